@@ -185,6 +185,7 @@ def link(distribution: metadata.Distribution, library: Path) -> None:
 def masked(text: str) -> str:
     """A text without what differs from run to run: numbers, ids, folders, and how wide a column is."""
     text = re.sub(r"/\S*/tmp\.\w+", "FOLDER", text)
+    text = re.sub(r"^(tmp\.\w+|shop)(?= · )", "NAME", text.strip())  # the head of `dibs status`
     text = re.sub(r"\b[a-z]?(?=[0-9a-f]*[0-9])[0-9a-f]{8,}\b", "ID", text)
     return re.sub(r"\s+", " ", re.sub(r"\d+", "N", text)).strip()
 
@@ -198,6 +199,7 @@ def write(path: Path) -> None:
         if each.command.output is not None:
             start, end = each.command.span
             said = re.sub(r"/\S*/tmp\.\w+", "/tmp/shop", each.output).strip("\n")
+            said = re.sub(r"^tmp\.\w+(?= · )", "shop", said)
             text = text[:start] + (f"{said}\n" if said else "") + text[end:]
     path.write_text(text)
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dibs.doors.cli.run import OTHERS
+from dibs.doors.cli.command import names
 from dibs.operations.core import index
 from tests import documents
 from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
@@ -30,7 +30,7 @@ def test_the_index_names_every_declared_operation() -> None:
 
 def test_every_command_is_in_the_documentation() -> None:
     text = (TOP / "docs" / "CLI.md").read_text()
-    for name in [*index.FILES, *OTHERS]:
+    for name in names():
         assert f"### dibs {name}\n" in text
 
 

@@ -67,7 +67,7 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
-    ("dibs.agent_folder.boot_script", "dibs.doors.cli.run.answer"),
+    ("dibs.agent_folder.boot_script", "dibs.doors.cli.dispatch.answer"),
     ("dibs.running.heartbeat", "dibs.doors.python.workspace.Workspace"),
     ("dibs.running.worker", "dibs.doors.python.workspace.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
@@ -211,7 +211,7 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
 # Redis server on this machine. Everybody else has the seam.
 OPENERS = frozenset((
     "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
-    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.up",
+    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.commands.up",
 ))  # fmt: skip
 BELOW = ("stores", "facts", "errors", "jsontext", "demo")  # rooms that are not above the seam, or play with an engine
 ENGINES = ("memory", "redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores

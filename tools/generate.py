@@ -1,6 +1,7 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
+`doors/cli/index.py` (the same for commands),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
 (the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
@@ -316,33 +317,47 @@ def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
     return {"$ref": f"#/$defs/{name}"}
 
 
+PAGE_WIDTH = 100  # columns of a help text in the document
+
+
+def commands() -> str:
+    """The text of doors/cli/index.py."""
+    found: dict[str, str] = {}
+    hidden = []
+    import dibs.doors.cli.commands
+
+    for file in sorted(Path(dibs.doors.cli.commands.__file__ or "").parent.glob("[!_]*.py")):
+        module = __import__(f"dibs.doors.cli.commands.{file.stem}", fromlist=["COMMAND"])
+        found[module.COMMAND.name] = file.stem
+        hidden += [module.COMMAND.name] if module.COMMAND.hidden else []
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(found.items()))
+    listed = ", ".join(f'"{name}"' for name in sorted(hidden))
+    return (
+        '"""Which file of commands/ declares which command. Made by `make generate`; a test fails when it is out of '
+        f'date."""\n\nCOMMANDS = {{\n{lines}}}\nHIDDEN = frozenset(({listed}))  # help does not list these\n'
+    )
+
+
 def page() -> str:
     """The text of docs/CLI.md: every command's help."""
-    import contextlib
-    import io
-
+    from dibs.doors.cli import command
     from dibs.doors.cli import help as helps
 
     parts = [
         "# Commands\n\nMade from the declarations by `make generate`; `dibs help COMMAND` prints the same.\n\n"
-        "Every command takes these:\n\n| | |\n| --- | --- |\n"
+        "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
-        + f"\n{helps.EXITS}.\n"
+        + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
+        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`.\n"
     ]
-    for title, names in helps.GROUPS:
-        parts.append(f"\n## {title}\n")
+    left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
+    for group, names in helps.grouped().items():
+        parts.append(f"\n## {helps.GROUPS[group]}\n")
         for name in names:
-            said = io.StringIO()
-            with contextlib.redirect_stdout(said):
-                helps.of_name(name)
-            common = {left for left, _ in helps.COMMON}
-            lines = [
-                line
-                for line in said.getvalue().splitlines()
-                if line.strip().partition("  ")[0] not in common and line != helps.EXITS
-            ]
-            body = "\n".join(lines[2:]).strip()
-            parts.append(f"\n### dibs {name}\n\n{lines[0]}\n\n```text\n{body}\n```\n")
+            found = command.find(name)
+            lines = [str(line) for line in helps.page(found, PAGE_WIDTH) if str(line) not in left_out]
+            body = "\n".join(lines[len(helps.wrapped(found.help, PAGE_WIDTH)) :]).replace("\n\n\n", "\n\n").strip()
+            parts.append(f"\n### dibs {name}\n\n{found.help}\n\n```text\n{body}\n```\n")
     return "".join(parts)
 
 
@@ -366,11 +381,19 @@ def tables(page: str) -> str:
 
 def files() -> dict[str, str]:
     """Every generated file under the project's top, with its text."""
+    from dibs.doors.cli import index as cli_index
     from dibs.operations.core import index as known
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
     known.FILES.update(declared())
+    made = commands()
+    scope: dict[str, Any] = {}
+    exec(made, scope)  # noqa: S102 - our own text: a command may be new
+    cli_index.COMMANDS.clear()
+    cli_index.COMMANDS.update(scope["COMMANDS"])
+    cli_index.HIDDEN = scope["HIDDEN"]
     return {
+        "src/dibs/doors/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
         "src/dibs/operations/core/schema.json": schema(),
         "src/dibs/doors/python/methods.py": methods(),

@@ -136,7 +136,7 @@ def test_every_without_watch_is_refused(place: Place) -> None:
 def test_help_tells_of_the_watch(place: Place) -> None:
     assert "--watch" in place.run("sweep", "--help").stdout
     assert "--watch" in place.run("help", "sweep").stdout
-    assert "--watch" in place.run("completion", "bash").stdout
+    assert "--watch" in place.run("__complete", "sweep", "--w").stdout
 
 
 def test_an_ordinary_sweep_answers_as_before(place: Place) -> None:

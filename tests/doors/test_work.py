@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dibs
-from dibs.doors.cli.worker import MORE
+from dibs.doors.cli.commands import worker as command
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.facts import clock
@@ -446,9 +446,7 @@ def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
 
 
 def test_help_names_all_that_is_told() -> None:
-    events = " ".join(MORE).rpartition("for each event: ")[2].split(", ")
-    from dibs.doors.cli import worker as command
-
+    events = " ".join(command.COMMAND.notes).rpartition("for each event: ")[2].rstrip(".").split(", ")
     assert sorted(events) == sorted(command._LINES)
 
 

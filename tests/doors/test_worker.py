@@ -469,7 +469,7 @@ def test_without_json_it_tells_people_what_it_does(place: Place) -> None:
     done = place.run("worker", "--exec", "test $DIBS_TASK = one || exit 65", "--drain", "--as", "ann")
     assert done.returncode == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "ann works"
+    assert lines[0] == "ann is ready"
     assert "one taken: do one" in lines
     assert "bad failed (permanent): exit code 65" in lines
     assert lines[-1] == "ann: 1 done, 1 failed"

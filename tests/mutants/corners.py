@@ -57,7 +57,7 @@ CORNERS = (
     ("operations/messages/mailbox.py", '    if message.get("again") and message["from"] != call.agent:\n', "    if False:\n",
      f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
     ("session/read_fields.py", '    found = "" if value.startswith("-")', "    found = value if True",
-     "tests/doors/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
+     "tests/doors/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
     # a task with a verification is finished by that alone, by its holder, who keeps it meanwhile
     ("operations/tasks/outcomes.py", '        if proof["exit"] != 0:\n', "        if False:\n",
      f"{VERIFY}::test_a_task_stays_with_its_holder_when_the_command_fails"),

@@ -34,6 +34,8 @@ STORES = (
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
     ("stores/sqlite/gate.py", "            if waits:\n                taken.acquire(timeout=TAKEN_WITHIN_S)\n",
      "            taken.acquire()\n", WAITING),
+    ("stores/sqlite/gate.py", "max(0.001, seconds), RING_AGAIN_S)\n", "max(0.001, seconds))\n",
+     f"{INTERRUPTS}::test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the_wait"),
     ("stores/sqlite/gate.py", "        if frame.f_code is _timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
@@ -70,7 +72,7 @@ STORES = (
     # pipes of processes that are gone
     ("session/local_details.py", "        session.store.tidy()  # ", "        # ",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
-    ("doors/cli/sweep.py", "        session.store.tidy()\n", "",
+    ("doors/cli/commands/sweep.py", "        session.store.tidy()\n", "",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
+from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import lifecycle, placement
@@ -355,6 +356,8 @@ def test_many_that_lapse_at_once_are_all_seen_to(fleet: Fleet) -> None:
         add(fleet, f"t{number}")
         assign(fleet, f"t{number}", to="a")
     sweep(fleet, WAIT)
+    assert len(fleet.events("task.lapsed")) >= long_jobs.STEP
+    sweep(fleet)
     assert len(fleet.events("task.lapsed")) == 150
     assert fleet.call("v", "task list", state="planned")["tasks"][0].get("assigned") is None
     sweep(fleet)

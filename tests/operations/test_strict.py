@@ -121,7 +121,7 @@ def test_strict_wins_over_free_and_over_ignored() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", ".claude/settings.json", "migrations/1.sql", SQL],
+    [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "migrations/1.sql", SQL],
 )
 def test_the_settings_the_rules_the_hook_and_migrations_are_strict_without_a_config(fleet: Fleet, path: str) -> None:
     with pytest.raises(Forbidden, match="is strict here"):

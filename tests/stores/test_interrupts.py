@@ -215,6 +215,31 @@ def test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
 
 
+def test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the_wait(tmp_path: Path) -> None:
+    held = gate.Gate(str(tmp_path / "gate"), 5.0)
+    held.enter()
+    waits = os.open(tmp_path / "gate", os.O_RDWR)
+    gives_up = threading.Timer(20.0, held.leave)  # else nothing would end it
+    gives_up.start()
+
+    def wait() -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        try:
+            signal.sigwait({signal.SIGALRM})  # the ring that comes right before the call below
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGALRM})
+        fcntl.flock(waits, fcntl.LOCK_EX)
+
+    try:
+        with pytest.raises(gate._TimeIsUpError):
+            gate._timed(wait, 0.01)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+    finally:
+        gives_up.cancel()
+        held.leave()
+        os.close(waits)
+
+
 def test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones(server: Server) -> None:
     for wire in (PlainWire(server.url, 5.0), ClientWire(server.url, 5.0)):
         assert wire.call("ECHO", "first") == b"first"

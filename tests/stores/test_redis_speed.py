@@ -147,6 +147,28 @@ def test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip(
     assert two.look(lambda tx: tx.fetch(["sum"]).values) == {"sum": 20}
 
 
+def test_a_scan_that_was_made_before_is_guessed_with_what_this_process_wrote_since(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+
+    def add(tx: Transaction) -> list[int]:
+        seen = [value for _, _, value in tx.scan(1, "i\t", 9).rows]
+        tx.put(f"k{len(seen)}", len(seen), f"i\t{len(seen)}")
+        return seen
+
+    one.run(add)
+    trips = Trips(one, monkeypatch)
+    found: list[list[int]] = []
+    assert trips.of(lambda: found.append(one.run(add))) == 1
+    assert trips.of(lambda: found.append(one.run(add))) == 1
+    two.run(add)
+    assert trips.of(lambda: found.append(one.run(add))) == 2, "another process wrote: the guess was wrong, once"
+    two.run(lambda tx: tx.delete("k0"))
+    assert trips.of(lambda: found.append(one.run(add))) == 2
+    assert found == [[0], [0, 1], [0, 1, 2, 3], [1, 2, 3, 4]]
+
+
 def test_the_cache_is_bounded_and_forgets_what_was_deleted() -> None:
     cache = Cache()
     for number in range(redis_cache.MAX_ROWS + 1):

@@ -148,7 +148,7 @@ def _brief(desk: Desk, result: dict[str, Any]) -> None:
     """The briefing, beside what the script prints: what was lost, messages and rules count as told from now on."""
     import contextlib
 
-    from dibs.doors.cli.run import answer
+    from dibs.doors.cli.dispatch import answer
 
     with contextlib.redirect_stdout(sys.stderr):
         answer("boot", desk.session.finish("boot", result), as_json=False)

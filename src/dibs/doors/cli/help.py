@@ -2,199 +2,194 @@
 
 from __future__ import annotations
 
-import sys
-
-from dibs.doors.cli import parse
-from dibs.doors.cli import run as commands
-from dibs.errors import YES, Invalid
-from dibs.operations.core import index
-from dibs.session import catalogue
+from dibs.doors.cli import parse, terminal
+from dibs.doors.cli.command import Command, family_of, find, names
+from dibs.errors import YES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.declare import Field, Operation
+    from dibs.operations.core.declare import Field
 
-GROUPS = (
-    ("Start", ("init", "up", "import", "demo", "boot", "leave")),
-    ("Claims", ("claim", "renew", "release", "confirm", "ask", "status")),
-    ("Agents", ("whoami", "agents", "kill", "revive", "rules", "scratch", "worker", "lead")),
-    ("Messages", ("send", "inbox", "ack", "emit", "subscribe", "subscriptions")),
-    (
-        "Work",
-        (
-            "task add",
-            "task list",
-            "task show",
-            "task next",
-            "task claim",
-            "task done",
-            "task fail",
-            "task turn",
-            "task release",
-            "task split",
-            "task progress",
-            "task note",
-            "task inputs",
-            "task move",
-            "task cancel",
-            "task assign",
-            "task bid",
-            "state get",
-            "state set",
-            "state list",
-            "state delete",
-            "vote open",
-            "vote cast",
-            "vote show",
-            "vote list",
-        ),
-    ),
-    (
-        "Runs",
-        (
-            "run start",
-            "run join",
-            "run phase",
-            "run progress",
-            "run warn",
-            "run error",
-            "run handled",
-            "run gates",
-            "run report",
-            "run end",
-            "run list",
-            "run show",
-            "run purge",
-        ),
-    ),
-    ("Guards", ("hook", "git-hook", "deploy", "sync-check", "restore", "check", "doctor")),
-    ("The record", ("log", "verify", "sweep", "seal", "prune", "store move")),
-    ("About", ("completion", "help", "version")),
-)
-FAMILIES: dict[str, str] = {
-    "task": "The work to do",
+# The groups that commands and operations declare, in the order of the help, with their titles.
+GROUPS = {
+    "setup": "Set up",
+    "claims": "Claims",
+    "agents": "Agents",
+    "messages": "Messages",
+    "tasks": "Tasks",
+    "runs": "Runs: one job of the whole fleet",
     "state": "Shared documents",
-    "run": "One operation of the fleet",
-    "vote": "Decide together",
-    "store": "Where it is all kept",
+    "votes": "Votes",
+    "guards": "Guards",
+    "record": "The log and its upkeep",
+    "about": "About dibs",
 }
+FAMILIES = {"task": "tasks", "run": "runs", "state": "state", "vote": "votes", "store": "record"}  # word → group
+EVERYDAY = (
+    ("dibs status", "who holds what, and who waits (--watch keeps it on the screen)"),
+    ("dibs claim PATH…", "claim files before you change them"),
+    ("dibs release PATH…", "give them back"),
+    ("dibs ask PATH TEXT", "ask the holder to release it"),
+    ("dibs agents", "which agents are there"),
+    ("dibs task list", "the work to do (task add, task next, task done)"),
+    ("dibs log [PATH]", "what happened, and who did it"),
+    ("dibs doctor", "prove that the guards work"),
+)
+MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
+WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
-    ("--as AGENT", "who is calling (else DIBS_AGENT, else the client's own session)"),
-    ("--workspace DIR", "the workspace (else DIBS_WORKSPACE, else found from here)"),
-    ("--request-id ID", "makes a repeat return the first answer instead of a second effect"),
+    ("--as AGENT", "the agent that calls (else DIBS_AGENT, else the client's own session)"),
+    ("--workspace DIR", "the workspace (else DIBS_WORKSPACE, else found from the current folder)"),
+    ("--request-id ID", "idempotency key: retrying with the same ID returns the first answer"),
     ("--timeout D", "how long to wait for a busy store (default 5s)"),
+    ("--color WHEN", "colours: auto (default: on a terminal, unless NO_COLOR is set), always, never"),
     ("--json", "print one JSON object, also for refusals"),
-    ("--help", "this"),
+    ("--help", "print this help"),
 )
-EXITS = (
-    "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 the call's words are off · "
-    "130, 143 interrupted"
-)
+EXITS = "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 usage error · 130, 143 interrupted"
+OK = "With --json, `ok` is true exactly when the exit code is 0; an `error` object says why something was not done."
+WIDEST = 100  # columns: longer lines are hard to read
+NARROW = 34  # columns of the left side of a list, at most
 
 
-def run(arguments: list[str]) -> int:
-    """Help on everything, or on one command."""
-    words = [word for word in arguments if not word.startswith("-")]
-    if words:
-        return of_name(" ".join(words[:2]) if commands.family_of(words[0]) else words[0])
-    lines = ["dibs: who may change what, when several coding agents share a repository.", "", "usage: dibs COMMAND …"]
-    for title, names in GROUPS:
-        lines += ["", f"{title}:"]
-        lines += [f"  {name:<11} {text}" for name, text in _listed(names)]
-    lines += ["", "`dibs help COMMAND` tells more.", EXITS]
-    sys.stdout.write("\n".join(lines) + "\n")
+def everyday() -> list[str | terminal.Table]:
+    """The commands for every day."""
+    return [
+        terminal.Table(("COMMAND", "WHAT"), [(f"  {left}", text) for left, text in EVERYDAY], titles=False),
+        "",
+        *[terminal.Line(line, "dim") for line in wrapped(MORE, _width())],
+    ]
+
+
+def overview(*, every: bool) -> int:
+    """`dibs help`: the commands for every day, or all of them by group."""
+    width = _width()
+    lines: list[str | terminal.Table] = [*wrapped(WHAT, width), "", bold("usage: dibs COMMAND …"), ""]
+    if not every:
+        terminal.write([*lines, *everyday()])
+        return YES
+    for group, members in grouped().items():
+        lines += [bold(f"{GROUPS[group]}:"), *_pairs([_summary(name) for name in members], width), ""]
+    lines += [bold("Common options, before or after the command:"), *_pairs(COMMON, width), ""]
+    lines += [*wrapped(EXITS, width), *wrapped(OK, width), "`dibs help COMMAND` explains one."]
+    terminal.write(lines)
     return YES
 
 
-def _listed(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """A line for each command; those of two words share one with their family."""
-    found: dict[str, str] = {}
-    for name in names:
-        first, _, second = name.partition(" ")
-        if not second:
-            found[name] = summary(name)
-        else:
-            found[first] = f"{found[first]}, {second}" if first in found else f"{FAMILIES[first]}: {second}"
-    return list(found.items())
-
-
-def of_name(name: str) -> int:
-    """Help on one command, or on a family of them."""
-    family = commands.family_of(name)
-    if family:
-        width = max(len(member) for member in family)
-        lines = [FAMILIES[name] + ".", "", *[f"  dibs {member:<{width}}  {summary(member)}" for member in family]]
-        sys.stdout.write("\n".join([*lines, "", f"`dibs help {name} COMMAND` tells more.", EXITS]) + "\n")
-        return YES
-    if name in index.FILES:
-        return of_operation(catalogue.operation(name))
-    if name in commands.OTHERS:
-        more = getattr(__import__(commands.module_of(name), fromlist=["MORE"]), "MORE", ())
-        return of_command(name, summary(name), fields_of(name), list(more))
-    raise Invalid(f"there is no command {name!r}; `dibs help` lists them", command=name)
-
-
-def summary(name: str) -> str:
-    """One line about a command."""
-    if name in index.FILES:
-        return catalogue.operation(name).help
-    fixed = {
-        "completion": "Print completion for your shell: bash, zsh or fish.",
-        "help": "Show this, or one command's help.",
-        "version": "Show the versions.",
-    }
-    if name in fixed:
-        return fixed[name]
-    module = __import__(commands.module_of(name), fromlist=["HELP"])
-    text: str = module.HELP
-    return text
-
-
-def fields_of(name: str) -> tuple[Field, ...]:
-    """The fields of a command that is not an operation."""
-    module = __import__(commands.module_of(name), fromlist=["FIELDS"])
-    found: tuple[Field, ...] = getattr(module, "FIELDS", ())
+def grouped() -> dict[str, list[str]]:
+    """The names of all commands, by group."""
+    found: dict[str, list[str]] = {group: [] for group in GROUPS}
+    for name in names():
+        found[find(name).group].append(name)
     return found
 
 
-def of_operation(operation: Operation) -> int:
-    """Help on an operation, with what it answers and refuses."""
+def _summary(name: str) -> tuple[str, str]:
+    return name, find(name).help
+
+
+def show(name: str) -> int:
+    """Help on one command."""
+    terminal.write(page(find(name), _width()))
+    return YES
+
+
+def show_family(word: str) -> int:
+    """Help on the commands of two words that begin with this one."""
+    width = _width()
+    lines = [bold(f"{GROUPS[FAMILIES[word]]}."), ""]
+    lines += _pairs([(f"dibs {name}", find(name).help) for name in family_of(word)], width)
+    terminal.write([*lines, "", f"`dibs help {word} COMMAND` explains one.", *wrapped(EXITS, width)])
+    return YES
+
+
+def page(command: Command, width: int) -> list[str | terminal.Table]:
+    """The help text of one command: what it does, examples, how it is written, its options."""
+    lines: list[str | terminal.Table] = [*wrapped(command.help, width), ""]
+    if command.examples:
+        lines += [bold("Examples:"), *_examples(command.examples, width), ""]
+    usage = wrapped(f"usage: {parse.usage(command.name, command.fields, command.rest)}", width, "       ")
+    lines += [*map(bold, usage), ""]
+    rows = [_option(field, command) for field in command.fields if not field.hidden]
+    if rows:
+        lines += [*_pairs(rows, width), ""]
+    lines += [*map(bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]
+    for note in command.notes:
+        lines += [*wrapped(note, width), ""]
+    keys = _keys(command)
+    if keys:
+        lines += wrapped(f"JSON fields: ok, {keys}", width, "  ")
+    if command.refusals:
+        lines += wrapped(f"Refusals: {', '.join(command.refusals)}", width, "  ")
+    return [*lines, *exit_lines(width)]
+
+
+def _keys(command: Command) -> str:
+    """The keys of a command's answer besides `ok`."""
+    if command.operation is None:
+        return command.json
     from dibs.operations.core import answers
 
-    more = [f"JSON beside `ok`: {answers.keys_of(operation.answer)}"]
-    if operation.errors:
-        more.append(f"Refusals: {', '.join(error.code for error in operation.errors)}")
-    if operation.name in commands.AROUND:
-        more += getattr(__import__(commands.module_of(operation.name), fromlist=["MORE"]), "MORE", ())
-    return of_command(operation.name, operation.help, (*operation.fields, *extra_of(operation.name)), more)
+    return answers.keys_of(command.operation.answer)
 
 
-def extra_of(name: str) -> tuple[Field, ...]:
-    """What the command of an operation takes beside the operation's own fields."""
-    if name not in commands.AROUND:
-        return ()
-    found: tuple[Field, ...] = getattr(__import__(commands.module_of(name), fromlist=["EXTRA"]), "EXTRA", ())
-    return found
+def common_lines(width: int) -> list[str]:
+    """The options that every command takes."""
+    return ["Common options:", *_pairs(COMMON, width)]
 
 
-def of_command(name: str, help: str, fields: tuple[Field, ...], more: list[str] | None = None) -> int:
-    """The help text of one command."""
-    lines = [help, "", f"usage: {parse.usage(name, fields)}", ""]
-    rows = []
-    for field in fields:
-        if field.hidden:
-            continue
-        text = field.help
-        if field.choices and (field.positional or len("|".join(field.choices)) > parse.WIDE):
-            text = f"{text}: {', '.join(field.choices)}"
-        if field.positional:
-            rows.append((field.metavar, text))
+def exit_lines(width: int) -> list[str]:
+    """What the exit codes mean."""
+    return wrapped(EXITS, width, "  ")
+
+
+def bold(text: str) -> terminal.Line:
+    """A line that stands out."""
+    return terminal.Line(text, "bold")
+
+
+def _option(field: Field, command: Command) -> tuple[str, str]:
+    """One field: how it is written, and what it means."""
+    text = field.help
+    if field.choices and (field.positional or len("|".join(field.choices)) > parse.WIDE):
+        text = f"{text}: {', '.join(field.choices)}"
+    if field.positional:
+        return field.metavar, text
+    letter = next((f"-{letter}, " for letter, name in command.short.items() if name == field.name), "")
+    value = "" if field.kind == "flag" else f" {parse.value_of(field)}"
+    return f"{letter}--{field.name.replace('_', '-')}{value}", text
+
+
+def _examples(examples: tuple[tuple[str, str], ...], width: int) -> list[str]:
+    longest = max([len(line) for line, _ in examples])
+    fits = all(2 + longest + 4 + len(text) <= width for _, text in examples)
+    if fits:
+        return [f"  {line:<{longest}}  # {text}" for line, text in examples]
+    return [line for command, text in examples for line in (f"  # {text}", f"  {command}")]
+
+
+def _pairs(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...], width: int) -> list[str]:
+    """Two columns; the right one is wrapped."""
+    left = min(NARROW, width // 3, max([len(name) for name, _ in rows]))
+    lines = []
+    for name, text in rows:
+        parts = wrapped(text, max(20, width - left - 4))
+        if len(name) > left:
+            lines.append(f"  {name}")
         else:
-            value = "" if field.kind == "flag" else f" {parse.value_of(field)}"
-            rows.append((f"--{field.name.replace('_', '-')}{value}", text))
-    rows += COMMON
-    width = max(len(left) for left, _ in rows)
-    lines += [f"  {left:<{width}}  {text}" for left, text in rows]
-    lines += ["", *(more or []), EXITS]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return YES
+            lines.append(f"  {name:<{left}}  {parts.pop(0)}")
+        lines += [" " * (left + 4) + line for line in parts]
+    return lines
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """A paragraph as lines."""
+    import textwrap
+
+    found = textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
+    return found or [""]
+
+
+def _width() -> int:
+    """Columns of a help text: the terminal's, but none so long that they are hard to read."""
+    return min(WIDEST, terminal.width())

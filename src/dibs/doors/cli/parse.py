@@ -1,6 +1,7 @@
-"""Reading a command's words by its declaration. One small parser; argparse alone would cost 10 ms and click 60.
+"""Reads a command's arguments by its declaration. One small parser; argparse alone would cost 10 ms and click 60.
 
-Options may stand anywhere, as `--name value` or `--name=value`; `--` ends them. Every command takes the common ones.
+Options may stand anywhere, as `--name value` or `--name=value`; `--` ends them. Every command takes the common ones,
+also before its name. A command may declare one-letter options (`-n 20`, `-n20`, `-f`).
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.declare import Field
 
-COMMON = ("as", "workspace", "request-id", "timeout")  # take a value, on every command
+COMMON = ("as", "workspace", "request-id", "timeout", "color")  # take a value, on every command
+COLORS = ("auto", "always", "never")
 SWITCHES = ("json", "help")
-WIDE = 30  # letters of choices that still stand in a usage line
+WIDE = 30  # most letters of choices that a usage line spells out
+LETTER = 2  # letters of `-n`
 
 
 class Words:
@@ -29,12 +32,24 @@ class Words:
         self.fields: dict[str, Any] = {}
         self.json = False
         self.help = False
-        self.rest: list[str] = []  # what stood behind `--`
+        self.rest: list[str] = []  # what follows `--`
 
 
-def parse(command: str, fields: tuple[Field, ...], arguments: list[str], *, rest: bool = False) -> Words:
-    """Sort the words into fields. Says what is wrong, and how the command is used."""
+def parse(
+    command: str,
+    fields: tuple[Field, ...],
+    arguments: list[str],
+    *,
+    rest: str = "",
+    short: dict[str, str] | None = None,
+) -> Words:
+    """Sort the arguments into fields. An error says what is wrong, and how the command is used.
+
+    `rest` is what follows `--`, for a command that runs another one; `short` maps letters to fields.
+    """
     words = Words()
+    if short:
+        arguments = _lengthen(arguments, fields, short)
     options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.hidden}
     loose: list[str] = []
     left = iter(arguments)
@@ -49,18 +64,52 @@ def parse(command: str, fields: tuple[Field, ...], arguments: list[str], *, rest
         elif word.startswith("--"):
             wrong = _option(options, words, word, left)
             if wrong:
-                raise _wrong(command, fields, wrong)
+                raise _wrong(command, fields, wrong, rest)
         elif word.startswith("-") and len(word) > 1 and not _number(word):
-            raise _wrong(command, fields, f"unknown option {word}")
+            raise _wrong(command, fields, f"unknown option {word}", rest)
         else:
             loose.append(word)
+    if "color" in words.common:
+        _color(words.common["color"])
     if not words.help:
-        _place(command, fields, loose, words)
+        _place(command, fields, loose, words, rest)
     return words
 
 
+def _color(chosen: str) -> None:
+    """`--color`: whether people get colours, whatever they look at."""
+    if chosen not in COLORS:
+        raise Invalid(f"color: one of {', '.join(COLORS)}, not {chosen!r}", field="color")
+    from dibs.doors.cli import terminal
+
+    terminal.color_choice(chosen)
+
+
+def _lengthen(arguments: list[str], fields: tuple[Field, ...], short: dict[str, str]) -> list[str]:
+    """One-letter options as the long ones: `-n 20` and `-n20` are `--limit=20`."""
+    flags = {field.name for field in fields if field.kind == "flag"}
+    found: list[str] = []
+    left = iter(arguments)
+    for word in left:
+        if word == "--":
+            return [*found, word, *left]
+        name = short.get(word[1:2]) if word[:1] == "-" and word[:2] != "--" else None
+        if name is None or (name in flags and len(word) > LETTER):
+            found.append(word)
+            continue
+        option = f"--{name.replace('_', '-')}"
+        if name in flags:
+            found.append(option)
+        elif len(word) > LETTER:
+            found.append(f"{option}={word[LETTER:].removeprefix('=')}")
+        else:
+            value = next(left, None)
+            found.append(option if value is None else f"{option}={value}")
+    return found
+
+
 def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[str]) -> str:
-    """One `--name`, with its value from behind the `=` or from the next word. Says what is wrong with it, or ""."""
+    """One `--name`, with its value after the `=` or in the next word. Returns what is wrong with it, or ""."""
     name, given, value = word[2:].partition("=")
     field = options.get(name)
     if name in SWITCHES or (field is not None and field.kind == "flag"):
@@ -83,8 +132,8 @@ def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[s
     return ""
 
 
-def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Words) -> None:
-    """Hand the loose words to the positional fields; the last may take many."""
+def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Words, rest: str) -> None:
+    """Give the loose words to the positional fields; the last may take many."""
     for field in fields:
         if not field.positional:
             continue
@@ -95,14 +144,14 @@ def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Wor
         elif loose:
             words.fields[field.name] = loose.pop(0)
     if loose:
-        raise _wrong(command, fields, f"too many words: {' '.join(loose[:3])}")
+        raise _wrong(command, fields, f"unexpected argument: {' '.join(loose[:3])}", rest)
     for field in fields:
         if field.required and field.name not in words.fields:
             name = field.metavar if field.positional else f"--{field.name.replace('_', '-')}"
-            raise _wrong(command, fields, f"{name} is missing ({field.help})")
+            raise _wrong(command, fields, f"{name} is missing ({field.help})", rest)
 
 
-def usage(command: str, fields: tuple[Field, ...]) -> str:
+def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:
     """One line: how a command is written."""
     parts = [f"dibs {command}"]
     for field in fields:
@@ -116,6 +165,8 @@ def usage(command: str, fields: tuple[Field, ...]) -> str:
             if field.kind != "flag":
                 option += f" {value_of(field)}"
             parts.append(option if field.required else f"[{option}]")
+    if rest:
+        parts.append(f"-- {rest}")
     return " ".join(parts)
 
 
@@ -125,8 +176,8 @@ def value_of(field: Field) -> str:
     return choices if 0 < len(choices) <= WIDE else field.metavar
 
 
-def _wrong(command: str, fields: tuple[Field, ...], message: str) -> Invalid:
-    return Invalid(f"{command}: {message}", usage=f"usage: {usage(command, fields)}", command=command)
+def _wrong(command: str, fields: tuple[Field, ...], message: str, rest: str = "") -> Invalid:
+    return Invalid(f"{command}: {message}", usage=f"usage: {usage(command, fields, rest)}", command=command)
 
 
 def _number(word: str) -> bool:

@@ -124,7 +124,7 @@ class AsyncMethods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AgentsAnswer:
-        """List the agents and persons, those that are there first.
+        """List agents and persons, present ones first.
 
         Answers: agents[], more, cursor.
         """
@@ -146,7 +146,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> AskAnswer:
-        """Ask whoever holds a resource to release it.
+        """Ask the holder of a resource to release it.
 
         Answers: message, to[], resource; sometimes to_name[].
         Raises: NotFound, Quota, Invalid.
@@ -168,7 +168,7 @@ class AsyncMethods:
         pid: int | None = None,
         request_id: str | None = None,
     ) -> BootAnswer:
-        """Register, check what you hold against the live record, and get a briefing.
+        """Register, compare your claims with the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
         rules; sometimes name, files[], rival.
@@ -223,7 +223,7 @@ class AsyncMethods:
         token: int,
         request_id: str | None = None,
     ) -> ConfirmAnswer:
-        """Ask whether a token is still live for a resource.
+        """Check whether a token is still live for a resource.
 
         Answers: holder, token, expires_at; sometimes holder_name.
         Raises: Fenced.
@@ -243,7 +243,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> EmitAnswer:
-        """Tell all who subscribe to it that something happened.
+        """Publish an event to its subscribers.
 
         Answers: event.
         Raises: Invalid.
@@ -288,7 +288,7 @@ class AsyncMethods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse all it does.
+        """Stop an agent: void its claims and refuse everything it does.
 
         Answers: agents[], voided[], count.
         Raises: NotFound, Invalid.
@@ -306,7 +306,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> LeaveAnswer:
-        """Say that you are done: what you hold is released, a subagent's passes to its parent.
+        """Sign off: your claims are released; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to; sometimes to_name.
         """
@@ -345,7 +345,7 @@ class AsyncMethods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> ReleaseAnswer:
-        """Give claims back, or hand them over to another agent.
+        """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
         Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
@@ -368,7 +368,7 @@ class AsyncMethods:
         *resources: str,
         request_id: str | None = None,
     ) -> RenewAnswer:
-        """Give what you hold a new deadline.
+        """Extend the deadline of your claims.
 
         Answers: renewed[].
         Raises: Fenced, NotFound, Killed.
@@ -404,7 +404,7 @@ class AsyncMethods:
         ack: bool | None = None,
         request_id: str | None = None,
     ) -> RulesAnswer:
-        """Show the rules of the workspace, and whether you were told this version.
+        """Show the rules of the workspace, and whether you were shown this version.
 
         Answers: digest, acknowledged, current; sometimes text.
         """
@@ -448,7 +448,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep an error with a run.
+        """Record an error in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -491,7 +491,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Say that an error of a run was dealt with.
+        """Mark an error of a run as handled.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -553,7 +553,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunPhaseAnswer:
-        """Say in which phase a run is.
+        """Set the phase of a run.
 
         Answers: run, before.
         Raises: NotFound, Conflict, Invalid, Killed.
@@ -630,7 +630,7 @@ class AsyncMethods:
         tasks: Any | None = None,
         request_id: str | None = None,
     ) -> RunStartAnswer:
-        """Start a run: one operation of the fleet.
+        """Start a run: one job of the whole fleet.
 
         Answers: run; sometimes tasks[].
         Raises: Invalid, Conflict, NotFound, Quota.
@@ -653,7 +653,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> RunNoteAnswer:
-        """Keep a warning with a run.
+        """Record a warning in a run.
 
         Answers: run, noted.
         Raises: NotFound, Conflict, Invalid, Killed, Quota.
@@ -671,7 +671,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> ScratchAnswer:
-        """Show your own scratch folder, making it if needed.
+        """Print the path of your own scratch folder; creates it if needed.
 
         Answers: agent, scratch; sometimes name.
         """
@@ -686,7 +686,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> SealAnswer:
-        """Write a seal: the live claims at this point of the log.
+        """Write a seal (the live claims at this point), up to which the log can be pruned.
 
         Answers: seq, link, claims.
         """
@@ -709,7 +709,7 @@ class AsyncMethods:
         expires: float | str | None = None,
         request_id: str | None = None,
     ) -> SendAnswer:
-        """Send a message to an agent, to all agents of a type, or to all.
+        """Send a message to an agent, to all agents of a type, or to all agents.
 
         Answers: message, to[], count, thread; sometimes to_name[], full[], later.
         Raises: NotFound, Forbidden, Quota, Invalid.
@@ -736,7 +736,7 @@ class AsyncMethods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateDeleteAnswer:
-        """Delete a document, with the version you read, or a token.
+        """Delete a document; needs the version you read, or a token.
 
         Answers: key, version.
         Raises: NotFound, Conflict, Held, Fenced, Invalid.
@@ -799,7 +799,7 @@ class AsyncMethods:
         token: int | None = None,
         request_id: str | None = None,
     ) -> StateSetAnswer:
-        """Write a document; one that exists only with the version you read, or a token.
+        """Write a document; an existing one needs the version you read, or a token.
 
         Answers: key, value, version.
         Raises: Conflict, Held, Fenced, Quota, Invalid.
@@ -821,7 +821,7 @@ class AsyncMethods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> StatusAnswer:
-        """Show who holds what, who waits, and which agents are there.
+        """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
         """
@@ -841,7 +841,7 @@ class AsyncMethods:
         off: bool | None = None,
         request_id: str | None = None,
     ) -> SubscribeAnswer:
-        """Hear in your inbox of each event of a kind, or of each change of a state document.
+        """Get events of a kind, or changes to a document, in your inbox.
 
         Answers: subscription, cursor; sometimes off.
         Raises: Invalid, NotFound, Quota.
@@ -861,7 +861,7 @@ class AsyncMethods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> SubscriptionsAnswer:
-        """List what you subscribe to.
+        """List your subscriptions.
 
         Answers: subscriptions[], through, more, cursor.
         """
@@ -878,7 +878,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> SweepAnswer:
-        """End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.
+        """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
         Answers: swept, more.
         """
@@ -948,7 +948,7 @@ class AsyncMethods:
         to: str | None = None,
         request_id: str | None = None,
     ) -> TaskAssignAnswer:
-        """Give a task to an agent, which is told; chosen by a strategy, or named.
+        """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
         Answers: task, agent, queued; sometimes name.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
@@ -989,7 +989,7 @@ class AsyncMethods:
         why: str | None = None,
         request_id: str | None = None,
     ) -> TaskCancelAnswer:
-        """Call a task off, with its children.
+        """Cancel a task and its children.
 
         Answers: task, cancelled[], count.
         Raises: NotFound, Conflict.
@@ -1061,7 +1061,7 @@ class AsyncMethods:
         why: str,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Say that a task did not work.
+        """Report that a task failed.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1082,7 +1082,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> TaskInputsAnswer:
-        """Show the results of the tasks that one waited for, and of its children.
+        """Show the results that a task builds on: of the tasks before it, and of its children.
 
         Answers: inputs.
         Raises: NotFound.
@@ -1149,7 +1149,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTakeAnswer:
-        """Take the best task that is ready for you.
+        """Take the next task that is ready for you.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
         Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
@@ -1169,7 +1169,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Keep where the work on a task stands.
+        """Leave a note on a task: where the work stands.
 
         Answers: task.
         Raises: NotFound, Invalid, Fenced, Killed.
@@ -1191,7 +1191,7 @@ class AsyncMethods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskProgressAnswer:
-        """Say how far a task is, and keep it.
+        """Report progress on a task.
 
         Answers: task, expires_at.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1214,7 +1214,7 @@ class AsyncMethods:
         note: str | None = None,
         request_id: str | None = None,
     ) -> TaskAnswer:
-        """Give a task back to the queue, unfinished.
+        """Return a task to the queue, unfinished.
 
         Answers: task.
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1254,7 +1254,7 @@ class AsyncMethods:
         children: Any,
         request_id: str | None = None,
     ) -> TaskSplitAnswer:
-        """Break a task down: add its children, and give it back to wait for them.
+        """Split a task: add its children; the task waits for them.
 
         Answers: task, tasks[].
         Raises: NotFound, Fenced, Conflict, Invalid, Killed.
@@ -1276,7 +1276,7 @@ class AsyncMethods:
         run: str | None = None,
         request_id: str | None = None,
     ) -> TaskTurnAnswer:
-        """Hand in what is done and take what comes next, in one transaction.
+        """Finish tasks and take the next ones, in one transaction.
 
         Answers: done[], refused[], tasks[].
         Raises: Invalid, Fenced, Killed.
@@ -1297,7 +1297,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> VoteCastAnswer:
-        """Cast your ballot: once, and it stands.
+        """Cast your ballot; it cannot be changed.
 
         Answers: vote, option; sometimes repeated.
         Raises: NotFound, Forbidden, Conflict, Invalid.
@@ -1318,7 +1318,7 @@ class AsyncMethods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> VoteListAnswer:
-        """List the votes: the open ones, then the others.
+        """List votes, open ones first.
 
         Answers: votes[], more, cursor.
         """
@@ -1342,7 +1342,7 @@ class AsyncMethods:
         key: str | None = None,
         request_id: str | None = None,
     ) -> VoteOpenAnswer:
-        """Put a question to a named electorate; more than half of all of it decides.
+        """Open a vote among named agents; more than half of them decide.
 
         Answers: vote; sometimes repeated.
         Raises: Conflict, Quota, Invalid.
@@ -1365,7 +1365,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> VoteShowAnswer:
-        """Show a vote: its outcome, its tally, and who has not voted.
+        """Show a vote: its outcome, its tally, and which agents have not voted.
 
         Answers: vote.
         Raises: NotFound.
@@ -1382,7 +1382,7 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> WhoamiAnswer:
-        """Say whom dibs takes you for.
+        """Show which agent dibs takes you for, and why.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
         """

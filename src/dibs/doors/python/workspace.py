@@ -46,7 +46,7 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     `clients` names those whose settings get hooks ("claude", "codex", …); without it none do. Git's hooks are put in
     where there is a repository. A folder that is a workspace already stays as it is.
     """
-    from dibs.doors.cli import init as installer
+    from dibs.doors.cli.commands import init as installer
     from dibs.doors.install import detection
     from dibs.errors import Unavailable
 

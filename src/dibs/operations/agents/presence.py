@@ -411,7 +411,8 @@ _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, requ
 _WHOAMI = Operation(
     "whoami",
     _whoami,
-    "Say whom dibs takes you for.",
+    "Show which agent dibs takes you for, and why.",
+    group="agents",
     answer="WhoamiAnswer",
     writes=False,
 )
@@ -420,11 +421,13 @@ OPERATIONS = (
     Operation(
         "boot",
         _boot,
-        "Register, check what you hold against the live record, and get a briefing.",
+        "Register, compare your claims with the live record, and get a briefing.",
+        group="agents",
+        refuses="lost",
         fields=(
-            Field("task", "text", "the task you believe to work on", default="", metavar="ID"),
-            Field("type", "text", "what kind of agent you are", default="", metavar="T"),
-            Field("can", "words", "what you are able to do", default=(), metavar="C,…"),
+            Field("task", "text", "the task that you think is yours", default="", metavar="ID"),
+            Field("type", "text", "your agent type", default="", metavar="T"),
+            Field("can", "words", "your capabilities", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
             Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
             Field("believed", "words", "tasks that its environment names", default=(), hidden=True),
@@ -437,14 +440,16 @@ OPERATIONS = (
     Operation(
         "leave",
         _leave,
-        "Say that you are done: what you hold is released, a subagent's passes to its parent.",
+        "Sign off: your claims are released; a subagent's claims pass to its parent.",
+        group="agents",
         may="viewer",
         answer="LeaveAnswer",
     ),
     Operation(
         "kill",
         _kill,
-        "Stop an agent: void its claims and refuse all it does.",
+        "Stop an agent: void its claims and refuse everything it does.",
+        group="agents",
         fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
         may="agent",
@@ -456,6 +461,7 @@ OPERATIONS = (
         "revive",
         _revive,
         "Let a killed agent act again.",
+        group="agents",
         fields=(_AGENT,),
         errors=(NotFound,),
         may="agent",
@@ -467,7 +473,8 @@ OPERATIONS = (
     Operation(
         "agents",
         _agents,
-        "List the agents and persons, those that are there first.",
+        "List agents and persons, present ones first.",
+        group="agents",
         fields=(
             Field("all", "flag", "also those that left", default=False),
             Field("type", "text", "only agents of this type", default="", metavar="T"),

@@ -36,8 +36,9 @@ OPERATIONS = (
     Operation(
         "rules",
         _rules,
-        "Show the rules of the workspace, and whether you were told this version.",
-        fields=(Field("ack", "flag", "record that you know them", default=False),),
+        "Show the rules of the workspace, and whether you were shown this version.",
+        group="agents",
+        fields=(Field("ack", "flag", "record that you have read them", default=False),),
         registers=False,
         may="viewer",
         answer="RulesAnswer",
@@ -45,7 +46,8 @@ OPERATIONS = (
     Operation(
         "scratch",
         _scratch,
-        "Show your own scratch folder, making it if needed.",
+        "Print the path of your own scratch folder; creates it if needed.",
+        group="agents",
         may="worker",
         answer="ScratchAnswer",
     ),

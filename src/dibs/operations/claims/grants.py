@@ -200,7 +200,10 @@ def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str
     if found.cut and deadlocks.holds_any(tx, call.agent):  # then every one of them counts
         found = _meet(tx, call, wish, waiter, None, patient=False)
     in_the_way = found.holders if endings.holds_all(found.mine, wish) else found.holders + _before(found)
-    return waiters.queue(tx, call, wish, in_the_way, found.me, waiter)
+    answer = waiters.queue(tx, call, wish, in_the_way, found.me, waiter)
+    if isinstance(answer, dict) and not found.cut:
+        answer["place"], answer["line"] = len(_before(found)) + 1, len(found.queue) + 1
+    return answer
 
 
 def _handed_over(tx: Transaction, wish: Record) -> Record | None:
@@ -457,6 +460,7 @@ OPERATIONS = (
         "claim",
         take,
         "Claim resources, all of them or none.",
+        group="claims",
         fields=(
             Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
             Field(
@@ -467,17 +471,17 @@ OPERATIONS = (
                 choices=resources.MODES,
             ),
             Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
-            Field("wait", "duration", "wait that long in the queue if it is not free", default=0, metavar="D"),
-            Field("reason", "text", "what for; others see it", default="", metavar="TEXT"),
+            Field("wait", "duration", "wait up to D in line if it is held", default=0, metavar="D"),
+            Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
             Field("task", "text", "the task it serves", default="", metavar="ID"),
             Field(
                 "expect",
                 "duration",
-                "how long you expect to need it; twice that raises an alert",
+                "how long you expect to need it; an alert is raised after twice that",
                 default=0,
                 metavar="D",
             ),
-            Field("keep", "flag", "keep it beyond your commit of the file", default=False),
+            Field("keep", "flag", "keep the claim after you commit the file", default=False),
             Field("tree", "text", "confine it to one working tree", default="", hidden=True),
             Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
             Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),

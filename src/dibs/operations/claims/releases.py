@@ -302,12 +302,13 @@ OPERATIONS = (
     Operation(
         "renew",
         _renew,
-        "Give what you hold a new deadline.",
+        "Extend the deadline of your claims.",
+        group="claims",
         fields=(
             Field(
                 "resources",
                 "resources",
-                "only these (default: all you hold)",
+                "only these (default: all your claims)",
                 positional=True,
                 default=(),
                 metavar="RES",
@@ -320,15 +321,16 @@ OPERATIONS = (
     Operation(
         "release",
         _release,
-        "Give claims back, or hand them over to another agent.",
+        "Release claims, or hand them over to another agent.",
+        group="claims",
         fields=(
             Field("resources", "resources", "what to release", positional=True, default=(), metavar="RES"),
             Field("all", "flag", "everything you hold", default=False),
-            Field("commit", "commit", "the commit of this repository that the work led to", default="", metavar="SHA"),
+            Field("commit", "commit", "the commit of this repository that has your work", default="", metavar="SHA"),
             Field("to", "agent", "hand over to this agent instead", default="", metavar="AGENT"),
             Field("token", "integer", "only if this token is still live", default=0, metavar="N"),
-            Field("force", "flag", "take it away from its holder: for persons and orchestrators", default=False),
-            Field("why", "text", "with --force: the reason, which the holder is told", default="", metavar="T"),
+            Field("force", "flag", "take it away from its holder (persons and orchestrators only)", default=False),
+            Field("why", "text", "with --force: the reason; the holder gets it as a message", default="", metavar="T"),
             Field("saved", "json", "what was saved of the holder's files", default=(), hidden=True),
         ),
         errors=(Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid),

@@ -100,9 +100,12 @@ OPERATIONS = (
     Operation(
         "status",
         _status,
-        "Show who holds what, who waits, and which agents are there.",
+        "Show which agent holds what, and which agents wait.",
+        group="claims",
         fields=(
-            Field("resources", "resources", "only what overlaps these", positional=True, default=(), metavar="RES"),
+            Field(
+                "resources", "resources", "only claims that overlap these", positional=True, default=(), metavar="RES"
+            ),
             *PAGED,
         ),
         answer="StatusAnswer",

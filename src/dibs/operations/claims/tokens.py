@@ -85,7 +85,8 @@ OPERATIONS = (
     Operation(
         "confirm",
         _confirm,
-        "Ask whether a token is still live for a resource.",
+        "Check whether a token is still live for a resource.",
+        group="claims",
         fields=(
             Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
             Field("token", "integer", "the token", required=True, metavar="N"),
@@ -97,7 +98,8 @@ OPERATIONS = (
     Operation(
         "ask",
         _ask,
-        "Ask whoever holds a resource to release it.",
+        "Ask the holder of a resource to release it.",
+        group="claims",
         fields=(
             Field("resource", "resource", "the resource", positional=True, required=True, metavar="RES"),
             Field("text", "text", "why you need it", positional=True, required=True, metavar="TEXT"),

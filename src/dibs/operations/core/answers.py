@@ -35,6 +35,8 @@ class WaitingAnswer(TypedDict):
 
     waiting: str  # the place in the queue
     look_in: int  # milliseconds until the next look
+    place: NotRequired[int]  # in line, from 1
+    line: NotRequired[int]  # how many stand in it
     blockers: NotRequired[list[BlockerView]]
 
 
@@ -211,6 +213,7 @@ class AgentView(TypedDict):
     pid: int | None
     since: str
     last_seen: str
+    left_at: NotRequired[str]
     breaker: Breaker
     killed: NotRequired[str]  # why
     also: NotRequired[list[str]]  # its other ids

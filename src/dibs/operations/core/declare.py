@@ -150,8 +150,8 @@ class Operation:
     """
 
     __slots__ = (
-        "agents", "ahead", "answer", "asks", "body", "errors", "fields", "help", "may", "name", "others", "registers",
-        "required", "takes", "writes",
+        "agents", "ahead", "answer", "asks", "body", "errors", "fields", "group", "help", "may", "name", "others",
+        "refuses", "registers", "required", "takes", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -170,6 +170,8 @@ class Operation:
         others: str = "",
         asks: Callable[..., tuple[str, Sequence[str]]] | None = None,
         registers: bool = True,
+        group: str = "",
+        refuses: str = "",
     ) -> None:
         self.name = name
         self.body = body
@@ -185,11 +187,13 @@ class Operation:
         self.may = may if writes else may or VIEWER
         self.others = others
         self.asks = asks
+        self.group = group  # its subject: where help, documents and later routes list it
+        self.refuses = refuses  # the key of the answer that, where it is not empty, makes the answer a no (exit code 1)
         self.registers = registers  # makes an unseen caller known; not where it only asks, or speaks for nobody
 
 
 # The fields of every listing; paging.py has what they mean.
 PAGED = (
-    Field("limit", "integer", "how many at most, up to 1000", default=0, metavar="N"),
-    Field("after", "text", "go on after this cursor, which the page before gave", default="", metavar="CURSOR"),
+    Field("limit", "integer", "at most N entries, up to 1000", default=0, metavar="N"),
+    Field("after", "text", "continue after this cursor (from the page before)", default="", metavar="CURSOR"),
 )

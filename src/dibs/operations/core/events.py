@@ -297,7 +297,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A task changed its state.",
         (
             "`from, to`; into executing `claim, token`; out of it by its holder's word `token`; `class` "
-            "(`transient`, `lost`, `poison`), `why`, `request`"
+            "(`transient`, `lost`, `poison`), `why`, `verified` (`command, exit, seconds`), `request`"
         ),
     ),
     "task.passed": (

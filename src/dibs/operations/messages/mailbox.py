@@ -365,9 +365,10 @@ OPERATIONS = (
         "inbox",
         _inbox,
         "Show the messages you have not acknowledged.",
+        group="messages",
         fields=(
-            Field("wait", "duration", "only what is to be told now; wait that long if there is nothing", metavar="D"),
-            Field("new", "flag", "only what is to be told now: never shown, or due to be shown again", default=False),
+            Field("wait", "duration", "show only undelivered messages; wait up to D for one", metavar="D"),
+            Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
             *PAGED,
             Field("waiter", "text", "whether this is a further look", default="", hidden=True),
@@ -381,11 +382,12 @@ OPERATIONS = (
         "ack",
         _ack,
         "Acknowledge a message, so that it is not shown again.",
+        group="messages",
         fields=(
             Field(
                 "message",
                 "text",
-                "the message's id, or `all` that you were shown",
+                "the message's id, or `all` for all that you were shown",
                 positional=True,
                 required=True,
                 metavar="ID",

@@ -245,10 +245,11 @@ OPERATIONS = (
     Operation(
         "emit",
         _emit,
-        "Tell all who subscribe to it that something happened.",
+        "Publish an event to its subscribers.",
+        group="messages",
         fields=(
             Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
-            Field("data", "json", "a value that says more", positional=True, metavar="JSON"),
+            Field("data", "json", "the event's data", positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
         may="worker",
@@ -257,7 +258,8 @@ OPERATIONS = (
     Operation(
         "subscribe",
         _subscribe,
-        "Hear in your inbox of each event of a kind, or of each change of a state document.",
+        "Get events of a kind, or changes to a document, in your inbox.",
+        group="messages",
         fields=(
             Field(
                 "what",
@@ -267,7 +269,7 @@ OPERATIONS = (
                 required=True,
                 metavar="KIND|state:KEY",
             ),
-            Field("off", "flag", "hear of it no more", default=False),
+            Field("off", "flag", "unsubscribe", default=False),
         ),
         errors=(Invalid, NotFound, Quota),
         may="worker",
@@ -276,7 +278,8 @@ OPERATIONS = (
     Operation(
         "subscriptions",
         _subscriptions,
-        "List what you subscribe to.",
+        "List your subscriptions.",
+        group="messages",
         registers=False,
         may="viewer",
         fields=PAGED,

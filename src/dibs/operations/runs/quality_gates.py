@@ -244,10 +244,14 @@ OPERATIONS = (
         "run gates",
         _gates,
         "Check a run against its quality gates; exit code 1 if one fails.",
+        group="runs",
+        refuses="failed",
         fields=(
             run_records.RUN,
-            Field("at", "choice", "which ones (default: those that concern it now)", default="", choices=TIMES),
-            Field("within", "duration", "when something must have been heard of work (default 10m)", default=WITHIN),
+            Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
+            Field(
+                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
+            ),
             Field("facts", "json", "what only a door can know", hidden=True),
         ),
         errors=(NotFound, Invalid),

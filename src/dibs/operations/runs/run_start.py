@@ -79,14 +79,15 @@ OPERATIONS = (
     Operation(
         "run start",
         _start,
-        "Start a run: one operation of the fleet.",
+        "Start a run: one job of the whole fleet.",
+        group="runs",
         fields=(
-            Field("name", "text", "what the fleet is to do", positional=True, required=True, metavar="NAME"),
+            Field("name", "text", "what the fleet will do", positional=True, required=True, metavar="NAME"),
             Field("id", "text", "its id (else one is made from the name)", default="", metavar="ID"),
             Field(
                 "phase",
                 "choice",
-                "where it begins (default discovery)",
+                "its first phase (default discovery)",
                 default=run_records.PHASES[0],
                 choices=run_records.PHASES,
             ),
@@ -94,7 +95,7 @@ OPERATIONS = (
             Field(
                 "tasks",
                 "json",
-                "its tasks: a list of objects with the fields of `task add`",
+                "JSON list of tasks, same fields as `task add`",
                 metavar="JSON",
                 items="task add",
             ),

@@ -253,6 +253,7 @@ OPERATIONS = (
         "state get",
         _get,
         "Read a document and its version.",
+        group="state",
         fields=(_KEY,),
         errors=(NotFound, Invalid),
         answer="StateGetAnswer",
@@ -261,11 +262,12 @@ OPERATIONS = (
     Operation(
         "state set",
         _set,
-        "Write a document; one that exists only with the version you read, or a token.",
+        "Write a document; an existing one needs the version you read, or a token.",
+        group="state",
         fields=(
             _KEY,
             Field("value", "json", "the new value", positional=True, required=True, metavar="JSON"),
-            Field("version", "integer", "the version you read; 0: there must be none", metavar="N"),
+            Field("version", "integer", "the version you read; 0: it must not exist yet", metavar="N"),
             _TOKEN,
         ),
         errors=(Conflict, Held, Fenced, Quota, Invalid),
@@ -277,9 +279,12 @@ OPERATIONS = (
         "state list",
         _list,
         "List the documents, without their values.",
+        group="state",
         fields=(
             Field("prefix", "text", "only keys that begin with this", positional=True, default="", metavar="PREFIX"),
-            Field("after", "text", "go on after this key, the `cursor` of the page before", default="", metavar="KEY"),
+            Field(
+                "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
+            ),
             Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
         ),
         errors=(Invalid,),
@@ -289,7 +294,8 @@ OPERATIONS = (
     Operation(
         "state delete",
         _delete,
-        "Delete a document, with the version you read, or a token.",
+        "Delete a document; needs the version you read, or a token.",
+        group="state",
         fields=(_KEY, Field("version", "integer", "the version you read", metavar="N"), _TOKEN),
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",

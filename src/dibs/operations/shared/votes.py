@@ -299,14 +299,15 @@ OPERATIONS = (
     Operation(
         "vote open",
         _open,
-        "Put a question to a named electorate; more than half of all of it decides.",
+        "Open a vote among named agents; more than half of them decide.",
+        group="votes",
         fields=(
             Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
             Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
-            Field("options", "words", "what can be chosen (default yes,no)", default=YES_NO, metavar="O,…"),
+            Field("options", "words", "the options (default yes,no)", default=YES_NO, metavar="O,…"),
             Field("deadline", "duration", "how long it is open (default 10m)", default=DEADLINE, metavar="D"),
             Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
-            Field("key", "text", "makes a repeat return the first", default="", metavar="K"),
+            Field("key", "text", "idempotency key: opening it again returns the first vote", default="", metavar="K"),
         ),
         errors=(Conflict, Quota, Invalid),
         may="agent",
@@ -315,7 +316,8 @@ OPERATIONS = (
     Operation(
         "vote cast",
         _cast,
-        "Cast your ballot: once, and it stands.",
+        "Cast your ballot; it cannot be changed.",
+        group="votes",
         fields=(_ID, Field("option", "text", "your choice", positional=True, required=True, metavar="OPTION")),
         errors=(NotFound, Forbidden, Conflict, Invalid),
         may="worker",
@@ -324,7 +326,8 @@ OPERATIONS = (
     Operation(
         "vote show",
         _show,
-        "Show a vote: its outcome, its tally, and who has not voted.",
+        "Show a vote: its outcome, its tally, and which agents have not voted.",
+        group="votes",
         fields=(_ID,),
         errors=(NotFound,),
         answer="VoteShowAnswer",
@@ -333,7 +336,8 @@ OPERATIONS = (
     Operation(
         "vote list",
         _list,
-        "List the votes: the open ones, then the others.",
+        "List votes, open ones first.",
+        group="votes",
         fields=(Field("open", "flag", "only those that are open", default=False), *PAGED),
         answer="VoteListAnswer",
         writes=False,

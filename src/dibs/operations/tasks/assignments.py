@@ -169,7 +169,7 @@ OPERATIONS = (
     Operation(
         "task assign",
         _assign,
-        "Give a task to an agent, which is told; chosen by a strategy, or named.",
+        "Assign a task to an agent, named or chosen by a strategy; the agent is told.", group="tasks",
         fields=(
             board.ID,
             Field(
@@ -184,7 +184,7 @@ OPERATIONS = (
     Operation(
         "task bid",
         _bid,
-        "Bid for a task that is auctioned; the highest bid gets it.",
+        "Bid for a task that is auctioned; the highest bid gets it.", group="tasks",
         fields=(
             board.ID,
             Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),

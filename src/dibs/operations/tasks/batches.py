@@ -159,7 +159,7 @@ ADD = Operation(
     _add,
     "Add many tasks, all or none.",
     fields=(
-        Field("tasks", "json", "a list of objects with the fields of `task add`", required=True),
+        Field("tasks", "json", "JSON list of tasks, same fields as `task add`", required=True),
         _RUN,
         Field("missing", "flag", "only those whose id no task has yet", default=False),
     ),

@@ -521,11 +521,12 @@ OPERATIONS = (
         "task done",
         _done,
         "Finish a task with its result.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
-            Field("result", "json", "what came of it, as JSON or @FILE", metavar="JSON"),
-            Field("next", "flag", "and take the next one in the same transaction", default=False),
+            Field("result", "json", "its result, as JSON or @FILE", metavar="JSON"),
+            Field("next", "flag", "also take the next task, in the same transaction", default=False),
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
             Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
             Field("verify", "text", "a command to run first; unless it succeeds, nothing is finished", metavar="CMD"),
@@ -540,11 +541,12 @@ OPERATIONS = (
     Operation(
         "task fail",
         _fail,
-        "Say that a task did not work.",
+        "Report that a task failed.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
-            Field("class", "choice", "transient is tried again", required=True, choices=CLASSES),
+            Field("class", "choice", "transient: retry it; permanent: give up", required=True, choices=CLASSES),
             Field("why", "text", "what happened", required=True, metavar="T"),
             _USED,
         ),
@@ -556,7 +558,8 @@ OPERATIONS = (
     Operation(
         "task release",
         _release,
-        "Give a task back to the queue, unfinished.",
+        "Return a task to the queue, unfinished.",
+        group="tasks",
         fields=(board.ID, _TOKEN, Field("note", "text", "where it stands", default="", metavar="TEXT")),
         errors=_ERRORS,
         ahead=ahead,
@@ -566,14 +569,15 @@ OPERATIONS = (
     Operation(
         "task split",
         _split,
-        "Break a task down: add its children, and give it back to wait for them.",
+        "Split a task: add its children; the task waits for them.",
+        group="tasks",
         fields=(
             board.ID,
             _TOKEN,
             Field(
                 "children",
                 "json",
-                "a list of objects with the fields of `task add`",
+                "JSON list of tasks, same fields as `task add`",
                 required=True,
                 metavar="JSON",
                 items="task add",
@@ -587,7 +591,8 @@ OPERATIONS = (
     Operation(
         "task progress",
         _progress,
-        "Say how far a task is, and keep it.",
+        "Report progress on a task.",
+        group="tasks",
         fields=(
             board.ID,
             Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),

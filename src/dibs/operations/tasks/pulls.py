@@ -451,9 +451,10 @@ OPERATIONS = (
     Operation(
         "task next",
         _next,
-        "Take the best task that is ready for you.",
+        "Take the next task that is ready for you.",
+        group="tasks",
         fields=(
-            Field("wait", "duration", "wait that long for one", default=0, metavar="D"),
+            Field("wait", "duration", "wait up to D for one", default=0, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
             Field("waiter", "text", "the place among those who wait", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
@@ -467,9 +468,10 @@ OPERATIONS = (
         "task claim",
         _claim,
         "Take a specific task.",
+        group="tasks",
         fields=(
             board.ID,
-            Field("wait", "duration", "wait that long until it can be had", default=0, metavar="D"),
+            Field("wait", "duration", "wait up to D until it can be taken", default=0, metavar="D"),
             Field("waiter", "text", "the place in line", default="", hidden=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
         ),

@@ -72,11 +72,12 @@ OPERATIONS = (
     Operation(
         "task turn",
         _turn,
-        "Hand in what is done and take what comes next, in one transaction.",
+        "Finish tasks and take the next ones, in one transaction.",
+        group="tasks",
         fields=(
             Field("done", "json", "a list of objects with id, token and result", metavar="JSON"),
             Field(
-                "take", "integer", "take up to so many, as far as max_tasks allows (default 1)", default=1, metavar="N"
+                "take", "integer", "take up to N tasks, as far as max_tasks allows (default 1)", default=1, metavar="N"
             ),
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),

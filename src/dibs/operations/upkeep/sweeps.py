@@ -230,7 +230,8 @@ OPERATIONS = (
     Operation(
         "sweep",
         _sweep,
-        "End what is past its deadline or whose process is gone, raise alerts, and drop old events by the config.",
+        "End claims that expired or whose process died, raise alerts, and drop old events as the config says.",
+        group="record",
         may="worker",
         registers=False,
         answer="SweepAnswer",
@@ -238,7 +239,8 @@ OPERATIONS = (
     Operation(
         "seal",
         _seal,
-        "Write a seal: the live claims at this point of the log.",
+        "Write a seal (the live claims at this point), up to which the log can be pruned.",
+        group="record",
         may="orchestrator",
         registers=False,
         answer="SealAnswer",
@@ -247,6 +249,7 @@ OPERATIONS = (
         "prune",
         _prune,
         "Drop the events before the newest seal older than --keep.",
+        group="record",
         fields=(
             Field(
                 "keep",

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 FRESH_MS = 1_000  # how long the cache may be used after the last answer; half of what `now` may be old at a commit
 MAX_ROWS = 64  # a process that works with more rows will not guess right
 MAX_ANSWER_ROWS = 16  # rows of one answer that are kept; for the same reason
+MAX_SCANS = 16
+ENTRY_WORDS = 3  # of a row of a scan: entry, key, value
 PREFIXES, SCAN = "p", "s"  # kinds of reads, see scripts.py
 
 
@@ -29,7 +31,7 @@ class Cache:
 
     def __init__(self) -> None:
         self._rows: dict[bytes, bytes] = {}  # an empty value: the key is known not to be there
-        self._empty_scans: set[tuple[int, bytes]] = set()  # by index and lower end: scans that found nothing
+        self._scans: set[tuple[int, bytes, bytes]] = set()  # index and both ends: all rows there are in `_rows`
         self._filled_at = -FRESH_MS  # on this machine's clock
         self._clock_ahead = 0  # ms by which the store's clock is ahead of this machine's
         self.commit = self.last = self.since = self.wall_offset = 0
@@ -38,7 +40,7 @@ class Cache:
         """Forget everything."""
         self._filled_at = -FRESH_MS
         self._rows.clear()
-        self._empty_scans.clear()
+        self._scans.clear()
 
     def is_fresh(self, moment: int) -> bool:
         """May a transaction that begins at this moment use it?"""
@@ -87,14 +89,26 @@ class Cache:
         return found
 
     def _scan(self, words: list[Any]) -> list[Any] | None:
-        """Nothing, where the last scan found nothing and no known row has an entry."""
-        _, index, _, low, high = words
-        if (index, low) not in self._empty_scans:
+        """The known rows with an entry there, if such a scan was made before."""
+        _, index, limit, low, high = words
+        if (index, low, high) not in self._scans:
             return None
-        for value in self._rows.values():
-            if value and low[1:] <= value.split(b"\n", index + 1)[index] < high[1:]:
-                return None
-        return [[], 0, _signature([b"0"])]
+        found = self._entries(index, low, high)
+        if len(found) > limit:
+            return None
+        seen = [word for _, key, value in found for word in (key, value.partition(b"\n")[0])]
+        return [[word for row in found for word in row], 0, _signature([*seen, b"0"])]
+
+    def _entries(self, index: int, low: bytes, high: bytes) -> list[tuple[bytes, bytes, bytes]]:
+        """The known rows with an entry of an index between two ends, in its order: entry, key, value."""
+        found = []
+        for key, value in self._rows.items():
+            if value:
+                entry = value.split(b"\n", index + 1)[index]
+                if low[1:] <= entry < high[1:]:
+                    found.append((entry, key, value))
+        found.sort()
+        return found
 
     # --- learning. While rows are being changed the cache is not fresh: an interrupt leaves nothing that is half true.
 
@@ -112,11 +126,19 @@ class Cache:
                     self._rows.update(zip(words[2].split(b"\n"), answer[0], strict=True))
                 self._rows.update(zip(answer[1][::2], answer[1][1::2], strict=True))
             elif words[0] == SCAN:
-                if answer[0]:
-                    self._empty_scans.discard((words[1], words[3]))
-                elif len(self._empty_scans) < MAX_ANSWER_ROWS:
-                    self._empty_scans.add((words[1], words[3]))
+                self._learn_scan(words, answer)
         self._learnt(at)
+
+    def _learn_scan(self, words: list[Any], answer: Any) -> None:
+        _, index, _, low, high = words
+        self._scans.discard((index, low, high))
+        flat, cut = answer[0], answer[1]
+        if cut or len(flat) > ENTRY_WORDS * MAX_ANSWER_ROWS or len(self._scans) >= MAX_SCANS:
+            return
+        for _, key, _ in self._entries(index, low, high):
+            del self._rows[key]  # what is still there comes again below
+        self._rows.update(zip(flat[1::ENTRY_WORDS], flat[2::ENTRY_WORDS], strict=True))
+        self._scans.add((index, low, high))
 
     def wrote(self, commit: int, now: int, server_time: int, written: Iterable[tuple[bytes, Any]]) -> None:
         """Keep what a commit of this process wrote: by key, the text with its two index entries."""

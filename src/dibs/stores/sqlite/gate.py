@@ -32,6 +32,7 @@ else:
     import _signal  # `signal` itself imports enum
 
 LARGEST = 2**62  # a commit above this was never made: then the line is damaged, and nothing is remembered
+RING_AGAIN_S = 0.05  # between two rings of the timer that ends a wait
 TAKEN_WITHIN_S = 1.0  # a lock that a helper thread got is taken at once, or its waiter is gone
 LINE = 48  # bytes: ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
 
@@ -238,7 +239,8 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
     except ValueError:  # not the main thread
         return False
     try:
-        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds))
+        # It rings again until it was heard: a ring between Python's last look at signals and the kernel's wait is lost.
+        _signal.setitimer(_signal.ITIMER_REAL, max(0.001, seconds), RING_AGAIN_S)
         wait()
         _signal.setitimer(_signal.ITIMER_REAL, 0)  # here too: were it to ring below, the handler would stay
     finally:
@@ -248,7 +250,8 @@ def _timed(wait: Callable[[], None], seconds: float) -> bool:
 
 
 def _time_is_up(_number: int, frame: FrameType | None) -> None:
-    """End the wait, if it still goes on: a timer that an interrupt left behind rings for nobody."""
+    """End the wait, if it still goes on: a timer that an interrupt left behind rings for nobody, and once."""
+    _signal.setitimer(_signal.ITIMER_REAL, 0)
     while frame is not None:
         if frame.f_code is _timed.__code__:
             raise _TimeIsUpError

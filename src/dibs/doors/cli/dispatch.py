@@ -1,0 +1,219 @@
+"""Finds the command that the arguments name, runs it, prints its answer. `dibs claim` loads no more than it needs."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import parse
+from dibs.errors import NO, YES, Invalid
+from dibs.operations.core import index as operations
+from dibs.session import catalogue, read_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal  # the same functions, with types
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.core.declare import Operation
+else:
+    import _signal  # `signal` itself imports enum
+
+# A command that does more than run its operation has a file of the operation's name here. To look costs less than to
+# load the index.
+OWN = f"{__file__.rpartition('/')[0]}/commands/"
+
+# Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
+_kept: list[Any] = []
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command that these arguments name."""
+    leading, arguments = _leading(arguments) if arguments[:1] and arguments[0][:1] == "-" else ([], arguments)
+    if not arguments:
+        return _own("home", leading)
+    name, rest = arguments[0], arguments[1:]
+    if rest and f"{name} {rest[0]}" in operations.FILES:  # two words: `task next`
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    if name in operations.FILES and not os.path.exists(f"{OWN}{name.replace(' ', '_')}.py"):
+        return _operation(catalogue.operation(name), leading + rest)
+    from dibs.doors.cli import index
+
+    if rest and f"{name} {rest[0]}" in index.COMMANDS:
+        name, rest = f"{name} {rest[0]}", rest[1:]
+    if name in index.COMMANDS:
+        return _own(name, leading + rest)
+    from dibs.doors.cli import suggest
+
+    return suggest.no_command(name, rest)
+
+
+def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """The common options that stand before the command, and the rest. `-h` and `-V` are commands of their own."""
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-"):
+        word = arguments[place]
+        name, given, _ = word[2:].partition("=") if word.startswith("--") else ("", "", "")
+        if word in {"-h", "--help"}:
+            return [], ["help", *arguments[place + 1 :]]
+        if word in {"-V", "--version"}:
+            return arguments[:place], ["version", *arguments[place + 1 :]]
+        if name in parse.COMMON:
+            place += 1 if given else 2
+        elif word == "--json":
+            place += 1
+        else:
+            known = f"{', '.join(f'--{one}' for one in parse.COMMON)} and --json"
+            raise Invalid(f"unknown option {word} before the command; {known} may stand there", field=word)
+    return arguments[:place], arguments[place:]
+
+
+def _own(name: str, rest: list[str]) -> int:
+    """A command with a file of its own below commands/."""
+    gc.enable()  # `bin/dibs` switched it off
+    from dibs.doors.cli import command
+
+    found = command.find(name)
+    assert found.run is not None
+    if found.raw:
+        if rest[:1] in (["-h"], ["--help"]):
+            return _help(name)
+        return found.run(rest)
+    words = parse.parse(name, found.fields, rest, rest=found.rest, short=found.short)
+    return _help(name) if words.help else found.run(words)
+
+
+def _help(name: str) -> int:
+    from dibs.doors.cli import help
+
+    return help.show(name)
+
+
+def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
+    """The session, the caller and the field values that the arguments of an operation's command name."""
+    session = open_session(words)
+    values = {
+        field.name: read_fields.read(session, field, words.fields[field.name])
+        for field in operation.fields
+        if field.name in words.fields
+    }
+    read_fields.add_run(operation, values)
+    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    if operation.name == "boot":
+        from dibs.session import env_beliefs, memory_files
+
+        files = memory_files.digests(memory_files.load(session))
+        values.update(env_beliefs.fields(own=not words.common.get("as")), files=files)
+        env_beliefs.name(call)
+    return session, call, values
+
+
+def _operation(operation: Operation, arguments: list[str]) -> int:
+    words = parse.parse(operation.name, operation.fields, arguments)
+    if words.help:
+        return _help(operation.name)
+    session, call, values = read(operation, words)
+    if operation.name == "claim":
+        return _claim(operation, session, call, values, words)
+    if values.get("wait"):
+        _end_well()
+        result = wait(operation, session, call, values, words)
+    else:
+        result = session.run(operation, call, values)
+    return finish(operation, session.finish(operation.name, result), words)
+
+
+def around(name: str, words: parse.Words, act: Callable[[Any, Any, dict[str, Any]], dict[str, Any]]) -> int:
+    """The command of an operation that a door runs with more around it: `act(session, call, values)` answers."""
+    operation = catalogue.operation(name)
+    return finish(operation, act(*read(operation, words)), words)
+
+
+def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> int:
+    """Print an operation's answer. It is a no (exit code 1, `ok` false) where the declaration says what refuses."""
+    code = NO if operation.refuses and result.get(operation.refuses) else YES
+    answer(operation.name, result, as_json=words.json, ok=code == YES)
+    return code
+
+
+def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+    """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
+    _end_well()
+    try:
+        if values.get("wait"):
+            result = wait(operation, session, call, values, words)
+        else:
+            result = session.run(operation, call, values)
+        answer(operation.name, session.finish(operation.name, result), as_json=words.json)
+        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
+            _signal.signal(number, _signal.SIG_IGN)
+    except (KeyboardInterrupt, SystemExit):
+        session.withdraw(call)
+        raise
+    return YES
+
+
+def wait(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:
+    """Run an operation that may have to wait; a person sees whom it waits for."""
+    gc.enable()
+    if words.json:
+        return session.run_waiting(operation, call, values, None)
+    from dibs.doors.cli import waiting
+
+    shown = waiting.choose()
+    try:
+        return session.run_waiting(operation, call, values, shown.update)
+    finally:
+        shown.close()
+
+
+def _end_well() -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
+    _signal.signal(_signal.SIGTERM, _leave)
+
+
+def _leave(number: int, _frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
+def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
+    """The workspace that the common options and the environment name."""
+    from dibs.session.session import Session
+
+    given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
+    wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")
+    if wanted:
+        from dibs.session import durations
+
+        timeout = durations.parse(wanted, "timeout") / 1000
+    session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session.telling = None if words.json else _tell
+    session.running = _run_first
+    _kept.append(session)
+    return session
+
+
+def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = True) -> None:
+    """Print an answer. `ok` says the same as the exit code: yes, or no."""
+    if as_json:
+        sys.stdout.write(jsontext.encode({"ok": ok, **result}) + "\n")
+    else:
+        from dibs.doors.cli import render
+
+        render.show(command, result)
+
+
+def _tell(text: str) -> None:
+    """A line for the person who waits for something long."""
+    sys.stderr.write(f"dibs: {text}\n")
+    sys.stderr.flush()
+
+
+def _run_first(*asked: Any) -> dict[str, Any]:
+    """Run a command that an operation asks for before it decides."""
+    from dibs.running import verification
+
+    return verification.answer(*asked)

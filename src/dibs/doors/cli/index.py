@@ -1,0 +1,32 @@
+"""Which file of commands/ declares which command. Made by `make generate`; a test fails when it is out of date."""
+
+COMMANDS = {
+    "__complete": "complete",
+    "check": "check",
+    "completion": "completion",
+    "demo": "demo",
+    "deploy": "deploy",
+    "doctor": "doctor",
+    "git-hook": "git_hook",
+    "help": "help",
+    "home": "home",
+    "hook": "hook",
+    "import": "import_",
+    "init": "init",
+    "lead": "lead",
+    "log": "log",
+    "restore": "restore",
+    "run end": "run_end",
+    "run gates": "run_gates",
+    "run report": "run_report",
+    "run start": "run_start",
+    "status": "status",
+    "store move": "store_move",
+    "sweep": "sweep",
+    "sync-check": "sync_check",
+    "up": "up",
+    "verify": "verify",
+    "version": "version",
+    "worker": "worker",
+}
+HIDDEN = frozenset(("__complete", "home"))  # help does not list these

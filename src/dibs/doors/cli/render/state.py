@@ -1,0 +1,39 @@
+"""Answers of the `state` commands as text for people. A value is shown as JSON, which is how it is written."""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.doors.cli.render import times
+from dibs.doors.cli.terminal import Table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.cli.render import Items, Lines
+
+
+def _get(result: dict[str, Any]) -> Items:
+    return [
+        jsontext.encode(result["value"]),
+        f"(version {result['version']}, {result['by']} {times.ago(result['at'])} ago)",
+    ]
+
+
+def _set(result: dict[str, Any]) -> Items:
+    return [f"{result['key']} is now at version {result['version']}"]
+
+
+def _list(result: dict[str, Any]) -> Items:
+    rows = [(d["key"], str(d["version"]), d["by"], f"{times.ago(d['at'])} ago") for d in result["documents"]]
+    lines: Lines = [Table(("KEY", "VERSION", "BY", "WRITTEN"), rows) if rows else "no documents"]
+    if result["more"]:
+        lines.append(f"(more: `--after {rows[-1][0]}`)")
+    return lines
+
+
+def _delete(result: dict[str, Any]) -> Items:
+    return [f"deleted {result['key']} (version {result['version']})"]
+
+
+RENDERERS = {"state get": _get, "state set": _set, "state list": _list, "state delete": _delete}

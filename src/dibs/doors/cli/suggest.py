@@ -1,0 +1,70 @@
+"""A command that does not exist: which one was meant."""
+
+from __future__ import annotations
+
+from dibs.doors.cli.command import family_of, names
+from dibs.errors import Invalid
+
+# What people type because another tool calls it that.
+SYNONYMS = {
+    "list": ("status", "task list"), "ls": ("status", "task list"), "lock": ("claim",), "acquire": ("claim",),
+    "take": ("claim",), "reserve": ("claim",), "unlock": ("release",), "free": ("release",), "drop": ("release",),
+    "steal": ("release --force",), "who": ("agents", "whoami"), "me": ("whoami",), "id": ("whoami",),
+    "watch": ("status --watch", "log -f"), "top": ("status --watch",), "tail": ("log -f",),
+    "stats": ("status", "run report"),
+    "history": ("log",), "events": ("log",), "blame": ("log PATH",), "explain": ("status PATH", "log PATH"),
+    "config": ("doctor", "init"), "settings": ("doctor", "init"), "setup": ("init",), "install": ("init",),
+    "uninstall": ("init --uninstall",), "ps": ("agents",), "queue": ("task list", "status"), "tasks": ("task list",),
+    "todo": ("task list",), "add": ("task add",), "next": ("task next",), "done": ("task done",), "runs": ("run list",),
+    "votes": ("vote list",), "message": ("send",), "msg": ("send",), "mail": ("inbox",), "messages": ("inbox",),
+    "extend": ("renew",), "stop": ("kill",), "login": ("boot",), "start": ("boot", "up"), "register": ("boot",),
+    "wait": ("claim --wait",), "undo": ("restore",), "revert": ("restore",), "audit": ("check",), "test": ("doctor",),
+    "get": ("state get",), "set": ("state set",), "man": ("help",),
+}  # fmt: skip
+
+
+def no_command(word: str, rest: list[str]) -> int:
+    """Help on a family of commands, or an error that names what was meant."""
+    family = family_of(word)
+    if family:
+        if not rest or rest[0] in {"-h", "--help"}:
+            from dibs.doors.cli import help
+
+            return help.show_family(word)
+        if rest[0].startswith("-"):
+            raise Invalid(f"which one: {', '.join(f'`dibs {name}`' for name in family)}?", command=word)
+        said = f"{word} {rest[0]}"
+        near = closest(rest[0], [name.partition(" ")[2] for name in family])
+        meant = [f"{word} {near}"] if near else []
+        more = f"`dibs {word}` lists its commands."
+    else:
+        said = word
+        meant = list(SYNONYMS.get(word, ()))
+        if not meant:
+            near = closest(word, sorted({name.partition(" ")[0] for name in names()}))
+            meant = [near] if near else []
+        more = "`dibs help --all` lists them."
+    hint = f"did you mean {' or '.join(f'`dibs {name}`' for name in meant)}?" if meant else more
+    raise Invalid(f"there is no command {said!r}; {hint}", command=said)
+
+
+def closest(word: str, known: list[str]) -> str:
+    """The known word that needs the fewest edits, if these are few for its length; "" if none is near."""
+    found = min(known, key=lambda name: (distance(word, name), name), default="")
+    allowed = 1 if len(word) < 4 else 2 if len(word) < 8 else 3  # noqa: PLR2004 - short words are near to everything
+    return found if found and distance(word, found) <= allowed else ""
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters are inserted, deleted, replaced or swapped with their neighbour."""
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        row = [place]
+        for at, its in enumerate(other, 1):
+            best = min(last[at] + 1, row[at - 1] + 1, last[at - 1] + (letter != its))
+            if place > 1 and at > 1 and letter == other[at - 2] and one[place - 2] == its:
+                best = min(best, before[at - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]

@@ -1,0 +1,141 @@
+"""`dibs log` reads from the end: the last events cost no more than they are, and pages go on from a cursor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dibs.doors.cli.commands import log
+from dibs.stores.memory import MemoryStore
+from dibs.stores.seam import Event
+from tests.doors.conftest import Shell
+
+if TYPE_CHECKING:
+    from dibs.stores.seam import Transaction
+
+EVENTS = 57
+
+
+class Counting(MemoryStore):
+    """Counts the events that are read."""
+
+    read = 0
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        found = super().events(after, limit)
+        self.read += len(found)
+        return found
+
+
+@pytest.fixture
+def store() -> Counting:
+    made = Counting(now=lambda: 1, wall=lambda: 1, new_id=lambda: "i")
+    for number in range(EVENTS):
+        made.run(lambda tx, number=number: _say(tx, number))  # type: ignore[misc]
+    return made
+
+
+def _say(tx: Transaction, number: int) -> None:
+    tx.append("odd.one" if number % 10 == 3 else "even.one", "a", str(number), {})
+
+
+def seqs(events: list[dict[str, Any]]) -> list[int]:
+    return [event["seq"] for event in events]
+
+
+def test_the_last_five_events_cost_five_events(store: Counting) -> None:
+    found, last, earlier = log.last_of(store, log.Filter(), 5)
+    assert (seqs(found), last, earlier) == ([53, 54, 55, 56, 57], EVENTS, True)
+    assert store.read <= 5 + 1, "and one that tells whether there are earlier ones"
+
+
+@pytest.mark.parametrize("size", [1, 4, 1000])
+@pytest.mark.parametrize("since", [0, 20, 56, 57, 90])
+@pytest.mark.parametrize("kind", ["", "odd", "none"])
+@pytest.mark.parametrize("limit", [0, 1, 5, 6, 57, 58])
+def test_the_last_events_are_those_that_the_whole_log_ends_with(
+    store: Counting, limit: int, kind: str, since: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "PAGE", size)
+    found, _, earlier = log.last_of(store, log.Filter(since=since, kind=kind), limit)
+    every = [n for n in range(1, EVENTS + 1) if n > since and (kind in {"", "odd"}) and (not kind or n % 10 == 4)]
+    assert seqs(found) == (every[-limit:] if limit else every)
+    assert earlier is (bool(limit) and len(every) > limit)
+
+
+@pytest.mark.parametrize("kind", ["", "odd"])
+@pytest.mark.parametrize("limit", [1, 5, 6, 57])
+def test_pages_from_the_beginning_are_the_whole_log(store: Counting, limit: int, kind: str) -> None:
+    found: list[int] = []
+    cursor, more = 0, True
+    while more:
+        page, cursor, more = log.page_of(store, cursor, log.Filter(kind=kind), limit)
+        assert len(page) == limit or not more
+        found += seqs(page)
+    assert found == [n for n in range(1, EVENTS + 1) if not kind or n % 10 == 4]
+    assert cursor == EVENTS
+
+
+# --- the command
+
+
+@pytest.fixture
+def used(shell: Shell) -> Shell:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    shell.json("claim", "src/api.py", "--as", "bob", exit=1)
+    shell.json("claim", "docs/", "--as", "bob", exit=0)
+    shell.json("release", "src/api.py", "--as", "ann", exit=0)
+    shell.json("kill", "bob", "--why", "test", "--as", "ann", exit=0)
+    return shell
+
+
+def kinds(shell: Shell, *words: str) -> list[str]:
+    return [event["kind"] for event in shell.json("log", *words, exit=0)["events"]]
+
+
+def test_n_is_how_many(used: Shell) -> None:
+    every = kinds(used)
+    assert kinds(used, "-n", "2") == kinds(used, "-n2") == kinds(used, "--limit", "2") == every[-2:]
+    assert used.run("log", "-n", "2").stdout.startswith("(earlier events: ")
+
+
+def test_an_agents_events_are_its_own_and_what_happened_to_it(used: Shell) -> None:
+    assert kinds(used, "--agent", "bob") == [
+        "agent.registered",
+        "claim.refused",
+        "claim.granted",
+        "agent.killed",
+        "claim.ended",
+    ]
+    assert kinds(used, "--agent", "bob", "--kind", "claim.", "-n", "1") == ["claim.ended"]
+    assert kinds(used, "--agent", "nobody") == []
+
+
+def test_a_paths_events_are_those_of_the_claims_on_it_to_their_end(used: Shell) -> None:
+    assert kinds(used, "src/api.py") == ["claim.granted", "claim.refused", "claim.released"]
+    assert kinds(used, "src/") == kinds(used, "src/api.py"), "what is below a directory concerns it"
+    assert kinds(used, "docs/index.md") == ["claim.granted", "claim.ended"], "the end names only the claim"
+    assert kinds(used, "src/api.py", "-n", "1") == ["claim.released"]
+    assert kinds(used, "other.py") == []
+    assert used.run("log", "other.py").stdout == "no events\n"
+
+
+def test_since_is_a_duration_or_an_events_number(used: Shell) -> None:
+    every = kinds(used)
+    assert kinds(used, "--since", "3") == every[3:]
+    assert kinds(used, "--since", "1h") == every
+    assert kinds(used, "--since", "0s") == []
+    assert "since: 'soon' is not a duration" in used.json("log", "--since", "soon", exit=64)["error"]["message"]
+
+
+def test_events_before_a_time_are_not_read(store: Counting) -> None:
+    store.run(lambda tx: _say(tx, EVENTS))
+    later = log.Filter(wall=2)  # every event is of the time 1
+    assert log.last_of(store, later, 5)[0] == []
+    assert store.read <= 6
+
+
+def test_people_read_ages_and_paths_first(used: Shell) -> None:
+    first = next(line for line in used.run("log", "--kind", "claim.granted").stdout.splitlines() if "ann" in line)
+    assert first.split()[2:6] == ["ago", "claim.granted", "ann", "src/api.py"]
