@@ -422,7 +422,7 @@ def test_a_command_that_writes_without_end_is_ended(
 ) -> None:
     from dibs.session import json_input
 
-    monkeypatch.setattr(json_input, "MAX_JSON_CHARS", 1 << 20)
+    monkeypatch.setattr(json_input, "MAX_FILE_BYTES", 1 << 20)
     boss.task_add("one", id="one")
     counts = Worker(ws, command_for=lambda _: "exec yes", limit=1).run()
     assert counts["failed"] == 1

@@ -395,6 +395,11 @@ PROMISES = (
            f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     Mutant("doors/install/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
            f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
+    # Files that an agent undoes by git are its own doing
+    Mutant("doors/hooks/shell_guard.py", "        tree.name(event.key, path, WHOLE)\n", "        pass\n",
+           "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
+    Mutant("doors/hooks/shell_guard.py", " and not taken and not undone:", " and not taken:",
+           "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
     # The launcher, where an upgrade has moved dibs
     Mutant("session/session.py", "self.replaced = launcher.mend(self.place)", "pass",
            f"{SWEPT}::test_a_file_that_an_upgrade_moved_is_named_anew_by_the_next_call"),

@@ -1,8 +1,8 @@
 """`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
 
 Each check passes or fails with a reason and a severity: an error is the workspace's, a warning concerns what a client
-or a person has yet to do. The checks on the guards are in `doctor_guards.py`. Nothing is changed without `--recover`,
-and even then nothing is deleted.
+or a person has yet to do. The checks on the guards are in `doors/cli/doctor/guards.py`. Nothing of the record is
+changed without `--recover`, and even then nothing is deleted.
 """
 
 from __future__ import annotations
