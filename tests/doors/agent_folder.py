@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 TOOLS = ("claim_task.sh", "release_task.sh", "check_stale.sh", "boot.sh")
 OWN = "#!/bin/bash\n# somebody's own\nexit 3\n"

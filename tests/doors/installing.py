@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from dibs.doors.install import launcher
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 # Claude's settings as somebody keeps them: tabs, comments, hooks of their own, a trailing comma, Windows line ends.
 SETTINGS = (

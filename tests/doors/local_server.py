@@ -18,8 +18,8 @@ from typing import Any
 
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
-from tests.doors.conftest import Shell
 from tests.doors.hooking import is_gone
+from tests.shell import Shell
 from tests.stores.redis_server import BINARY, free_port, until
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from dibs.session.known_clients import SESSION_VARIABLES
 from dibs.session.session import Session
-from tests.doors.conftest import DIBS, Shell
+from tests.shell import DIBS, Shell
 
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")
 

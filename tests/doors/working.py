@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from dibs.facts import processes
-from tests.doors.conftest import DIBS, Shell
+from tests.shell import DIBS, Shell
 
 PATIENCE = 30.0  # seconds after which what has not come will not come
 

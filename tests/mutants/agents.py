@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-REGISTRIES = "tests/operations/test_registries.py"
-MEMORIES = "tests/doors/test_memories.py"
-BELIEFS = "tests/operations/test_beliefs.py"
-HOOKS = "tests/doors/test_boot_beliefs.py"
+REGISTRIES = "tests/operations/tasks/test_registries.py"
+MEMORIES = "tests/session/test_memories.py"
+BELIEFS = "tests/operations/agents/test_beliefs.py"
+HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
 
 BOOT = (
     # tasks in mind

@@ -5,14 +5,14 @@ A row: file, text, what stands there instead, the test that finds out.
 
 from __future__ import annotations
 
-UPGRADES = "tests/operations/test_upgrades.py"
-CLAIMS = "tests/operations/test_claims.py"
+UPGRADES = "tests/operations/claims/test_upgrades.py"
+CLAIMS = "tests/operations/claims/test_claims.py"
 PATTERNS = "tests/facts/test_patterns.py"
-SMALL = "tests/operations/test_small_things.py"
-ODD = "tests/doors/test_odd_values.py"
-MESSAGES = "tests/operations/test_messages.py"
+SMALL = "tests/operations/core/test_small_things.py"
+ODD = "tests/doors/python/test_odd_values.py"
+MESSAGES = "tests/operations/messages/test_messages.py"
 CONTRACT = "tests/operations/test_contract.py"
-VERIFY, WORKER = "tests/doors/test_task_verify.py", "tests/doors/test_worker.py"
+VERIFY, WORKER = "tests/running/test_task_verify.py", "tests/running/test_worker.py"
 
 CORNERS = (
     # an interrupted call leaves nothing behind, and loses nothing that its agent knows of
@@ -54,7 +54,7 @@ CORNERS = (
      f"{CLAIMS}::test_a_hand_over_within_a_family_goes_on_with_the_same_life"),
     # the times of a thing do not flicker
     ("stores/sqlite/store.py", "return measured if self._offset is None else self._offset", "return measured",
-     "tests/doors/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
+     "tests/doors/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
     # who died is told, once
     ("operations/upkeep/sweeps.py", "        deaths.tell(tx, call, dead)\n", "        pass\n",
      f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),

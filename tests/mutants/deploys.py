@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 CORPUS = "tests/facts/test_deploycommands.py"
-RULES = "tests/operations/test_deploys.py"
-SYNC = "tests/facts/test_gitsync.py"
-HELD = "tests/doors/test_held_command.py"
+RULES = "tests/operations/guards/test_deploys.py"
+SYNC = "tests/facts/git/test_gitsync.py"
+HELD = "tests/running/test_held_command.py"
 
 DEPLOYS = (
     # what may ship

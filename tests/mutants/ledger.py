@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-LINES = "tests/operations/test_ledger.py"
-WHOSE = "tests/operations/test_attribution.py"
-CHANGES = "tests/operations/test_changes.py"
-EDITS = "tests/operations/test_edits.py"
+LINES = "tests/operations/guards/test_ledger.py"
+WHOSE = "tests/operations/guards/test_attribution.py"
+CHANGES = "tests/operations/guards/test_changes.py"
+EDITS = "tests/operations/guards/test_edits.py"
 FILES = "tests/facts/test_ledgers.py"
 CONTENTS = "tests/facts/test_contents.py"
 HOOKS = "tests/doors/hooks/test_hooks_edits.py"
@@ -14,7 +14,7 @@ SECOND = "tests/doors/hooks/test_second_look.py"
 ANEW = "tests/doors/hooks/test_ledger_anew.py"
 ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
 SIMULATION = "tests/simulation/test_ledger.py"
-SITUATIONS = "tests/doors/test_situations.py"
+SITUATIONS = "tests/doors/hooks/test_situations.py"
 
 HEADS = "tests/doors/hooks/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
 LEDGER = (
@@ -161,7 +161,7 @@ LEDGER = (
      f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
     # what was once lost without a word
     ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
-     "tests/doors/test_two_agents.py::test_once_found"),
+     "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("operations/guards/shell_guard.py", "working_tree.unfinished(tx, call, owned, others) if sweeps else []", "[]",
      f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
     ("operations/guards/working_tree.py", 'if fact["does"] in KEEPS:', "if False:",
@@ -169,5 +169,5 @@ LEDGER = (
     ("operations/guards/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
     ("operations/guards/shell_guard.py", "refusal = authority.refusal_to_speak(tx, call, spoken)", "refusal = None",
-     "tests/doors/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
+     "tests/doors/hooks/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-BACKLOG = "tests/operations/test_backlog.py"
+BACKLOG = "tests/operations/core/test_backlog.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
-LISTINGS = "tests/operations/test_listings.py"
+LISTINGS = "tests/operations/core/test_listings.py"
 
 BOUNDED = (
     # what a job calls off counts as cancelled at once
@@ -43,7 +43,7 @@ BOUNDED = (
      "[job for job in call.jobs if not long_jobs.take_step(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
     # honest limits
     ("operations/tasks/additions.py", 'above["parent"] if above is not None else ""', '""',
-     "tests/operations/test_circles.py::test_a_circle_through_a_parents_parent_is_refused"),
+     "tests/operations/tasks/test_circles.py::test_a_circle_through_a_parents_parent_is_refused"),
     ("operations/tasks/pulls.py", "if found or not page.truncated:", "if True:",
      f"{LISTINGS}::test_a_dead_holders_task_is_found_behind_any_number_of_live_ones"),
     ("operations/core/paging.py", "if looked >= MAX_ROWS_READ:", "if False:",

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-CLAIMS = "tests/operations/test_claims.py"
-WAITING = "tests/operations/test_waiting.py"
-AGENTS = "tests/operations/test_agents.py"
+CLAIMS = "tests/operations/claims/test_claims.py"
+WAITING = "tests/operations/claims/test_waiting.py"
+AGENTS = "tests/operations/agents/test_agents.py"
 STORES = "tests/stores"
-EDITS = "tests/operations/test_edits.py"
-COMMANDS = "tests/operations/test_commands.py"
-ROLES = "tests/operations/test_roles.py"
-RULES = "tests/operations/test_rules.py"
+EDITS = "tests/operations/guards/test_edits.py"
+COMMANDS = "tests/operations/guards/test_commands.py"
+ROLES = "tests/operations/agents/test_roles.py"
+RULES = "tests/operations/agents/test_rules.py"
 
-MOVES = "tests/doors/test_store_move.py"
-UP = "tests/doors/test_up.py"
-COMMITS = "tests/operations/test_commits.py"
-DEPLOYS = "tests/operations/test_deploys.py"
-TASKS = "tests/operations/test_tasks.py"
-TAKING = "tests/operations/test_task_taking.py"
-OUTCOMES = "tests/operations/test_task_outcomes.py"
-STATE = "tests/operations/test_state.py"
-VOTES = "tests/operations/test_votes.py"
-MESSAGES = "tests/operations/test_messages.py"
-SUBSCRIPTIONS = "tests/operations/test_subscriptions.py"
+MOVES = "tests/storage/test_store_move.py"
+UP = "tests/storage/test_up.py"
+COMMITS = "tests/operations/guards/test_commits.py"
+DEPLOYS = "tests/operations/guards/test_deploys.py"
+TASKS = "tests/operations/tasks/test_tasks.py"
+TAKING = "tests/operations/tasks/test_task_taking.py"
+OUTCOMES = "tests/operations/tasks/test_task_outcomes.py"
+STATE = "tests/operations/shared/test_state.py"
+VOTES = "tests/operations/shared/test_votes.py"
+MESSAGES = "tests/operations/messages/test_messages.py"
+SUBSCRIPTIONS = "tests/operations/messages/test_subscriptions.py"
 SWEPT = "tests/doors/install/test_swept.py"
 LAUNCHER = "tests/doors/install/test_launcher.py"
 VERIFY_TASKS = "tests/lookout/test_verify_tasks.py"
-SPEECH = "tests/operations/test_speech.py"
-CYCLES = "tests/operations/test_cycles.py"
-NAMES = "tests/operations/test_names.py"
+SPEECH = "tests/operations/agents/test_speech.py"
+CYCLES = "tests/operations/claims/test_cycles.py"
+NAMES = "tests/operations/agents/test_names.py"
 
 PROMISES = (
     # Promise 1: at most one holder
@@ -54,9 +54,9 @@ PROMISES = (
     Mutant("operations/claims/resources.py", '{suffix}\\t{text}"', '{suffix}"',
            f"{CLAIMS}::test_several_globs_and_a_directory_with_one_prefix_are_all_held_and_all_released"),
     Mutant("operations/claims/holds.py", "        if not got.truncated:\n            return\n", "        return\n",
-           "tests/operations/test_paging.py"),
+           "tests/operations/core/test_paging.py"),
     Mutant("operations/claims/grants.py", "        first = None  # the records read on the way in may have ended\n",
-           "        pass\n", "tests/operations/test_paging.py"),
+           "        pass\n", "tests/operations/core/test_paging.py"),
     # Promise 2: tokens rise, stale ones are refused
     Mutant("operations/claims/releases.py",
            '            if token and claim["token"] != token:\n                continue\n', "",
@@ -165,7 +165,7 @@ PROMISES = (
            f"{CLAIMS}::test_globs_that_begin_with_a_wildcard_have_a_quota"),
     # The guards
     Mutant("operations/guards/edit_guard.py", '            and record["by"] != BY\n', "",
-           "tests/operations/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
+           "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
     Mutant("operations/guards/edit_guard.py", '        and record["until"] - tx.now > record["ttl"] // 2\n', "",
            f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
     Mutant("operations/guards/edit_guard.py", "interest=True", "interest=False",
@@ -173,21 +173,21 @@ PROMISES = (
     Mutant("operations/guards/shell_guard.py", "(below is None or any(", "(below is not None and any(",
            f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     Mutant("facts/shell/unknown.py", "(before,))", "None)",
-           "tests/facts/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
+           "tests/facts/shell/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
     Mutant("facts/shell/unknown.py", 'if "/.." in after or', "if False and",
-           "tests/facts/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
+           "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
     Mutant("facts/shell/findings.py", "if self._times[target.path] > 1 or target.how", "if target.how",
-           "tests/facts/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
+           "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     Mutant("facts/shell/findings.py", "derived and since <= moment", "derived and since <= self.moment",
-           "tests/facts/test_shell_contents.py::test_a_write_is_whole_where_nothing_of_the_file_can_be_left"),
+           "tests/facts/shell/test_shell_contents.py::test_a_write_is_whole_where_nothing_of_the_file_can_be_left"),
     Mutant("facts/shell/findings.py", "if certain:\n            self.sink", "if True:\n            self.sink",
-           "tests/facts/test_shell_contents.py::test_nothing_is_told_as_shown_that_the_agent_does_not_see"),
+           "tests/facts/shell/test_shell_contents.py::test_nothing_is_told_as_shown_that_the_agent_does_not_see"),
     Mutant("facts/shell/findings.py", "and not self.opened and not self._look.is_there(full)", "and False",
-           "tests/facts/test_shell_programs.py::test_what_is_not_there_is_not_deleted"),
+           "tests/facts/shell/test_shell_programs.py::test_what_is_not_there_is_not_deleted"),
     Mutant("facts/shell/harmless.py", "call.reading.opened = True\n    if _leaves", "pass\n    if _leaves",
-           "tests/facts/test_shell_kinds.py::test_a_command_that_may_write_more_than_it_names_is_open"),
+           "tests/facts/shell/test_shell_kinds.py::test_a_command_that_may_write_more_than_it_names_is_open"),
     Mutant("facts/shell/globs.py", "if self._left < 0 or now > self._until:", "if False:",
-           "tests/facts/test_shell.py::test_looking_for_files_ends_in_time"),
+           "tests/facts/shell/test_shell.py::test_looking_for_files_ends_in_time"),
     Mutant("doors/hooks/doubts.py", "and real not in _temporary()", "",
            "tests/doors/hooks/test_ordinary.py::test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies"),
     Mutant("operations/guards/shell_guard.py", "any(resources.overlap(one, resource) for one in below)", "True",
@@ -285,7 +285,7 @@ PROMISES = (
     Mutant("lookout/votes.py", "        if (outcome, option) != counted:", "        if False:",
            "tests/lookout/test_verify_votes.py"),
     Mutant("operations/upkeep/sweeps.py", "    if due and not any(done.values()):", "    if due:",
-           "tests/operations/test_old_events.py"),
+           "tests/operations/core/test_old_events.py"),
     Mutant("stores/sqlite/store.py", '        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
            f"{STORES}/test_conformance.py"),
     Mutant("lookout/replay.py", "        self._tasks.settle(self._seq)\n", "        pass\n",
@@ -333,13 +333,13 @@ PROMISES = (
     Mutant("operations/shared/votes.py", 'if own is not None or vote["state"] != OPEN:', "if own is not None:",
            f"{VOTES}::test_a_ballot_after_the_outcome_is_a_conflict_that_tells_it"),
     Mutant("doors/python/renewal.py", "            claim.renew_all()\n", "            pass\n",
-           "tests/doors/test_renewal.py::test_a_claim_in_a_with_outlives_its_ttl"),
+           "tests/doors/python/test_renewal.py::test_a_claim_in_a_with_outlives_its_ttl"),
     Mutant("doors/python/renewal.py", "        claim.lost = error if", "        claim.on_lost = error if",
-           "tests/doors/test_renewal.py::test_a_claim_that_is_taken_away_is_noticed"),
+           "tests/doors/python/test_renewal.py::test_a_claim_that_is_taken_away_is_noticed"),
     Mutant("doors/python/aio.py", "            await _to_its_end(asked)\n", "",
-           "tests/doors/test_aio.py::test_a_cancelled_wait_leaves_the_queue_at_once"),
+           "tests/doors/python/test_aio.py::test_a_cancelled_wait_leaves_the_queue_at_once"),
     Mutant("doors/python/aio.py", "                claim.release()\n", "                pass\n",
-           "tests/doors/test_aio.py::test_a_grant_in_the_moment_of_the_cancellation_is_given_back"),
+           "tests/doors/python/test_aio.py::test_a_grant_in_the_moment_of_the_cancellation_is_given_back"),
     Mutant("doors/python/update_loop.py",
            "            if attempt == attempts:\n                raise\n", "            raise\n",
            "tests/doors/cli/test_state_cli.py::test_the_story_of_the_lost_update_ends_well"),
@@ -375,9 +375,9 @@ PROMISES = (
     Mutant("operations/core/entry.py", "if (record is None or", "if (False or",
            f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     Mutant("operations/tasks/strategies.py", 'return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))',
-           "return list(candidates)", "tests/operations/test_strategies.py"),
+           "return list(candidates)", "tests/operations/tasks/test_strategies.py"),
     Mutant("operations/runs/run_endings.py", " and not _waited_for(tx, task)", "",
-           "tests/operations/test_runs.py::test_a_failed_task_that_another_outside_waits_for_outlives_its_run"),
+           "tests/operations/runs/test_runs.py::test_a_failed_task_that_another_outside_waits_for_outlives_its_run"),
     # The record cannot be swept away
     Mutant("storage/workspace_store.py", "    if not shared or shared == local:\n", "    if True:\n",
            f"{SWEPT}::test_which_store_was_coordinated_through_is_remembered_too"),
@@ -412,7 +412,7 @@ PROMISES = (
     Mutant("doors/cli/main.py", "    if _is_closed_pipe(error):\n", "    if False:\n",
            "tests/doors/cli/test_cli.py::test_a_reader_that_goes_away_ends_a_command_quietly"),
     Mutant("errors.py", 'wanted = fields.get("wanted") or held[:1]', "wanted = held[:1]",
-           "tests/operations/test_names.py::test_a_refusal_names_what_was_asked_for_where_something_larger_is_held"),
+           "tests/operations/agents/test_names.py::test_a_refusal_names_what_was_asked_for_where_something_larger_is_held"),
     # The launcher, where git has taken it away
     Mutant("doors/install/scripts.py", '"$common/../.dibs/local/run" "$common/dibs/run"',
            '"$common/../.dibs/local/run"',

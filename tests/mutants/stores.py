@@ -4,9 +4,9 @@ from __future__ import annotations
 
 SQLITE = "tests/stores/test_sqlite.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
-SPEED, PYTHON = "tests/stores/test_redis_speed.py", "tests/doors/test_python.py"
+SPEED, PYTHON = "tests/stores/test_redis_speed.py", "tests/doors/python/test_python.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
-WAITS = "tests/doors/test_interrupted_waits.py"
+WAITS = "tests/session/test_interrupted_waits.py"
 EVERYWHERE = f"{INTERRUPTS}::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
 WAITING = f"{INTERRUPTS}::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
@@ -40,7 +40,7 @@ STORES = (
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
     # what is no text and no number
     ("operations/core/entry.py", "    _check_caller(call)\n", "",
-     "tests/operations/test_plain_words.py::test_so_is_the_name_of_the_caller"),
+     "tests/operations/core/test_plain_words.py::test_so_is_the_name_of_the_caller"),
     ("stores/sqlite/store.py", "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),
     # an older state was put back
@@ -77,7 +77,7 @@ STORES = (
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
     ("operations/claims/tokens.py", "        if live and _is_the_callers(tx, call, record):\n", "        if live:\n",
-     "tests/operations/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),
+     "tests/operations/claims/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),
     # an interrupted wait
     ("session/wait_loop.py", '            withdraw(session, call, "".join(place))\n', "            pass\n",
      f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),

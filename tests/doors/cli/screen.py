@@ -13,7 +13,7 @@ import termios
 import time
 from pathlib import Path
 
-from tests.doors.conftest import DIBS
+from tests.shell import DIBS
 
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 

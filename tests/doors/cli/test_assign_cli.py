@@ -11,7 +11,7 @@ import dibs
 from dibs.errors import Conflict, Forbidden
 
 if TYPE_CHECKING:
-    from tests.doors.conftest import Shell
+    from tests.shell import Shell
 
 
 def test_an_assigned_task_reaches_its_agent_with_a_message(shell: Shell) -> None:

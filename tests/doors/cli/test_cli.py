@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dibs.doors.cli.command import names
-from tests.doors.conftest import DIBS, Shell
+from tests.shell import DIBS, Shell
 
 
 def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.doors.cli.command import family_of, names
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 if TYPE_CHECKING:
     from pathlib import Path

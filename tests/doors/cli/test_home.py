@@ -13,7 +13,7 @@ from dibs.doors.cli.command import find, names
 from dibs.doors.cli.index import COMMANDS, HIDDEN
 from dibs.operations.core import index as operations
 from dibs.session import catalogue
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 
 def test_dibs_alone_shows_the_workspace_and_the_everyday_commands(shell: Shell) -> None:

@@ -9,7 +9,7 @@ import pytest
 from dibs.reports import events as log
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import Event
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Transaction

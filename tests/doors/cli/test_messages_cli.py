@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.session import quotes
-from tests.doors.conftest import DIBS, Shell
 from tests.doors.hooking import PATIENCE, Repository
+from tests.shell import DIBS, Shell
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

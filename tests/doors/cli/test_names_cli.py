@@ -6,11 +6,11 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
-from tests.doors.conftest import DIBS
+from tests.shell import DIBS
 
 if TYPE_CHECKING:
-    from tests.doors.conftest import Shell
     from tests.doors.hooking import Repository
+    from tests.shell import Shell
 
 ADA = "d775fd74-bb09-45c2-8395-dc2308a6ed45"
 BOB = "895f6e8c-57a4-47e9-8064-e40b8b35865b"

@@ -16,7 +16,7 @@ import pytest
 
 import dibs
 from dibs.facts.usage import Meter
-from tests.doors.conftest import DIBS, Shell
+from tests.shell import DIBS, Shell
 
 
 def start(shell: Shell, run: str = "r1", **more: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 import dibs
 from dibs.doors.python import update_loop
 from dibs.facts import clock
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 TOP = Path(__file__).resolve().parents[3]
 

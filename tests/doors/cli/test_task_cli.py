@@ -19,7 +19,7 @@ from dibs.errors import Conflict, Fenced, NotFound, Quota
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.conftest import Shell
+    from tests.shell import Shell
 
 DIBS = str(Path(sys.executable).parent / "dibs")
 

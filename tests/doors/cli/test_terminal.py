@@ -11,7 +11,7 @@ import pytest
 
 from dibs.doors.cli import terminal
 from tests.doors.cli.screen import ESCAPE, bare, shown
-from tests.doors.conftest import Shell
+from tests.shell import Shell
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tests.doors.cli.screen import CTRL_C, Screen, bare
-from tests.doors.conftest import DIBS, Shell
+from tests.shell import DIBS, Shell
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from dibs.doors.install import githooks
-from tests.doors.conftest import Shell
 from tests.doors.installing import StandIn, everything, git, shell_in, write
+from tests.shell import Shell
 
 
 class Repository:

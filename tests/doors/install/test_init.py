@@ -16,8 +16,8 @@ from dibs.doors import clients
 from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
 from dibs.session.known_clients import NAMES
-from tests.doors.conftest import DIBS, Shell
 from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
+from tests.shell import DIBS, Shell
 
 ALL = ("--clients", "all")
 LAUNCHER = ".dibs/hook"

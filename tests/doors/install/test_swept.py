@@ -19,8 +19,8 @@ import pytest
 from dibs.doors import clients
 from dibs.doors.install import launcher, probe
 from dibs.stores.redis import epoch
-from tests.doors.conftest import Shell
 from tests.doors.installing import git, shell_in, write
+from tests.shell import Shell
 
 BARE_PATH = "/usr/bin:/bin"  # dibs is not on it
 

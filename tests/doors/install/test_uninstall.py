@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.conftest import Shell
 from tests.doors.installing import everything, git, rich, shell_in
+from tests.shell import Shell
 
 
 @pytest.fixture

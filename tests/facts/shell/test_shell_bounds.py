@@ -1,0 +1,138 @@
+"""Whatever is typed, reading it ends, within a bound of work and without failing; and what loading the reader costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dibs.facts import shell
+from dibs.facts.shell import commands as shell_commands
+from dibs.facts.shell import findings as shell_reading
+from dibs.facts.shell import formatters as shell_formatters
+from dibs.facts.shell import harmless as shell_harmless
+from dibs.facts.shell import runners as shell_runners
+from dibs.facts.shell import writers as shell_writers
+
+SRC = Path(__file__).resolve().parents[3] / "src"
+
+PIECES = (
+    "rm", "x", " ", "\n", ";", "&&", "||", "|", "&", "(", ")", "{", "}", "$(", "`", "'", '"', "\\", "$", "${", ">",
+    ">>", "<", "<<E", "E", "$X", "*", "[", "]", "[[", "]]", "if", "then", "fi", "for f in", "do", "done", "while",
+    "case", "esac", "in", "((", "))", "=", "#", "!", "~", "cd", "bash -c", "eval", "find . -exec", "xargs", "{a,b}",
+    "\x00", "\ud800", "é", "𝄞", "\t", "sed -i", "git", "%", "f()", "<(", "2>&1", ":-", "@", "+", "-", "..", "/", "a=",
+    "\r",
+)  # fmt: skip
+
+
+def sane(command: str) -> None:
+    reading = shell.read(command, "/nowhere")
+    assert reading._steps <= shell_reading.MAX_STEPS + 1
+    assert all(target.path.startswith("/") for target in reading.writes)
+    assert all(doubt.words for doubt in reading.unresolved)
+
+
+@given(st.text(st.characters(codec=None), max_size=200))
+@example("\ud800 > \udc80")
+@example("{\U00031860")  # what crashes the grammar, if it sees it
+@example("{" + "".join(map(chr, range(0xE000, 0x110000, 997))))
+def test_no_text_makes_the_reading_fail(command: str) -> None:
+    sane(command)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
+def test_no_pieces_of_shell_make_the_reading_fail(command: str) -> None:
+    sane(command)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map(" ".join))
+def test_no_words_of_shell_make_the_reading_fail(command: str) -> None:
+    sane(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(" * 50_000, "(" * 50_000 + ")" * 50_000, "$(" * 30_000, "{ " * 50_000, '"$(' * 20_000, "if " * 30_000,
+        "<<a " * 5_000, "a" * 100_000, "a " * 50_000,
+        "\\" * 100_000, "`" * 100_000, "\0" * 100_000, "rm x; " * 20_000, "case x in " * 9_000, "[[" * 20_000,
+        "${a:-" * 20_000, "{a,b}" * 300, "{" * 90_000,
+        "rm {1..999999999}", "rm " + "{a," * 40 + "}" * 40, "f(){ f; }; f", "f(){ f|f; }; f",
+        "for i in {1..900}; do for j in {1..900}; do rm $i$j; done; done",
+        "cd a; " * 50 + "rm x", "eval " * 300 + "rm", "é" * 30_000 + "$(rm x)", "A=aa; " + "A=$A$A; " * 40 + "rm $A",
+        "rm " + "*" * 500, "x" * 300_000 + ">f",
+    ],
+    ids=lambda command: command[:12].replace("\0", "NUL"),
+)  # fmt: skip
+def test_depth_and_length_have_a_bound(command: str) -> None:
+    sane(command)
+
+
+# ------------------------------------------------------------------------------------------------------------------
+# What it costs
+
+
+def fresh(code: str) -> str:
+    """The output of a new interpreter that has loaded nothing, as a hook's is."""
+    packages = str(Path(sys.modules["tree_sitter"].__file__ or "").parent.parent)
+    start = (
+        f"import sys\nsys.path[:0] = [{str(SRC)!r}, {packages!r}]\n"
+        "from dibs.facts import shell\nfrom dibs.facts.shell import parser as shell_parser\n"
+    )
+    run = [sys.executable, "-I", "-S", "-c", start + code]
+    done = subprocess.run(run, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_parser_is_loaded_without_anything_dear() -> None:
+    shell.read("echo > $X", "/")  # so that this process has loaded it the plain way
+    code = (
+        "print(shell.read('cd /a && echo > \"b c\"', '/').writes[0].path)\n"
+        "dear = ('re', 'enum', 'typing', 'functools', 'tree_sitter')\n"
+        "print([name for name in dear if name in sys.modules], 'modules' in shell_parser._kept)"
+    )
+    assert fresh(code).splitlines() == ["/a/b c", "[] True"]
+
+
+def test_the_table_of_writers_is_loaded_for_all_that_is_in_it_and_nothing_else() -> None:
+    assert shell_writers.TABLE.keys() == shell_commands.WRITERS
+    assert shell_runners.TABLE.keys() == shell_commands.RUNNERS
+    assert shell_formatters.FORMATTERS.keys() == shell_harmless.FORMATTERS
+    assert shell_commands.PLAIN_LOOKS < shell_harmless.NAMES
+    assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell.writers' in sys.modules)") == "False"
+
+
+def test_a_plain_command_needs_no_parser() -> None:
+    code = (
+        "print(shell.read('touch a', '/').writes[0].path, 'dibs.facts.shell.walk' in sys.modules, shell_parser._kept)"
+    )
+    assert fresh(code) == "/a False {}"
+
+
+def test_the_parser_s_own_package_is_whole_for_whoever_imports_it_later() -> None:
+    code = (
+        "shell.read('echo > $X', '/')\n"
+        "import re, enum, tree_sitter, tree_sitter_bash\n"
+        "language = tree_sitter.Language(tree_sitter_bash.language())\n"
+        "tree = tree_sitter.Parser(language).parse(b'rm a')\n"
+        "query = tree_sitter.Query(language, '((word) @w (#match? @w \"^r\"))')\n"
+        "print(len(tree_sitter.QueryCursor(query).captures(tree.root_node)['w']))\n"
+        "print(isinstance(tree_sitter.LogType.PARSE, enum.IntEnum))\n"
+        "print([doubt.words for doubt in shell.read('echo > $X', '/').unresolved])"
+    )
+    assert fresh(code).splitlines() == ["1", "True", "['> $X']"]
+
+
+def test_where_the_short_way_to_the_parser_fails_the_long_way_is_taken() -> None:
+    code = (
+        "def fail(name): raise ImportError(name)\n"
+        "shell_parser._bare = fail\n"
+        "print(shell.read('echo > \"b c\"', '/').writes[0].path)\n"
+        "print('tree_sitter' in sys.modules, 'modules' in shell_parser._kept)"
+    )
+    assert fresh(code).splitlines() == ["/b c", "True False"]

@@ -1,0 +1,95 @@
+"""An interrupted claim leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from typing import Any
+
+import pytest
+
+import dibs
+from tests.shell import DIBS, Shell
+from tests.stores.interrupts import Interrupter
+from tests.stores.redis_server import until
+
+WATCHED = ("session/session.py", "stores/sqlite/store.py", "stores/turns.py")
+
+
+def left_of(ws: Any, agent: str) -> list[Any]:
+    """What the status shows of an agent."""
+    status = ws.status()
+    return [one for one in (*status["claims"], *status["waiting"]) if one["agent"] == agent]
+
+
+@pytest.mark.parametrize("held", [True, False], ids=["held by another", "free"])
+def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(shell: Shell, held: bool) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        if held:
+            bob.claim("db:x")
+        else:
+            bob.whoami()
+        ann.session.store.look(lambda _: None)
+        points = 0
+
+        def wait() -> None:
+            try:
+                ann.session.run_waiting(
+                    ann.session.operation("claim"), ann.caller(), {"resources": [["name", "db:x"]], "wait": 5}
+                )
+            except dibs.Held:
+                pass
+
+        step = 211 if held else 37
+        for interrupt in Interrupter(*WATCHED).everywhere(wait, step, 1 + os.getpid() % step):
+            assert not left_of(bob, "ann"), "an interrupted wait left something behind"
+            points += 1
+            del interrupt
+        assert points > 5
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_command_at_once_and_leaves_no_place(shell: Shell, number: signal.Signals) -> None:
+    shell.json("claim", "db:x", "--as", "bob", exit=0)
+    waiting = subprocess.Popen(
+        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "ann"],
+        cwd=shell.folder, env=shell.environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        until(lambda: shell.json("status")["waiting"])
+        waiting.send_signal(number)
+        assert waiting.wait(30) == 128 + number
+        assert shell.json("status")["waiting"] == []
+        assert b"interrupted" in waiting.communicate()[1]
+    finally:
+        waiting.kill()
+        waiting.communicate()
+
+
+@pytest.mark.torture
+def test_a_command_that_is_interrupted_at_any_time_holds_nothing_afterwards(shell: Shell) -> None:
+    for turn in range(150):
+        for words in (
+            ("claim", "db:x", "--as", "ann", "--json"),
+            ("claim", "db:x", "--wait", "9s", "--as", "ann", "--json"),
+        ):
+            if turn % 2:
+                shell.run("claim", "db:x", "--as", "bob")
+            command = subprocess.Popen([DIBS, *words], cwd=shell.folder, env=shell.environment, stdout=subprocess.PIPE,
+                                       stderr=subprocess.DEVNULL)  # fmt: skip
+            try:
+                command.wait(0.02 + turn % 75 / 1000)
+            except subprocess.TimeoutExpired:
+                command.send_signal(signal.SIGINT)
+            said = command.communicate()[0]
+            status = shell.json("status")
+            mine = [one for one in (*status["claims"], *status["waiting"]) if one["agent"] == "ann"]
+            if command.returncode == 0:
+                assert json.loads(said)["ok"]
+                assert mine
+            elif command.returncode == 130:
+                assert not mine
+            shell.run("release", "--all", "--as", "ann")
+            shell.run("release", "--all", "--as", "bob")
