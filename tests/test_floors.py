@@ -74,8 +74,6 @@ UPWARD = {
     ("dibs.running.heartbeat", "dibs.doors.python.workspace.Workspace"),
     ("dibs.running.worker", "dibs.doors.python.workspace.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
-    ("dibs.session.content_backup", "dibs.doors.hooks.trees"),
-    ("dibs.session.local_details", "dibs.doors.hooks.trees"),
     ("dibs.session.session", "dibs.doors.install.launcher"),
 }
 

@@ -1,13 +1,21 @@
-"""The checks of an agent's start and of the `.agent` registry: file, text, instead, the test."""
+"""The checks of agents: file, text, what stands instead, the test that fails then."""
 
 from __future__ import annotations
 
-REGISTRIES = "tests/operations/tasks/test_registries.py"
-MEMORIES = "tests/session/test_memories.py"
+AGENTS = "tests/operations/agents/test_agents.py"
+BACKLOG = "tests/operations/core/test_backlog.py"
 BELIEFS = "tests/operations/agents/test_beliefs.py"
-HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
+BOUNDS = "tests/faults/test_backlog_bounds.py"
+MEMORIES = "tests/session/test_memories.py"
+MESSAGES = "tests/operations/messages/test_messages.py"
+NAMES = "tests/operations/agents/test_names.py"
+ROLES = "tests/operations/agents/test_roles.py"
+RULES = "tests/operations/agents/test_rules.py"
+SMALL = "tests/operations/core/test_small_things.py"
+SPEECH = "tests/operations/agents/test_speech.py"
+TAKING = "tests/operations/tasks/test_task_taking.py"
 
-BOOT = (
+ROWS = (
     # tasks in mind
     ("operations/agents/beliefs.py", "            lost.append(_not_held(tx, call, task))\n", "            pass\n",
      f"{BELIEFS}::test_a_task_in_mind_that_another_has_is_named_with_its_holder_and_never_as_had"),
@@ -44,43 +52,94 @@ BOOT = (
      f"{BELIEFS}::test_two_sessions_in_one_client_process_stay_two_agents"),
     ("operations/agents/presence.py", "for one in (before, also) if one]", "for one in (also,) if one]",
      f"{BELIEFS}::test_an_id_used_by_hand_in_the_client_process_before_its_hook_ran_is_the_sessions"),
-    # the files to read before acting
-    ("session/memory_files.py", "    if _is_newest_first(text):\n", "    if False:\n",
-     f"{MEMORIES}::test_of_a_long_file_with_its_newest_entries_first_the_top_is_told"),
-    ("session/memory_files.py", "_part(text, min(EACH, left))", "_part(text, EACH)",
-     f"{MEMORIES}::test_all_together_stay_within_the_limit_and_what_has_no_room_is_named"),
-    ("session/memory_files.py", 'f"> {quotes.clean(line)}"', "line",
-     f"{MEMORIES}::test_a_line_of_a_file_cannot_pass_for_a_word_of_dibs"),
     ("operations/agents/presence.py", '"same" if before == now else "changed"', '"same"',
      f"{MEMORIES}::test_the_briefing_delivers_them_and_marks_what_changed_since_it_was_told"),
-    # tasks of a registry
-    ("operations/tasks/registries.py", '        if known[spec["id"]] is None:\n', "        if True:\n",
-     f"{REGISTRIES}::test_tasks_come_in_in_their_states_with_their_text_and_once[memory]"),
-    ("operations/tasks/registries.py", '    if claim is None or not related(claim["agent"], call.agent):\n', "    if claim is None:\n",
-     f"{REGISTRIES}::test_a_task_of_a_file_is_taken_given_back_and_finished[memory]"),
-    ("operations/tasks/registries.py", "    _again_scoped(tx, call, task)\n    return", "    return",
-     f"{REGISTRIES}::test_a_task_of_a_file_is_taken_given_back_and_finished[memory]"),
-    ("operations/tasks/registries.py", "        _convert(tx, call, task)\n", "        pass\n",
-     f"{REGISTRIES}::test_a_claim_on_the_name_becomes_the_claim_of_the_task[memory]"),
-    ("operations/tasks/registries.py", '    if task["state"] == EXECUTING:\n        return pulls.take(tx, call, got, task)\n', "",
-     f"{REGISTRIES}::test_a_claim_made_with_files_has_what_is_left_of_its_time_and_no_limit_of_tasks_refuses_it[memory]"),
-    ("operations/tasks/registries.py", 'if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:', "if state not in MANUAL_STATES:",
-     f"{REGISTRIES}::test_a_file_moved_by_hand_moves_an_open_task_that_nobody_has[memory]"),
-    ("operations/tasks/registries.py", 'if task["state"] != PLANNED or task["origin"] != SCOPED:', 'if task["state"] != PLANNED:',
-     f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
-    ("operations/tasks/pulls.py", "        progress=0, origin=origin,\n", "        progress=0,\n",
-     f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
-    ("operations/tasks/pulls.py", 'origin=task["origin"] if origin else ""', 'origin=task["origin"]',
-     f"{REGISTRIES}::test_a_task_that_a_worker_takes_from_the_queue_forgets_that_it_was_scoped"),
-    ("operations/tasks/pulls.py", "min(left or ttl, ttl)", "ttl",
-     f"{REGISTRIES}::test_a_claim_made_with_files_has_what_is_left_of_its_time_and_no_limit_of_tasks_refuses_it[memory]"),
-    ("lookout/tasks.py", 'if state == "complete" and said.data.get("imported") is True:', 'if state == "complete":',
-     f"{REGISTRIES}::test_a_complete_task_may_begin_so_only_if_it_was_imported"),
-    # at the client's hook
-    ("doors/hooks/lifecycle.py", "fields.update(env_beliefs.fields(), files", "fields.update(files",
-     f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
-    ("doors/hooks/briefing.py", "    lines = loss_texts.first(result)\n", "    lines = []\n",
-     f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
-    ("session/env_beliefs.py", 'return 0 < len(value) <= LONGEST and value.isprintable() and " " not in value',
-     "return bool(value)", f"{HOOKS}::test_an_environment_that_makes_no_sense_is_no_belief"),
+    (
+        "operations/agents/roles.py",
+        'name = "" if is_person else roles["default"]',
+        'name = roles["default"]',
+        "tests/operations/core/test_authority.py::test_the_default_role_is_for_agents_and_a_person_has_a_role_only_by_name",
+    ),
+    (
+        "operations/agents/roles.py",
+        "if given and rank_of(call, given) == VIEWER:",
+        "if False:",
+        "tests/operations/core/test_authority.py::test_a_viewer_does_not_even_write_to_a_scratch_folder",
+    ),
+    (
+        "operations/agents/presence.py",
+        'return "orchestrator", [agent] if agent != call.agent else []',
+        'return "", []',
+        "tests/operations/core/test_authority.py::test_an_agent_may_stop_its_own_subagents_and_neither_itself_nor_its_parent",
+    ),
+    (
+        "operations/agents/roles.py",
+        "    if role is None or not bans(role, tool):\n        return {}\n",
+        "    return {}\n",
+        "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+    ),
+    (
+        "operations/agents/forgotten.py",
+        'if not agent["killed"] and agent["seen"] + keep <= tx.now]',
+        'if agent["seen"] + keep <= tx.now]',
+        "tests/operations/agents/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
+    ),
+    (
+        "operations/agents/forgotten.py",
+        ' and agent["seen"] + keep <= tx.now]',
+        "]",
+        "tests/operations/agents/test_forgetting.py::test_one_that_left_is_forgotten_when_the_config_says_and_not_before",
+    ),
+    (
+        "operations/agents/forgotten.py",
+        '        if not _is_needed(tx, agent["agent"], agent.get("same", "")):\n',
+        "        if True:\n",
+        "tests/operations/agents/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
+    ),
+    (
+        "operations/agents/forgotten.py",
+        'if agent["left"] or not call.alive(agent["process"])]',
+        "]",
+        "tests/operations/agents/test_forgetting.py::test_one_whose_process_died_without_a_word_is_forgotten_and_one_that_lives_is_not",
+    ),
+    (
+        "operations/agents/presence.py",
+        'return not agent["left"] or bool(agent["killed"])',
+        "return True",
+        "tests/operations/agents/test_forgetting.py::test_one_that_left_is_hidden_and_shown_where_all_are_asked_for",
+    ),
+    ("operations/agents/deaths.py", 'agent["mourned"] = process_name(process)', "pass",
+     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
+    ("operations/agents/presence.py", "    _take_on_type(tx, agent, was)\n", "    pass\n",
+     f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),
+    ("operations/agents/departures.py", 'if record["since"] <= job["at"]:', "if True:",
+     f"{BACKLOG}::test_what_an_agent_claims_after_it_left_is_not_released"),
+    ("operations/agents/departures.py", 'used += len(record["resources"])  # one record for each resource', "used += 1",
+     f"{BOUNDS}::test_leaving_with_many_claims_of_many_resources"),
+    ("operations/agents/presence.py", 'move(tx, claim, call.agent, "boot", tied=True)', "pass",
+     f"{AGENTS}::test_a_boot_from_another_process_moves_the_claims_under_new_tokens"),
+    ("operations/agents/roles.py", 'if text.startswith(scratch + "/") or text == scratch:',
+     "if text.startswith(scratch):",
+     f"{ROLES}::test_nobody_writes_into_dibs_own_record_but_into_its_own_scratch_folder"),
+    ("operations/agents/roles.py", "            break\n", "",
+     f"{ROLES}::test_the_first_assignment_that_speaks_of_an_agent_wins"),
+    ("operations/agents/beliefs.py", '            loss["told"] = True\n', "",
+     f"{RULES}::test_a_loss_is_told_until_it_is_claimed_again_and_remembered_until_a_release"),
+    ("operations/agents/departures.py", "        holders.follow(tx, claim)\n", "        pass\n",
+     f"{TAKING}::test_a_subagent_that_leaves_passes_its_task_to_its_parent_under_a_new_token"),
+    # Whose shell it is
+    ("operations/agents/speech.py", "return None if within(call.agent, call.inside) else", "return None if True else",
+     f"{SPEECH}::test_an_agents_shell_cannot_speak_as_another_agent"),
+    ("operations/agents/speech.py", ' and not found[key].get("program")', "",
+     f"{SPEECH}::test_what_a_program_starts_is_no_agents_shell"),
+    ("operations/agents/beliefs.py", " or resources.all_covered([resource], held):", ":",
+     "tests/doors/hooks/test_hooks.py::test_what_was_lost_and_is_claimed_again_is_not_told_any_more"),
+    # Names
+    ("operations/agents/names.py", 'free = owner is None or owner["agent"] == identifier', "free = True",
+     f"{NAMES}::test_no_two_agents_of_a_workspace_share_a_name_however_many_there_are"),
+    ("operations/agents/names.py", 'if free and (name == identifier or taken[f"a\\t{name}"] is None):', "if free:",
+     f"{NAMES}::test_a_name_is_never_somebody_elses_id"),
+    ("operations/agents/names.py", "and field not in CALLER_VALUES", "",
+     f"{NAMES}::test_values_that_somebody_wrote_are_left_as_they_are"),
 )  # fmt: skip

@@ -1,16 +1,67 @@
-"""The checks of the storage engines: file, text, what stands instead, the test that fails."""
+"""The checks of stores: file, text, what stands instead, the test that fails then."""
 
 from __future__ import annotations
 
-SQLITE = "tests/stores/test_sqlite.py"
+EVERYWHERE = (
+    "tests/stores/test_interrupts.py::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
+)
 INTERRUPTS = "tests/stores/test_interrupts.py"
-SPEED, PYTHON = "tests/stores/test_redis_speed.py", "tests/doors/python/test_python.py"
+MOVES = "tests/storage/test_store_move.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
-WAITS = "tests/session/test_interrupted_waits.py"
-EVERYWHERE = f"{INTERRUPTS}::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
-WAITING = f"{INTERRUPTS}::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
+SPEED = "tests/stores/test_redis_speed.py"
+SQLITE = "tests/stores/test_sqlite.py"
+STORES = "tests/stores"
+SWEPT = "tests/doors/install/test_swept.py"
+WAITING = "tests/stores/test_interrupts.py::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
-STORES = (
+ROWS = (
+    # the times of a thing do not flicker
+    ("stores/sqlite/store.py", "return measured if self._offset is None else self._offset", "return measured",
+     "tests/doors/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
+    # Promise 3 and 4: kept when answered, all or nothing
+    ("stores/sqlite/store.py", 'self._sql("COMMIT" if tx.touched else "ROLLBACK")', 'self._sql("ROLLBACK")', STORES),
+    ("stores/sqlite/store.py", "        if store_id and head[6] != store_id:", "        if False:",
+     "tests/stores/test_sqlite.py"),
+    ("stores/sqlite/store.py", "        if (found.st_dev, found.st_ino) != self._file:", "        if False:",
+     "tests/stores/test_sqlite.py"),
+    ("stores/sqlite/store.py",
+     ('                    if connection.in_transaction:\n                        connection.execute("ROLLBACK")\n'
+     "                except apsw.Error:\n                    pass  # the failed statement"),
+     ('                    if connection.in_transaction:\n                        connection.execute("COMMIT")\n'
+     "                except apsw.Error:\n                    pass  # the failed statement"),
+     f"{STORES}/test_conformance.py"),
+    ("stores/sqlite/store.py", "                if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:",
+     "                if False:", f"{STORES}/test_conformance.py"),
+    ("stores/sqlite/store.py", "        if head[0] < answered:", "        if False:", "tests/stores/test_sqlite.py"),
+    ("stores/sqlite/database_file.py", "        if found > len(MIGRATIONS):", "        if False:",
+     "tests/stores/test_sqlite.py"),
+    ("stores/sqlite/store.py", 'self._sql("PRAGMA synchronous = FULL")', 'self._sql("PRAGMA synchronous = OFF")',
+     "tests/stores/test_sqlite.py"),
+    ("stores/memory.py", "                if self._open is tx:\n                    self._repair()\n",
+     "                self._open = None\n", f"{STORES}/test_conformance.py"),
+    # Promise 8: the log
+    ("stores/seam.py", 'text = f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}"',
+     'text = f"{seq}|{commit}|{now}|{wall}|{digest}"', "tests/lookout/test_verify.py"),
+    ("stores/sqlite/store.py", '        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
+     f"{STORES}/test_conformance.py"),
+    # One store is in charge, before, while and after a workspace is moved
+    ("stores/sqlite/store.py", "            moved_mark.refuse_write(head[7], self.path, tx.now)\n",
+     "            del moved\n",
+     f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    ("stores/sqlite/store.py", "            moved_mark.refuse(head[7], self.path)\n", "            del moved\n",
+     f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    ("stores/move/sqlite_side.py", ' and head["commits"] == commit', "",
+     f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    ("stores/redis/scripts.py", "if head[10] then return {'moved', head[10]} end\n", "",
+     f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    ("stores/move/redis_side.py", "head[1] ~= ARGV[2] or not head[2]", "not head[2]",
+     f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
+    ("stores/move/sqlite_side.py", "frozen.now - frozen.since_boot)", "0)",
+     f"{MOVES}::test_any_contents_are_the_same_on_the_other_side"),
+    ("stores/sqlite/gate.py", "                self._keep()\n", "",
+     f"{SWEPT}::test_an_older_copy_of_all_that_lies_in_the_workspaces_folder_is_noticed"),
+    ("stores/sqlite/gate.py", " if 0 <= commit < MAX_COMMIT else", " if True else",
+     f"{SWEPT}::test_a_damaged_memory_locks_nobody_out"),
     # a short WAL
     ("stores/sqlite/store.py", "mode=apsw.SQLITE_CHECKPOINT_TRUNCATE", "mode=apsw.SQLITE_CHECKPOINT_PASSIVE",
      f"{SQLITE}::test_the_wal_of_processes_that_come_one_after_another_stays_short"),
@@ -38,9 +89,6 @@ STORES = (
      f"{INTERRUPTS}::test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the_wait"),
     ("stores/sqlite/gate.py", "        if frame.f_code is _timed.__code__:\n", "        if True:\n",
      f"{INTERRUPTS}::test_a_timer_that_was_left_behind_rings_for_nobody_and_its_handler_is_known_as_ours"),
-    # what is no text and no number
-    ("operations/core/entry.py", "    _check_caller(call)\n", "",
-     "tests/operations/core/test_plain_words.py::test_so_is_the_name_of_the_caller"),
     ("stores/sqlite/store.py", "        if isinstance(error, UnicodeEncodeError):\n", "        if False:\n",
      "tests/stores/test_sqlite.py::test_only_the_file_is_called_damaged_never_what_an_operation_did"),
     # an older state was put back
@@ -69,18 +117,8 @@ STORES = (
     ("stores/redis/transaction.py", "            if found is not None and found[-1] != fresh.signature(one):\n",
      "            if False:\n",
      f"{SPEED}::test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip"),
-    # pipes of processes that are gone
-    ("session/local_details.py", "    session.store.tidy()  # ", "    # ",
-     f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
-    ("doors/cli/commands/sweep.py", "        session.store.tidy()\n", "",
-     f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
-    ("operations/claims/tokens.py", "        if live and _is_the_callers(tx, call, record):\n", "        if live:\n",
-     "tests/operations/claims/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),
-    # an interrupted wait
-    ("session/wait_loop.py", '            withdraw(session, call, "".join(place))\n', "            pass\n",
-     f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
     ("stores/sqlite/store.py", "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
 )  # fmt: skip

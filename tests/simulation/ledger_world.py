@@ -1,6 +1,6 @@
 """A disk, a ledger, agents, a git and people, all in memory, interleaved at every step of every hook by one seed.
 
-Hooks run the real code (doors/hooks/trees.py and below) in threads of which one moves at a time. They stop after the
+Hooks run the real code (session/working_tree.py and below) in threads of which one moves at a time. They stop after the
 time was noted, at each file that is looked at, before the ledger is read and before lines are appended. The world knows
 who really wrote what and who really read what; `failures` has what the ledger got wrong, `known` what it cannot know,
 sorted and counted.
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.doors.hooks import edit_guard
-from dibs.doors.hooks.trees import Tree
 from dibs.facts import contents, ledger_files
 from dibs.operations.guards import ledger
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
 from dibs.operations.guards.ledger import LIKELY, MERGES, MISSING, SECOND_NS, SURE, WHOLE, State
+from dibs.session.working_tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -129,9 +129,10 @@ def _pre_commit(session: Session, _: list[str]) -> int:
 
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """The owners of unfinished work in these paths, after a look at them; unreported changes are reported."""
-    from dibs.doors.hooks import audit, trees
+    from dibs.doors.hooks import audit
+    from dibs.session import working_tree
 
-    tree = trees.of(session.place)
+    tree = working_tree.of(session.place)
     tree.survey(paths[:MAX_PATHS_CHECKED])
     tree.write()
     audit.tell(session, call, [tree])
@@ -283,9 +284,9 @@ def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: 
 
 def _finished(session: Session, paths: Sequence[str]) -> None:
     """Committed paths are no longer unfinished work."""
-    from dibs.doors.hooks import trees
+    from dibs.session import working_tree
 
-    tree = trees.of(session.place)
+    tree = working_tree.of(session.place)
     known = [path for path in paths if path in tree.state.heads]
     tree.look(known)
     tree.write()

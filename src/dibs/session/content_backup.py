@@ -38,9 +38,9 @@ def _unfinished(session: Session, top: str, held: list[list[str]]) -> list[str]:
 
     What nobody is known to have changed below a directory is not looked at.
     """
-    from dibs.doors.hooks import trees
+    from dibs.session import working_tree
 
-    tree = trees.at(top, session.place)
+    tree = working_tree.at(top, session.place)
     named = [one[1] for one in held if one[0] == "file"]
     wider = [one for one in held if one[0] in {"tree", "glob"}]
     below = [path for path in tree.state.owned() if any(resources.covers(one, ["file", path]) for one in wider)]

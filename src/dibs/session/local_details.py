@@ -54,9 +54,9 @@ def scratch_folder(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 def note_claim(session: Session, answer: dict[str, Any]) -> None:
     """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed."""
-    from dibs.doors.hooks import trees
+    from dibs.session import working_tree
 
-    tree = trees.of(session.place)
+    tree = working_tree.of(session.place)
     paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
     if not paths:
         return

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.doors.hooks import trees
 from dibs.facts import contents, ledger_files, workspace
 from dibs.operations.guards.ledger import MAX_OBSOLETE_LINES
+from dibs.session import working_tree
 from tests.doors.hooking import Repository
 
 NEEDED = 40  # lines that two agents and a few files may have
@@ -29,7 +29,7 @@ def test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while
     assert ada.may_write("new.py", "ada's\n").allowed
     repo.write("new.py", "ada's\n")
     place = workspace.find(str(repo.folder), None)
-    tree, another = trees.of(place), trees.of(place)
+    tree, another = working_tree.of(place), working_tree.of(place)
     tree.look(["new.py"])
     assert ledger_files.replace(another.folder, another.state.shorter(another.now), another._known)
     assert [(change.path, change.actor) for change in tree.write()] == [("new.py", "ada")]

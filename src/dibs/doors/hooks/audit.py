@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 
 def report(

@@ -128,9 +128,9 @@ def _messages(messages: list[dict[str, Any]]) -> list[str]:
 
 def _changed(session: Session, agent: str) -> list[str]:
     """Files that the agent read or wrote and that have changed since."""
-    from dibs.doors.hooks import trees
+    from dibs.session import working_tree
 
-    tree = trees.of(session.place)
+    tree = working_tree.of(session.place)
     found = []
     for path, known in list(ledger_files.Seen(tree.folder, agent).files().items())[-MAX_FILES_CHECKED:]:
         head = tree.state.heads.get(path)

@@ -5,10 +5,10 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 STORE_TIMEOUT_S = 3.0  # well under the time limit that `init` gives the hooks
 SHELLS = frozenset(

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
+    from dibs.session.working_tree import Tree
 
 DAY_S = 86_400
 CONTENT_LIFE_S = 2 * DAY_S

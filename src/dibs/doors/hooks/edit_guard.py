@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 
 from dibs.doors.clients import PATCH
-from dibs.doors.hooks import trees
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, Target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
+from dibs.session import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.hooks.trees import Tree
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
@@ -105,7 +105,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
         parts = []
         before: dict[str, list[str]] = {}
         for top, items in named.items():
-            tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
+            tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
             tree.settle()

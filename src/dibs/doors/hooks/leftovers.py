@@ -10,9 +10,9 @@ from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.hooks.trees import Tree
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 MAX_SHOWN = 6  # agents, and files of each
 MAX_AGENTS_CHECKED = 50

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.hooks.trees import Tree
     from dibs.facts.workspace import Place
+    from dibs.session.working_tree import Tree
 
 
 def boot(event: Event, place: Place) -> str:
     """The agent starts, or starts again: register it and brief it."""
-    from dibs.doors.hooks import audit, briefing, cleanup, trees
-    from dibs.session import env_beliefs, memory_files
+    from dibs.doors.hooks import audit, briefing, cleanup
+    from dibs.session import env_beliefs, memory_files, working_tree
 
-    tree = trees.of(place)
+    tree = working_tree.of(place)
     cleanup.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
@@ -58,9 +58,9 @@ def prompt(event: Event, place: Place) -> str:
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     """The agent continued: none of its calls is open any more."""
-    from dibs.doors.hooks import trees
+    from dibs.session import working_tree
 
-    tree = trees.of(place)
+    tree = working_tree.of(place)
     tree.survey()
     tree.add(("X" if over else "E", tree.stamp(), event.agent))
     tree.write()
@@ -69,10 +69,11 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
 
 def sign_of_life(event: Event, place: Place) -> str:
     """The store learns that the agent is active, which renews its claims, and the agent gets its news."""
-    from dibs.doors.hooks import audit, trees
+    from dibs.doors.hooks import audit
+    from dibs.session import working_tree
 
     session = open_session(place)
-    tree = trees.of(place)
+    tree = working_tree.of(place)
     return audit.audit(session, identify(session, event), [tree] if tree.untold() else [], tool=event.tool)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import audit, trees
+from dibs.doors.hooks import audit
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import clock, ledger_files, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
+from dibs.session import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
     from dibs.doors.hooks.edit_guard import Write
     from dibs.doors.hooks.payload import Event
-    from dibs.doors.hooks.trees import Tree
     from dibs.facts.git.effects import GitEffect as Effect
     from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 # for git's index, which others hold for as long as a commit takes
 INDEX_LOCK_TIMEOUT_S = 10.0
@@ -76,14 +77,14 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
 
 def _trees(event: Event, place: Place) -> dict[str, Tree]:
     """The working tree in use, and the command's own, if that is another."""
-    found = {place.top: trees.of(place)}
+    found = {place.top: working_tree.of(place)}
     here = os.path.realpath(event.cwd or os.getcwd())
     if here != place.top and not here.startswith(f"{place.top}/"):
         from dibs.facts import workspace
 
         top = workspace.tree_of(place, f"{here}/.")
         if top and top != place.top:
-            found[top] = trees.at(top, place)
+            found[top] = working_tree.at(top, place)
     return found
 
 
@@ -101,7 +102,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
 
             top = workspace.tree_of(place, real)
             if top:
-                known[top] = trees.at(top, place)
+                known[top] = working_tree.at(top, place)
                 found.setdefault(top, []).append(real[len(top) + 1 :])
     return found
 
@@ -173,7 +174,7 @@ def _decide(
                 _give_back(session, call, taken)
             raise
     for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
-        tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
+        tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
         tree.name(event.key, path, WHOLE)
     return taken, bool(undone)
 

@@ -36,10 +36,11 @@ def before(event: Event, place: Place) -> str:
         from dibs.doors.hooks import shell_guard
 
         return shell_guard.before(event, place)
-    from dibs.doors.hooks import audit, edit_guard, trees
+    from dibs.doors.hooks import audit, edit_guard
+    from dibs.session import working_tree
 
     writes = edit_guard.writes_of(event)
-    tree = trees.of(place)
+    tree = working_tree.of(place)
     tree.survey()
     tree.settle()
     session = open_session(place)
@@ -65,9 +66,9 @@ def use(event: Event, place: Place) -> None:
 def _before_other(event: Event, place: Place) -> str:
     """A tool whose writes are not known beforehand: allowed, and audited afterwards."""
     if event.tool not in event.dialect.HARMLESS:
-        from dibs.doors.hooks import trees
+        from dibs.session import working_tree
 
-        tree = trees.of(place)
+        tree = working_tree.of(place)
         tree.survey()
         begin(tree, event, is_open=True)
     return ""
@@ -78,13 +79,14 @@ def _before_other(event: Event, place: Place) -> str:
 
 def after(event: Event, place: Place) -> str:
     """Record what the agent changed in its files, and look at all others; then the news."""
-    from dibs.doors.hooks import audit, trees
+    from dibs.doors.hooks import audit
+    from dibs.session import working_tree
 
-    known = [trees.of(place)]
+    known = [working_tree.of(place)]
     if event.kind in {EDIT, PATCH}:
-        known += [trees.at(top, place) for top in _others(event, place)]
+        known += [working_tree.at(top, place) for top in _others(event, place)]
     elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
-        known += [trees.at(top, place) for top in _tops(place, [event.cwd])]
+        known += [working_tree.at(top, place) for top in _tops(place, [event.cwd])]
     claims: list[str] = []
     diary = -1
     for tree in known:

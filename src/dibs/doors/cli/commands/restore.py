@@ -13,12 +13,13 @@ from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.doors.cli.render import times
-from dibs.doors.hooks import audit, trees
+from dibs.doors.hooks import audit
 from dibs.errors import YES, NotFound, Unavailable, named
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import restores
+from dibs.session import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     content = audit.find(place, chosen["blob"], tree)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
-    ledger = trees.at(tree, place)
+    ledger = working_tree.at(tree, place)
     inner = os.path.realpath(path)[len(tree) + 1 :]
     ledger.look([inner])
     ledger.write()

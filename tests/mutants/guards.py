@@ -1,36 +1,43 @@
-"""The checks of the ledger of contents: file, text, what stands instead, the test that fails."""
+"""The checks of guards: file, text, what stands instead, the test that fails then."""
 
 from __future__ import annotations
 
-LINES = "tests/operations/guards/test_ledger.py"
-WHOSE = "tests/operations/guards/test_attribution.py"
 CHANGES = "tests/operations/guards/test_changes.py"
+COMMANDS = "tests/operations/guards/test_commands.py"
+COMMITS = "tests/operations/guards/test_commits.py"
+DEPLOYS = "tests/operations/guards/test_deploys.py"
 EDITS = "tests/operations/guards/test_edits.py"
-FILES = "tests/facts/test_ledgers.py"
-CONTENTS = "tests/facts/test_contents.py"
-HOOKS = "tests/doors/hooks/test_hooks_edits.py"
-AUDIT = "tests/doors/hooks/test_hooks_audit.py"
-SECOND = "tests/doors/hooks/test_second_look.py"
-ANEW = "tests/doors/hooks/test_ledger_anew.py"
-ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
-SIMULATION = "tests/simulation/test_ledger.py"
-SITUATIONS = "tests/doors/hooks/test_situations.py"
-
 HEADS = "tests/doors/hooks/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
-LEDGER = (
+LINES = "tests/operations/guards/test_ledger.py"
+RULES = "tests/operations/guards/test_deploys.py"
+SITUATIONS = "tests/doors/hooks/test_situations.py"
+SPEECH = "tests/operations/agents/test_speech.py"
+WHOSE = "tests/operations/guards/test_attribution.py"
+
+ROWS = (
+    # what may ship
+    ("operations/guards/deploy_guard.py", '    if sync["behind"]:\n        return Behind(**facts)\n', "",
+     f"{RULES}::test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it"),
+    ("operations/guards/deploy_guard.py", 'if sync["behind"] is None and not unsynced:', "if False:",
+     f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
+    ("operations/guards/deploy_guard.py", "for sync in syncs or [UNKNOWN_FACTS]:", "for sync in syncs:",
+     f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
+    ("operations/guards/deploy_guard.py", "    if contains is False:\n        return Behind(**facts)\n", "",
+     f"{RULES}::test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollback"),
+    ("operations/guards/deploy_guard.py", "if rollback or contains:", "if rollback or contains is not False:",
+     f"{RULES}::test_whether_the_last_good_deploy_is_contained_must_be_known_or_excused"),
+    ("operations/guards/deploy_guard.py", 'running["token"] == token and related(running["agent"], call.agent)', "True",
+     f"{RULES}::test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy"),
+    ("operations/guards/deploy_guard.py", "said = {name: True for name in ACCEPTED_RISKS if running.get(name)}", "pass",
+     f"{RULES}::test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end"),
+    # one deploy at a time, and its command ends with it
+    ("operations/guards/deploy_guard.py", 'for process in (running["process"], running.get("runs")):', 'for process in (running["process"],):',
+     f"{RULES}::test_a_command_that_outlived_its_deploy_keeps_the_next_one_away_with_its_pid"),
+    ("operations/guards/deploy_guard.py", '(alive is None and running["token"] == token)', "alive is None",
+     f"{RULES}::test_a_deploy_on_another_machine_counts_while_its_claim_lives_and_not_for_ever"),
     # what moved HEAD
     ("operations/guards/head_moves.py", "if move[0] > told]", "]", f"{HEADS}_once_to_those_at_work_there"),
     ("operations/guards/head_moves.py", "if not what.startswith(GROWS)", "", f"{HEADS}_once_to_those_at_work_there"),
-    # what a hook appends
-    ("doors/hooks/trees.py", "_without_repeats(self._lines), []", "self._lines, []",
-     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
-     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
-    ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",
-     "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
-    # a full disk
-    ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
-    ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
     # which lines count
     ("operations/guards/ledger.py", "if fields.get(kind) != len(row):", "if kind not in fields:",
      f"{LINES}::test_a_line_with_a_wrong_number_of_fields_is_void"),
@@ -58,10 +65,6 @@ LEDGER = (
      f"{LINES}::test_an_agent_that_is_known_to_format_is_so_after_the_cut"),
     ("operations/guards/ledger.py", "self._lines(now, self.heads.items())", "self._lines(now, self._kept_heads(now))",
      f"{LINES}::test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_every_path"),
-    ("doors/hooks/trees.py", "counted = self._counted(lines)", "counted = list(self.state.untold.values())",
-     f"{ANEW}::test_an_agent_knows_what_it_wrote_although_the_ledger_was_written_anew_while_that_was_found"),
-    ("doors/hooks/caller.py", "    tree.write()\n    tree.shorten()\n", "    tree.write()\n",
-     f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
     ("operations/guards/ledger.py", "if change.id not in self.told and not _is_plain(change):", "if change.id not in self.told:",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     ("operations/guards/ledger.py", "return own and (change.grade == SURE or change.is_named)", "return own",
@@ -141,27 +144,6 @@ LEDGER = (
      f"{EDITS}::test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread"),
     ("operations/guards/edit_guard.py", '    if living or facts["since"]:\n', "    if living:\n",
      f"{EDITS}::test_what_changed_since_the_agent_began_is_not_written_over_unread"),
-    ("doors/hooks/edit_guard.py",
-     "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
-     f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
-    # looks
-    ("doors/hooks/trees.py", "now = ledger_files.now()[0]  # not the start", "now = self.now  # not the start",
-     f"{SIMULATION}::test_what_is_sure_is_right_and_no_owned_content_disappears_without_a_word_and_a_copy"),
-    ("doors/hooks/trees.py", 'self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))', "pass",
-     f"{AUDIT}::test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation"),
-    ("doors/hooks/trees.py", "foreign=self._is_foreign(change)", "foreign=False",
-     f"{HOOKS}::test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread"),
-    ("doors/hooks/trees.py", 'content = change.after if knows else "" if change.is_back else ledger_files.BLIND', "content = change.after",
-     f"{HOOKS}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
-    ("facts/ledger_files.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)', "_write(fd, data)",
-     f"{FILES}::test_behind_a_torn_line_the_next_one_is_whole"),
-    ("facts/ledger_files.py", "(status.st_ino, status.st_size) != known or ", "",
-     f"{FILES}::test_a_cut_by_one_that_has_not_read_the_last_line_is_refused"),
-    ("facts/contents.py", 'int(signature.split(":")[2]) + CTIME_TICK_NS >= looked', "False",
-     f"{CONTENTS}::test_a_file_that_was_written_within_a_tick_before_a_look_may_change_unseen"),
-    # what was once lost without a word
-    ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
-     "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("operations/guards/shell_guard.py", "working_tree.unfinished(tx, call, owned, others) if sweeps else []", "[]",
      f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
     ("operations/guards/working_tree.py", 'if fact["does"] in KEEPS:', "if False:",
@@ -170,4 +152,41 @@ LEDGER = (
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
     ("operations/guards/shell_guard.py", "refusal = authority.refusal_to_speak(tx, call, spoken)", "refusal = None",
      "tests/doors/hooks/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
+    # The guards
+    ("operations/guards/edit_guard.py", '            and record["by"] != BY\n', "",
+     "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
+    ("operations/guards/edit_guard.py", '        and record["until"] - tx.now > record["ttl"] // 2\n', "",
+     f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
+    ("operations/guards/edit_guard.py", "interest=True", "interest=False",
+     f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
+    ("operations/guards/shell_guard.py", "(below is None or any(", "(below is not None and any(",
+     f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
+    ("operations/guards/shell_guard.py", "any(resources.overlap(one, resource) for one in below)", "True",
+     f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),
+    ("operations/guards/working_tree.py", " if path not in held]", "]",
+     f"{COMMANDS}::test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command"),
+    ("operations/guards/working_tree.py", 'or (not record["tree"] and fact.get("main"))', 'or not record["tree"]',
+     f"{COMMANDS}::test_a_claim_by_hand_is_at_work_in_the_main_working_tree_and_a_name_in_none"),
+    ("operations/guards/working_tree.py", "        return _moved(tx, fact, others)\n", "        return None\n",
+     f"{COMMANDS}::test_another_branch_is_refused_while_others_hold_files_in_that_working_tree"),
+    ("operations/guards/working_tree.py", "or not _is_at_work(tx, call, agent):", "or True:",
+     f"{COMMANDS}::test_commits_of_an_agent_at_work_stay_and_those_of_one_that_is_gone_do_not_matter"),
+    ("operations/guards/working_tree.py", ' for stash in there if stash not in record["seen"]})', " for stash in there})",
+     f"{COMMANDS}::test_a_stash_belongs_to_whoever_was_let_make_it"),
+    ("operations/guards/shell_guard.py", '            endings.give_back(tx, claim, claim["resources"], "released")\n', "",
+     f"{COMMANDS}::test_an_agents_next_git_command_takes_over_what_one_held_that_was_broken_off"),
+    ("operations/guards/shell_guard.py", "    endings.serve(tx, freed)\n", "",
+     f"{COMMANDS}::test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent_that_had_it"),
+    ("operations/guards/shell_guard.py", "            return held\n    blockers", "            pass\n    blockers",
+     f"{COMMANDS}::test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not"),
+    ("operations/guards/edit_guard.py", "            _give_back(tx, call, taken)\n", "",
+     "tests/doors/hooks/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
+    ("operations/guards/commit_guard.py", ' if claim["by"] == BY or claim.get("ends") == "commit" else []', "",
+     f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
+    ("operations/guards/commit_guard.py", "    _settle(tx, call, [path for path, _ in items], tree)\n", "",
+     f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),
+    ("operations/guards/deploy_guard.py", 'if alive or (alive is None and running["token"] == token):', "if True:",
+     f"{DEPLOYS}::test_an_agents_own_second_deploy_is_refused_while_the_first_ones_process_lives"),
+    ("operations/guards/commit_guard.py", ' or claim.get("ends") == "commit"', "",
+     f"{SPEECH}::test_a_claim_on_a_file_in_an_agents_shell_ends_with_its_commit_of_it"),
 )  # fmt: skip

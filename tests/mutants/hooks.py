@@ -1,0 +1,46 @@
+"""The checks of hooks: file, text, what stands instead, the test that fails then."""
+
+from __future__ import annotations
+
+ANEW = "tests/doors/hooks/test_ledger_anew.py"
+HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
+ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
+SECOND = "tests/doors/hooks/test_second_look.py"
+
+ROWS = (
+    # at the client's hook
+    ("doors/hooks/lifecycle.py", "fields.update(env_beliefs.fields(), files", "fields.update(files",
+     f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
+    ("doors/hooks/briefing.py", "    lines = loss_texts.first(result)\n", "    lines = []\n",
+     f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
+    (
+        "doors/hooks/hook.py",
+        "        tool_call.use(event, place)\n",
+        "        pass\n",
+        "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
+    ),
+    ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
+     f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
+    ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",
+     "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
+    # a full disk
+    ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
+    ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
+    ("doors/hooks/caller.py", "    tree.write()\n    tree.shorten()\n", "    tree.write()\n",
+     f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
+    ("doors/hooks/edit_guard.py",
+     "if not any(_changed(known[top], items, before[top]) for top, items in named.items()):", "if True:",
+     f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
+    # what was once lost without a word
+    ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
+     "tests/doors/hooks/test_two_agents.py::test_once_found"),
+    ("doors/hooks/doubts.py", "and real not in _temporary()", "",
+     "tests/doors/hooks/test_ordinary.py::test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies"),
+    ("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
+     "    return ALLOW\n", "tests/doors/hooks/test_hooks.py"),
+    # Files that an agent undoes by git are its own doing
+    ("doors/hooks/shell_guard.py", "        tree.name(event.key, path, WHOLE)\n", "        pass\n",
+     "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
+    ("doors/hooks/shell_guard.py", " and not taken and not undone:", " and not taken:",
+     "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
+)  # fmt: skip
