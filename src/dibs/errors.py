@@ -79,6 +79,7 @@ class Held(DibsError):
 
     blockers: list[BlockerView]
     more: int  # than these
+    wanted: list[str]  # what was asked for, what the blockers are in the way of first
     files: list[str]
     instead: str
     words: list[str]
@@ -496,11 +497,16 @@ def say_blocked(fields: dict[str, Any]) -> str:
     lines = [say_who(blocker) for blocker in blockers]
     if fields.get("more"):
         lines.append(f"and {fields['more']} more")
-    first = next((blocker["resource"] for blocker in blockers), "RES")
-    name = quoted(first)
+    held = [blocker["resource"] for blocker in blockers]
+    wanted = fields.get("wanted") or held[:1] or ["RES"]
+    who = "; ".join(lines)
+    if held and wanted[0] not in held:  # a folder or a pattern that the file is in, or the other way round
+        who = f"{wanted[0]} is not free: {who}"
+    name = quoted(wanted[0])
     if any(blocker.get("subagent") for blocker in blockers):
-        return f"{'; '.join(lines)}. Let it finish, or ask it: `dibs ask {name} TEXT`."
-    return f"{'; '.join(lines)}. Wait: `dibs claim {name} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+        return f"{who}. Let it finish, or ask it: `dibs ask {name} TEXT`."
+    every = " ".join(map(quoted, wanted))
+    return f"{who}. Wait: `dibs claim {every} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
 
 
 ERRORS: dict[str, type[DibsError]] = {

@@ -90,7 +90,7 @@ def test_a_refusal_says_who_what_since_until_and_why(fleet: Fleet) -> None:
         "left": "30 min left",
     }  # fmt: skip
     assert refused.value.message.startswith(
-        'a holds src (30 min left), at work on "renaming". Wait: `dibs claim src --wait'
+        'src/x.py is not free: a holds src (30 min left), at work on "renaming". Wait: `dibs claim src/x.py --wait'
     )
     assert [event["data"]["code"] for event in fleet.events("claim.refused")] == ["held"]
 

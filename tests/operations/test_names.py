@@ -175,6 +175,23 @@ def test_a_refusal_has_no_time_of_a_clock_in_its_text_and_says_what_ends_the_cla
     )
 
 
+def test_a_refusal_names_what_was_asked_for_where_something_larger_is_held(fleet: Fleet) -> None:
+    fleet.claim("ann", "src/")
+    with pytest.raises(Held) as held:
+        fleet.edit("bob", "src/api.py")
+    assert held.value.message == (
+        "src/api.py is not free: ann holds src (30 min left). Wait: `dibs claim src/api.py --wait 60s`; or pick other "
+        "work, or `dibs ask src/api.py TEXT`."
+    )
+    with pytest.raises(Held) as held:
+        fleet.claim("bob", "a.py", "src/b.py", "it's.py")
+    assert "Wait: `dibs claim src/b.py a.py 'it'\\''s.py' --wait 60s`" in held.value.message, "the whole request"
+    assert "`dibs ask src/b.py TEXT`" in held.value.message, "nobody holds the others"
+    with pytest.raises(Held) as held:
+        fleet.claim("bob", "1", "2", "3", "4", "src/x.py", "src/y.py")
+    assert held.value.wanted == ["src/x.py", "src/y.py"], "a long request is not repeated"
+
+
 # --- slips of the keyboard
 
 

@@ -7,6 +7,7 @@ where an answer says "wait", it waits and asks again.
 from __future__ import annotations
 
 import os
+import sys
 
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes, workspace
@@ -47,6 +48,7 @@ class Session:
             missing  # what to do while a local server that does not run is started (storage/workspace_store.py)
         )
         self.place = workspace.find(cwd, given) if place is None else place
+        self.replaced = ""  # what `.dibs/local/run` named until now, where it was written anew
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
@@ -55,6 +57,10 @@ class Session:
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
             workspace_store.kept_twice(self.place.local, self.place.shared)  # or all of it was swept away
+        elif not _is_started_by(f"{self.place.local}/run"):
+            from dibs.doors.install import launcher
+
+            self.replaced = launcher.mend(self.place)
         self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
@@ -256,3 +262,14 @@ def _make_local(local: str) -> bool:
         message = f"{local} cannot be made: {error.strerror}. Nothing was changed."
         raise Unavailable(message, path=local) from None
     return True
+
+
+def _is_started_by(run: str) -> bool:
+    """Does `.dibs/local/run` name this dibs and its interpreter? A quick look; if not, `launcher.mend` judges."""
+    try:
+        with open(run, "rb", 0) as file:
+            text = file.read()
+    except OSError:
+        return False
+    home = __file__[: -len("session/session.py")]
+    return os.fsencode(f"'{sys.executable}'") in text and os.fsencode(f"'{home}doors/hooks/start/entry.py'") in text

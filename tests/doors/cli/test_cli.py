@@ -418,3 +418,28 @@ def test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it(shell:
         assert refused["field"] == "commit"
     shell.json("release", "x", "--commit", commit[:12], "--as", "ann", exit=0)
     assert f"commit={commit}" in shell.run("log", "--kind", "claim.released").stdout
+
+
+@pytest.mark.parametrize("words", [
+    ("--help",), ("help", "claim"), ("status",), ("log",), ("agents",), ("init", "--dry-run", "--clients", "all"),
+    ("init", "--clients", "all"), ("init", "--json", "--dry-run", "--clients", "all"), ("doctor",), ("verify",),
+    ("claim", "a.py"), ("claim", "a.py", "--json"), ("claim", "../out"), ("inbox",), ("restore", "--list"),
+    ("nonsense",),
+])  # fmt: skip
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["at the end", "at the first word"])
+def test_a_reader_that_goes_away_ends_a_command_quietly(shell: Shell, words: tuple[str, ...], unbuffered: str) -> None:
+    """`dibs … | head`: there is nobody left to tell, and it is no error of the workspace."""
+    shell.json("claim", "b.py", "--as", "ann", exit=0)
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [DIBS, *words], cwd=shell.folder, stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+            timeout=60, env={**shell.environment, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
+    finally:
+        os.close(writing)
+    usage = words[-1] in {"nonsense", "../out"}
+    assert done.returncode == (64 if usage else 2), done
+    assert bool(done.stderr) is usage, done.stderr
+    assert "ipe" not in done.stderr

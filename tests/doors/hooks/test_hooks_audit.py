@@ -212,3 +212,21 @@ def test_a_commit_in_a_shell_without_gits_hooks_is_noticed_and_those_it_concerns
     assert "a.py" in ada.hook("UserPromptSubmit", prompt="go").told
     bob.bash("python3 --version")
     assert len(repo.events("commit.unverified")) == 1, "told once"
+
+
+@pytest.mark.parametrize("undo", ["git checkout a.py", "git checkout HEAD -- a.py", "git restore a.py"])
+def test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on(repo: Repository, undo: str) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    bob.edit("b.py", "bob\n")
+    assert ada.read("a.py").silent
+    ada.edit("a.py", "ada\n")
+    ada.bash("git diff a.py > ../own.diff")
+    assert ada.bash(undo)[1].silent
+    assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+    assert ada.bash("true")[1].silent
+    ada.bash("git apply ../own.diff")
+    assert (repo.folder / "a.py").read_text() == "ada\n"
+    assert ada.dibs("restore", "--list")["kept"] == []
+    assert bob.may_run("git checkout a.py").refusal, "ada is at work on it"

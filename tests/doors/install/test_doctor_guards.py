@@ -110,15 +110,47 @@ def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path
     assert folder == str(repository.folder)
 
 
-def test_a_dibs_that_was_moved_is_said(repository: Shell) -> None:
-    (repository.folder / ".dibs" / "local" / "run").write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
-    assert doctor(repository, exit=1)["codex guard"][0]["ok"], "the dibs on the PATH stands in"
-    checks = doctor(repository, exit=1, PATH="/usr/bin:/bin")
-    assert "/nowhere/python" in checks["launcher"][0]["message"]
-    assert not checks["launcher"][0]["ok"]
-    assert "moved or removed" in checks["codex guard"][0]["message"]
+def test_a_dibs_that_was_moved_is_found_again_by_the_next_call_and_doctor_says_so(repository: Shell) -> None:
+    run = repository.folder / ".dibs" / "local" / "run"
+    was = run.read_text()
+    run.write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
+    (check,) = doctor(repository, exit=0, PATH="/usr/bin:/bin")["launcher"]
+    assert check["ok"]
+    assert "(it named /nowhere/python; it was written anew just now)" in check["message"]
+    assert run.read_text() == was
+    assert "/nowhere" not in doctor(repository, exit=0)["launcher"][0]["message"]
+
+
+def test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place(repository: Shell, tmp_path: Path) -> None:
+    """The one that looks lies in a runner's cache, and would be gone as well in a while."""
+    environment = tmp_path / ".cache" / "uv" / "archive-v0" / "x1"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True)
+    run = repository.folder / ".dibs" / "local" / "run"
+    run.write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
+    paths = {"PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(path for path in sys.path if path)}
+    done = subprocess.run(
+        [str(environment / "bin" / "python"), "-m", "dibs", "doctor", "--json"], cwd=repository.folder, check=False,
+        capture_output=True, text=True, env={**repository.environment, **paths},
+    )  # fmt: skip
+    assert done.returncode == 1
+    checks = {check["check"]: check for check in json.loads(done.stdout)["checks"]}
+    assert "/nowhere/python, which is not there" in checks["launcher"]["message"]
+    assert "moved or removed" in checks["codex guard"]["message"]
+    assert "/nowhere/python" in run.read_text()
     repository.json("init", "--clients", "all", exit=0)
     assert doctor(repository, exit=0)["launcher"][0]["ok"]
+
+
+def test_a_launcher_of_another_version_is_a_warning_until_init_writes_it(repository: Shell) -> None:
+    path = repository.folder / ".dibs" / "hook"
+    path.write_text(path.read_text().replace("An upgrade may have moved the file.", ""))
+    answer = repository.json("doctor", exit=0)
+    said = [check for check in answer["checks"] if check["check"] == "launcher" and not check["ok"]]
+    assert [check["severity"] for check in said] == ["warning"]
+    assert f"{path} is missing, changed, or another version's" in said[0]["message"]
+    assert "run `dibs init`" in answer["todo"]
+    repository.json("init", exit=0)
+    assert all(check["ok"] for check in doctor(repository, exit=0)["launcher"])
 
 
 def test_every_linked_worktree_is_tried_and_one_without_settings_is_found(repository: Shell, tmp_path: Path) -> None:
@@ -198,7 +230,8 @@ def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
     assert "\nCARE   codex trust: " in shown
     assert "\nnote   bare: " in shown
     assert "all is well" not in shown, "no client would run the hooks yet"
-    assert "no client is guarded yet. Left to do:\n  1. start `claude` " in shown
+    ending = f"{', '.join(NAMES)}: the guards are proven; these clients do not run the hooks yet. Left to do:"
+    assert f"\n{ending}\n  1. start `claude` " in shown
 
 
 def trust_claude(shell: Shell) -> None:

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,10 +198,39 @@ def test_a_damaged_memory_locks_nobody_out(swept: Swept, noise: bytes) -> None:
 def test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call(swept: Swept) -> None:
     shared = swept.folder / ".git" / "dibs"
     shutil.rmtree(shared)
-    (swept.folder / ".dibs" / "local" / "run").write_text("python=/its/own\nentry=/its/own/entry.py\n")
+    entry = swept.folder.parent / "entry.py"
+    entry.write_text("# another dibs's")
+    (swept.folder / ".dibs" / "local" / "run").write_text(f"python=/bin/sh\nentry={entry}\n")
     swept.shell.json("status", exit=0)
     assert {"hook", "dibs", "run", "store"} <= {path.name for path in shared.iterdir()}
-    assert (shared / "run").read_text().startswith("python=/its/own\n")
+    assert (shared / "run").read_text().startswith("python=/bin/sh\n"), "which one runs is somebody's choice"
+
+
+def named(python: str, entry: str) -> str:
+    return f"# made by dibs: what .dibs/hook starts on this machine\npython='{python}'\nentry='{entry}'\n"
+
+
+def test_a_file_that_an_upgrade_moved_is_named_anew_by_the_next_call(swept: Swept, tmp_path: Path) -> None:
+    run, copy = swept.folder / ".dibs/local/run", swept.folder / ".git/dibs/run"
+    is_current = run.read_text()
+    left = tmp_path / "clone" / "src" / "dibs" / "doors" / "hooks" / "entry.py"  # the dibs it had before, still there
+    left.parent.mkdir(parents=True)
+    left.write_text("")
+    for entry in ("/nowhere/dibs/doors/hooks/entry.py", str(left)):
+        run.write_text(named(sys.executable, entry))
+        copy.write_text(named(sys.executable, entry))
+        swept.shell.json("status", exit=0)
+        assert run.read_text() == copy.read_text() == is_current, entry
+
+
+def test_a_hook_finds_a_dibs_that_an_upgrade_moved_by_its_interpreter_and_names_it_anew(swept: Swept) -> None:
+    run = swept.folder / ".dibs/local/run"
+    was = run.read_text()
+    run.write_text(named(sys.executable, "/nowhere/dibs/doors/hooks/entry.py"))
+    path = str(swept.folder / "lib" / "y.py")
+    assert swept.hook("Write", file_path=path, content="x") == (0, "")
+    assert run.read_text() == was
+    assert "lib/y.py" in str(swept.shell.json("status", exit=0)["claims"])
 
 
 def test_memory_that_cannot_be_written_is_no_hindrance(swept: Swept) -> None:

@@ -277,7 +277,7 @@ class Gemini:
             role = "model" if content.get("role") == "model" else "user"
             for part in content.get("parts", []):
                 answered = part.get("functionResponse")
-                pieces.append(Heard("result", json.dumps(answered)) if answered else Heard(role, plain(part)))
+                pieces.append(Heard("result", plain(answered)) if answered else Heard(role, plain(part)))
         return Conversation(tuple(pieces))
 
     def aside(self, body: Json) -> str:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def entry() -> NoReturn:
     """Run the command and exit at once: closing the database would only fold its log (0.8 ms), which others do."""
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
-    code = main(sys.argv[1:])
+    code = YES
     try:
+        code = main(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:  # the reader of our output has closed it
@@ -51,6 +52,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _say(error: DibsError, json: bool) -> int:
+    if _is_closed_pipe(error):
+        return CANNOT_DECIDE
     if json:
         from dibs import jsontext
 
@@ -62,6 +65,19 @@ def _say(error: DibsError, json: bool) -> int:
         if error.exit == USAGE and "usage" in error.fields:
             sys.stderr.write(f"{error.fields['usage']}\n")
     return error.exit
+
+
+def _is_closed_pipe(error: BaseException | None) -> bool:
+    """Is the cause only that the reader of our output has gone (`dibs … | head`)? Then the command ends quietly."""
+    while error is not None and not isinstance(error, BrokenPipeError):
+        error = error.__context__
+    if error is None:
+        return False
+    import select
+
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(found & select.POLLERR for _, found in poll.poll(0))
 
 
 def _unexpected(error: Exception, json: bool) -> int:

@@ -29,7 +29,9 @@ RECORD = ".dibs/local"  # dibs' own record in the main working tree, which git i
 class Look:
     """What was found, and the place of the command that is looked at."""
 
-    __slots__ = ("asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "unresolved", "where")
+    __slots__ = (
+        "asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "undone", "unresolved", "where",
+    )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -38,6 +40,7 @@ class Look:
         self.coming: dict[str, str] = {}  # names that the same line makes before → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
+        self.undone: list[tuple[str, str]] = []  # files that go back to what git has: the working tree, the path in it
         self.unresolved: list[str] = []
         self.index: list[list[str]] = []  # git's index, HEAD and stashes, as far as they are touched: resources
 
@@ -196,6 +199,10 @@ class Look:
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
         safe = retold(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
+        for path in effect.paths:
+            real = os.path.realpath(os.path.join(self.where, path))
+            if real.startswith(f"{self.top}/") and os.path.isfile(real):
+                self.undone.append((self.top, real[len(self.top) + 1 :]))
 
     def clean(self, effect: GitEffect) -> None:
         """Delete what git does not know. Git itself is asked what that would be."""

@@ -46,6 +46,7 @@ def before(event: Event, place: Place) -> str:
         tree.settle()
     session = open_session(place) if reading.commands or reading.writes or reading.unresolved else None
     taken: list[str] = []
+    undone = False
     if session is not None:
         effects = _effects(reading)
         deploys = _deploys(session, reading)
@@ -58,8 +59,8 @@ def before(event: Event, place: Place) -> str:
                 from dibs.operations.guards.shell_guard import COMMAND
 
                 session.run(COMMAND, call, {"tree": place.top, "spoken": spoken, "client": event.client})
-            taken = _decide(session, call, event, reading, effects, deploys, known)
-    _note(event, place, reading, known, shown, taken)
+            taken, undone = _decide(session, call, event, reading, effects, deploys, known)
+    _note(event, place, reading, known, shown, taken, undone=undone)
     return ""
 
 
@@ -105,8 +106,9 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
 
 
 def _note(
-    event: Event, place: Place, reading: Any, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str]
-) -> None:
+    event: Event, place: Place, reading: Any, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str],
+    *, undone: bool,
+) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
     partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
     for top, paths in shown.items():
@@ -121,7 +123,7 @@ def _note(
             seen.append((path, head.content, tree.now))
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
-    if reading.kind == "harmless" and not taken:
+    if reading.kind == "harmless" and not taken and not undone:
         return
     for tree in known.values():
         begin(
@@ -133,8 +135,11 @@ def _note(
 def _decide(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
-) -> list[str]:  # fmt: skip
-    """Both decisions: the command's own, and that about the files it names. The claims that end with the call."""
+) -> tuple[list[str], bool]:  # fmt: skip
+    """Both decisions: the command's own, and that about the files it names.
+
+    The claims that end with the call; and does it bring back what git has of files that it names?
+    """
     from dibs.doors.hooks.edit_guard import Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
@@ -142,12 +147,13 @@ def _decide(
     sweeps: list[dict[str, Any]] = []
     index: list[list[str]] = []
     owned: list[list[Any]] = []
+    undone: list[tuple[str, str]] = []
     if effects:
         from dibs.doors.hooks import git_scope
 
         owned = _owned(session, call, known)
         found = git_scope.look(session, effects)
-        sweeps, index = found.sweeps, found.index
+        sweeps, index, undone = found.sweeps, found.index, found.undone
         writes += [Write(path, WHOLE) for path in found.named]
         unresolved += found.unresolved
     fields = {
@@ -165,7 +171,10 @@ def _decide(
             if taken:
                 _give_back(session, call, taken)
             raise
-    return taken
+    for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
+        tree = known.get(top) or known.setdefault(top, trees.at(top, session.place))
+        tree.name(event.key, path, WHOLE)
+    return taken, bool(undone)
 
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:

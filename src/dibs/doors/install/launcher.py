@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MARK = ".dibs/hook"  # by this an entry in somebody's settings is recognised as ours
 IGNORE = "*\n"
+OWN = "/dibs/doors/hooks/"  # in the path of every file that a dibs has let answer hooks
 
 
 def command(client: Client, event: str) -> str:
@@ -44,12 +45,15 @@ def entry_path() -> str:
 
 def run_text() -> str:
     """What `.dibs/local/run` says on this machine: the interpreter as it was called, which may be a link in a venv."""
-    python = os.path.abspath(sys.executable) if sys.executable else ""
     return (
         "# made by dibs: what .dibs/hook starts on this machine\n"
-        f"python={quoted(python)}\n"
+        f"python={quoted(_interpreter())}\n"
         f"entry={quoted(entry_path())}\n"
     )
+
+
+def _interpreter() -> str:
+    return os.path.abspath(sys.executable) if sys.executable else ""
 
 
 def is_current(local: str) -> bool:
@@ -75,6 +79,25 @@ def put(place: Place) -> None:
     write(f"{place.local}/.gitignore", IGNORE)  # on a branch without .dibs/.gitignore it would be taken for new files
     write(f"{place.local}/run", run_text())
     keep(place)
+
+
+def mend(place: Place) -> str:
+    """Write `run` anew if it starts nothing any more, or this interpreter with a dibs that it had before.
+
+    So an upgrade that moves files needs no `dibs init`. A run file that starts another dibs (in another environment)
+    is somebody's choice and stays. Returns what the old one named, "" if it stays.
+    """
+    named = read_run(place.local)
+    if named is None or named == (_interpreter(), entry_path()):
+        return ""
+    python, entry = named
+    gone = [path for path, wanted in ((python, os.X_OK), (entry, os.R_OK)) if not os.access(path, wanted)]
+    if not gone and (python != _interpreter() or OWN not in entry):
+        return ""
+    if passing(_interpreter()) == "cache":  # would be gone as well in a while, as `dibs init` says
+        return ""
+    put(place)
+    return (gone or [entry])[0] if is_current(place.local) else ""
 
 
 def keep(place: Place) -> None:

@@ -74,15 +74,19 @@ if find_run; then
         return 1
     fi
     found=gone
+    # An upgrade may have moved the file. Then this interpreter still has dibs, which writes the name anew when it runs.
+    if [ -x "$python" ] && "$python" -I -c 'import dibs' 2>/dev/null; then
+        dibs() { "$python" -I -X utf8 -m dibs "$@"; }
+    fi
 fi
 if command -v dibs >/dev/null 2>&1; then
     case $1 in
-        git) shift; exec dibs git-hook "$@" ;;
-        cli) shift; unset DIBS_TREE; exec dibs "$@" ;;
+        git) shift; dibs git-hook "$@"; exit $? ;;
+        cli) shift; unset DIBS_TREE; dibs "$@"; exit $? ;;
     esac
-    [ -n "$dibs_hook" ] || exec dibs hook "$@"
     dibs hook "$@"
     code=$?
+    [ -n "$dibs_hook" ] || exit $code
     case $code in 0 | 2) exit $code ;; esac
     return 1
 fi

@@ -404,7 +404,8 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
         waiters.leave_interest(tx, wish)
     blockers = [holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:SHOWN]]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
-    return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN))
+    wanted = holds.wanted(in_the_way, wish["resources"])
+    return Held(blockers=blockers, more=max(0, len(in_the_way) - SHOWN), wanted=wanted)
 
 
 def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:

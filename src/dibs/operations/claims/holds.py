@@ -31,6 +31,7 @@ ENDS = {
 }  # fmt: skip
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 LONG = 2 * HOUR  # from here on whole hours will do
+WANTED = 5  # names that an advised command has room for
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
 
@@ -198,6 +199,18 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         if task is not None:
             shown["title"] = task["title"]
     return shown
+
+
+def wanted(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[str]:
+    """What was asked for, as a refusal names it: what these are in the way of first, and the rest if that is little."""
+    met = [one for one in asked if any(resources.overlap(one, held) for held in _resources_of(in_the_way))]
+    rest = [one for one in asked if one not in met]
+    names = resources.shown(met[:WANTED] if len(asked) > WANTED else [*met, *rest])
+    return list(dict.fromkeys(names))
+
+
+def _resources_of(records: Sequence[Record]) -> list[Any]:
+    return [resource for record in records for resource in record["resources"]]
 
 
 def held(tx: Transaction, record: Record) -> dict[str, Any]:

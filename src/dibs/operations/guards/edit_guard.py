@@ -236,7 +236,7 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
     wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": ""}
     waiters.leave_interest(tx, wish)
     blockers = [holds.blocker(tx, record, wanted) for record in found[:SHOWN]]
-    return Held(blockers=blockers, more=max(0, len(found) - SHOWN))
+    return Held(blockers=blockers, more=max(0, len(found) - SHOWN), wanted=holds.wanted(found, wanted))
 
 
 def _unseen(tx: Transaction, call: Call, item: Item) -> DibsError | None:

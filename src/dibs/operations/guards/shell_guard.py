@@ -115,9 +115,11 @@ def _wait_a_moment(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]],
         if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
             return held
     blockers = held.fields["blockers"]
-    names = ", ".join(dict.fromkeys(blocker["agent"] for blocker in blockers))
+    from dibs.operations.agents import names
+
+    known = names.names_of(tx, [blocker["agent"] for blocker in blockers])
     return Held(
-        f"a git command of {names} runs in this repository. Try again in a few seconds.",
+        f"a git command of {', '.join(known.values())} runs in this repository. Try again in a few seconds.",
         blockers=blockers, more=held.fields.get("more", 0), transient=True,
     )  # fmt: skip
 

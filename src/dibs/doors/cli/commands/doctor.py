@@ -55,7 +55,7 @@ def run(words: Words) -> int:
         answer = {"ok": not failed, "checks": checks, "failed": failed, "guarded": guarded, "todo": todo}
         sys.stdout.write(jsontext.encode(answer) + "\n")
     else:
-        sys.stdout.write(ending.ending(len(checks), failed, guarded, todo))
+        sys.stdout.write(ending.ending(checks, failed, todo))
     return NO if failed else YES
 
 

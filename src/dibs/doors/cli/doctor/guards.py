@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
-from dibs.doors.install import githooks, launcher, plan, probe, settings
+from dibs.doors.install import githooks, launcher, plan, probe, scripts, settings
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
@@ -35,6 +35,7 @@ def examine(session: Session) -> Iterator[dict[str, Any]]:
         yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", WARNING)
         return
     yield _launcher(session)
+    yield from _scripts(base)
     yield from _clients(session, base)
     yield from _git_hooks(session)
 
@@ -48,7 +49,8 @@ def _launcher(session: Session) -> dict[str, Any]:
     path = f"{session.place.local}/run"
     if launcher.is_current(session.place.local):
         if launcher.is_put(session.place):
-            return _check("launcher", True, f"{path} starts this dibs")
+            was = f" (it named {session.replaced}; it was written anew just now)" if session.replaced else ""
+            return _check("launcher", True, f"{path} starts this dibs{was}")
         message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
         return _check("launcher", False, message, WARNING)
     named = launcher.read_run(session.place.local)
@@ -64,6 +66,22 @@ def _launcher(session: Session) -> dict[str, Any]:
     return _check(
         "launcher", True, f"hooks are run by {named[0]}, another one than this dibs's; `dibs init` changes it"
     )
+
+
+def _scripts(base: str) -> Iterator[dict[str, Any]]:
+    """Are the launcher and the command, which are committed, as this dibs writes them?"""
+    for name, text in (("hook", scripts.hook()), ("dibs", scripts.COMMAND)):
+        path = f"{base}/.dibs/{name}"
+        try:
+            with open(path, encoding="utf-8", errors="surrogateescape") as file:
+                old = file.read() != text
+        except OSError:
+            old = True
+        if old:
+            message = (
+                f"{path} is missing, changed, or another version's; `dibs init` writes this one's, to be committed"
+            )
+            yield _check("launcher", False, message, WARNING)
 
 
 # --- clients

@@ -19,10 +19,19 @@ WAYS = (
 
 def guarded(checks: list[dict[str, Any]]) -> list[str]:
     """The clients whose hooks refuse what they must in every working tree, and which would run them."""
+    return _passing(checks, {"guard", "trust"})
+
+
+def proven(checks: list[dict[str, Any]]) -> list[str]:
+    """The clients whose hooks refuse what they must in every working tree, whether or not the client would run them."""
+    return _passing(checks, {"guard"})
+
+
+def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
     found: dict[str, list[bool]] = {}
     for check in checks:
         client, _, what = check["check"].partition(" ")
-        if client in NAMES and what in {"guard", "trust"}:
+        if client in NAMES and what in kinds:
             found.setdefault(client, []).append(check["ok"])
     return [client for client, oks in found.items() if all(oks)]
 
@@ -44,12 +53,16 @@ def _order(check: dict[str, Any]) -> str:
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
 
 
-def ending(number: int, failed: list[str], clients: list[str], orders: list[str]) -> str:
+def ending(checks: list[dict[str, Any]], failed: list[str], orders: list[str]) -> str:
     """The last lines: well or not, and what is left to do."""
+    ready, works = guarded(checks), proven(checks)
     if failed:
-        line = f"{len(failed)} of {number} checks failed"
-    elif clients:
-        line = f"all is well for {', '.join(clients)}" if orders else f"all is well: {', '.join(clients)} guarded"
+        line = f"{len(failed)} of {len(checks)} checks failed"
+    elif ready:
+        line = f"all is well for {', '.join(ready)}" if orders else f"all is well: {', '.join(ready)} guarded"
+    elif works:
+        what = "guards are proven; these clients do" if works[1:] else "guard is proven; this client does"
+        line = f"{', '.join(works)}: the {what} not run the hooks yet"
     else:
         line = "no client is guarded yet"
     if not orders:
