@@ -26,10 +26,6 @@ CORNERS = (
     ("operations/claims/waiters.py", '(handed or held["claim"] == claim)', "handed",
      f"{UPGRADES}::test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of"),
     # request fields are what their kinds say
-    ("session/read_fields.py", "        if isinstance(one, Canonical):\n", "        if isinstance(one, list):\n",
-     f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
-    ("session/read_fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
-     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("operations/core/declare.py", "found[name] = field.check(value)", "found[name] = value",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
     ("operations/core/declare.py", "found, known = self.defaults, self.by_name", "found, known = {}, self.by_name",
