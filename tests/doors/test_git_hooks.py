@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dibs.canonical import Canonical
 from dibs.session.known_clients import SESSION_VARIABLES
 from dibs.session.session import Session
 from tests.shell import DIBS, Shell
@@ -58,7 +59,7 @@ class Repository(Shell):
     def edit(self, agent: str, *names: str, tree: Path | None = None) -> Any:
         """A claim as the edit guard makes it."""
         session = Session(str(tree or self.folder), None)
-        resources = [list(session.paths.resource(name, session.cwd, literal=True)) for name in names]
+        resources = [Canonical(session.paths.resource(name, session.cwd, literal=True)) for name in names]
         fields = {"resources": resources, "tree": session.place.top, "by": "edit"}
         answer = session.run(session.operation("claim"), session.identify(agent), fields)
         session.close()

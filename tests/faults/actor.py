@@ -32,6 +32,7 @@ from dibs.session.session import Session
 from dibs.stores.sqlite import store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.wakes import Wakes
+from tests.canonical import canonical
 from tests.faults import claim_worker
 
 grants.SWEEP_ONE_IN = 1  # the same statements at every moment, so that the points can be numbered
@@ -204,7 +205,8 @@ class Child:
         if self.session is None:
             self.session = Session(folder, None, timeout=timeout)
         call = Call(self.session.config.policy, agent=agent, request=request)
-        return self.session.run(self.session.operation(name), call, fields)
+        operation = self.session.operation(name)
+        return self.session.run(operation, call, canonical(operation, fields))
 
     def arm(self, at: int, number: int, match: str) -> None:
         """Be hurt at a point."""

@@ -26,6 +26,7 @@ from dibs.session.session import Session
 from dibs.stores.seam import read_event
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.store import SqliteStore
+from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -256,7 +257,8 @@ class World:
         session = Session(str(self.folder), None)
         try:
             call = Call(session.config.policy, agent=agent, request=request)
-            return session.run(session.operation(operation), call, fields)
+            declared = session.operation(operation)
+            return session.run(declared, call, canonical(declared, fields))
         finally:
             session.close()
 

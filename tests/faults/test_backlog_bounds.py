@@ -13,6 +13,7 @@ from dibs.operations.tasks import batches
 from dibs.operations.upkeep.sweeps import DUE_PER_SWEEP
 from dibs.session import catalogue
 from dibs.session.session import Session
+from tests.canonical import canonical
 from tests.faults.kit import size
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Caller:
 
     def call(self, agent: str, name: str, /, **fields: Any) -> Any:
         operation = catalogue.operation(name) if name != batches.ADD.name else batches.ADD
-        return self.session.run(operation, Call(self.session.config.policy, agent=agent), fields)
+        return self.session.run(operation, Call(self.session.config.policy, agent=agent), canonical(operation, fields))
 
     def add(self, **fields: Any) -> None:
         """So many tasks with these fields."""

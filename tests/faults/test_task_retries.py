@@ -9,6 +9,7 @@ from typing import Any
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
+from tests.canonical import canonical
 from tests.faults.kit import Actor, Dice, World, size
 
 
@@ -70,7 +71,9 @@ def test_a_call_about_a_task_made_again_by_its_request_id_has_one_effect_and_the
 
     def here(agent: str, operation: str, fields: dict[str, Any], request: str) -> Any:
         call = Call(session.config.policy, agent=agent, request=request)
-        return answer_of(lambda: session.run(session.operation(operation), call, fields))
+        return answer_of(
+            lambda: session.run(session.operation(operation), call, canonical(session.operation(operation), fields))
+        )
 
     try:
         for number in range(calls):

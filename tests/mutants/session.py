@@ -32,10 +32,6 @@ ROWS = (
         "tests/doors/cli/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away",
     ),
     # request fields are what their kinds say
-    ("session/read_fields.py", "        if isinstance(one, Canonical):\n", "        if isinstance(one, list):\n",
-     f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
-    ("session/read_fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
-     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("session/read_fields.py", "if field is None or field.internal:", "if field is None:",
      f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
     ("session/read_fields.py", '    found = "" if value.startswith("-")', "    found = value if True",

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.canonical import Canonical
 from tests.shell import DIBS, Shell
 from tests.stores.interrupts import Interrupter
 from tests.stores.redis_server import until
@@ -37,7 +38,9 @@ def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(she
         def wait() -> None:
             try:
                 ann.session.run_waiting(
-                    ann.session.operation("claim"), ann.caller(), {"resources": [["name", "db:x"]], "wait": 5}
+                    ann.session.operation("claim"),
+                    ann.caller(),
+                    {"resources": [Canonical(("name", "db:x"))], "wait": 5},
                 )
             except dibs.Held:
                 pass

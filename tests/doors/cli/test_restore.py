@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dibs.canonical import Canonical
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
 from dibs.operations.guards import audits
@@ -25,7 +26,7 @@ class Accident:
         self.path.write_bytes(b"ann's\x00 work\r\n")
         session = Session(str(self.tree), None)
         place = session.place
-        resource = list(session.paths.resource(name, session.cwd, literal=True))
+        resource = Canonical(session.paths.resource(name, session.cwd, literal=True))
         fields = {"resources": [resource], "tree": place.top, "by": "edit"}
         session.run(session.operation("claim"), session.identify("ann"), fields)
         kept = objects.objects_of(place.common, place.local)

@@ -65,7 +65,8 @@ def test_an_error_with_a_fact_that_is_not_declared_is_found() -> None:
 
 def test_the_schema_has_every_answer_and_every_error() -> None:
     schema = json.loads((SRC / "operations" / "core" / "schema.json").read_text())
-    assert set(schema["answers"]) == {operation.name for operation in catalogue.every()}
+    every = {operation.name for operation in (*catalogue.every(), *catalogue.queries())}
+    assert set(schema["answers"]) == set(schema["requests"]) == every
     assert set(schema["errors"]) == set(ERRORS)
     text = json.dumps(schema)
     for name in schema["$defs"]:
