@@ -17,6 +17,7 @@ import apsw
 import dibs
 from benchmarks.environment import Peer
 from benchmarks.figures import AT_LEAST, Beside, Row, Target, alternate, bursts, median, not_measured, spread
+from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
 from dibs.stores.sqlite import database_file
@@ -81,7 +82,7 @@ def operation(session: Session, agent: str = "bench") -> Burst:
     claim = session.operation("claim")
 
     def prepare(number: int) -> Callable[[], object]:
-        fields = {"resources": [["file", f"src/pkg{number % 50}/file{number}.py"]]}
+        fields = {"resources": [Canonical(("file", f"src/pkg{number % 50}/file{number}.py"))]}
         return partial(session.run, claim, Call(session.config.policy, agent=agent), fields)
 
     return bursts(prepare)
@@ -115,7 +116,7 @@ def _bare(session: Session, folder: str) -> Burst:
 
 def _left_by_a_claim(session: Session) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     """The kv row and the log row of one claim, as they stand in the database."""
-    fields = {"resources": [["file", "src/pkg0/file0.py"]]}
+    fields = {"resources": [Canonical(("file", "src/pkg0/file0.py"))]}
     session.run(session.operation("claim"), Call(session.config.policy, agent="bench"), fields)
     path = os.path.join(session.place.local, "dibs.db")
     connection = database_file.connect(path)

@@ -36,6 +36,7 @@ from benchmarks.figures import (
     timed,
 )
 from benchmarks.work_queues import Tasks
+from dibs.canonical import Canonical
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
@@ -166,7 +167,7 @@ def _pair(session: Session) -> Burst:
     claim, release = session.operation("claim"), session.operation("release")
 
     def pair(number: int) -> None:
-        fields = {"resources": [["file", f"src/pkg{number % 50}/file{number}.py"]]}
+        fields = {"resources": [Canonical(("file", f"src/pkg{number % 50}/file{number}.py"))]}
         session.run(claim, Call(session.config.policy, agent="bench"), dict(fields))
         session.run(release, Call(session.config.policy, agent="bench"), dict(fields))
 
@@ -341,7 +342,7 @@ def _memory(bench: Bench) -> list[Row]:
         claim = session.operation("claim")
 
         def take(number: int) -> None:
-            fields = {"resources": [["file", f"src/package{number % 50}/module{number}.py"]]}
+            fields = {"resources": [Canonical(("file", f"src/package{number % 50}/module{number}.py"))]}
             session.run(claim, Call(session.config.policy, agent="claude-01J8Z4Q6XK"), fields)
 
         take(0)

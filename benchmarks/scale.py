@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.figures import AT_MOST, Beside, Row, Target, alternate, bursts, median, spread
+from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import HOUR, ROOT_GLOBS
@@ -56,7 +57,7 @@ def measure(bench: Bench, _: object = None) -> list[Row]:
             for size, session in sessions.items():
                 sides[f"{kind} {size}"] = _probe(session, resource, size // PACKAGE)
         sides["globs"] = _probe(with_globs, PROBES["file"], SMALL // PACKAGE)
-        sides["nearby"] = _probe(nearby, lambda _, n: ["glob", f"pkg0/**/*.probe{n}"], 1)
+        sides["nearby"] = _probe(nearby, lambda _, n: Canonical(("glob", f"pkg0/**/*.probe{n}")), 1)
         taken = alternate(sides, rounds, BURST)
     finally:
         for session in (*sessions.values(), with_globs, nearby):
@@ -92,14 +93,14 @@ def _rows(taken: dict[str, list[float]], large: int) -> list[Row]:
 
 # --- what is claimed for the measurement: the package's number and a number of its own → a resource that is free
 
-PROBES: dict[str, Callable[[int, int], list[str]]] = {
-    "file": lambda package, n: ["file", f"pkg{package}/d1/probe{n}.md"],
-    "directory": lambda package, n: ["tree", f"pkg{package | 1}/probe{n}"],
-    "glob": lambda package, n: ["glob", f"pkg{package & ~1}/**/*.probe{n}"],
+PROBES: dict[str, Callable[[int, int], Canonical]] = {
+    "file": lambda package, n: Canonical(("file", f"pkg{package}/d1/probe{n}.md")),
+    "directory": lambda package, n: Canonical(("tree", f"pkg{package | 1}/probe{n}")),
+    "glob": lambda package, n: Canonical(("glob", f"pkg{package & ~1}/**/*.probe{n}")),
 }
 
 
-def _probe(session: Session, resource: Callable[[int, int], list[str]], packages: int) -> Burst:
+def _probe(session: Session, resource: Callable[[int, int], Canonical], packages: int) -> Burst:
     """Claim something new all over the workspace, and give it back untimed: the number of live claims stays."""
     claim, release = session.operation("claim"), session.operation("release")
 
@@ -147,22 +148,22 @@ def _mixed(count: int) -> Iterator[tuple[str, Wanted]]:
     for package in range(count // PACKAGE):
         agent, top = f"load/{package % 997}", f"pkg{package}"
         for n in range(6):
-            yield agent, [["file", f"{top}/d{n % 3}/file{n}.py"]]
+            yield agent, [Canonical(("file", f"{top}/d{n % 3}/file{n}.py"))]
         for n in range(2):
             if package % 2:
-                yield agent, [["tree", f"{top}/tree{n}"]]
-                yield agent, [["tree", f"{top}/d3/tree{n}"]]
+                yield agent, [Canonical(("tree", f"{top}/tree{n}"))]
+                yield agent, [Canonical(("tree", f"{top}/d3/tree{n}"))]
             else:
-                yield agent, [["glob", f"{top}/**/*.g{n}"]]
-                yield agent, [["glob", f"{top}/d{n}/*.h{n}"]]
+                yield agent, [Canonical(("glob", f"{top}/**/*.g{n}"))]
+                yield agent, [Canonical(("glob", f"{top}/d{n}/*.h{n}"))]
 
 
 def _root_globs() -> Iterator[tuple[str, Wanted]]:
     """As many as a workspace may have; by the owners' ancestor, which their directories do not block."""
     for n in range(ROOT_GLOBS):
-        yield "load", [["glob", f"**/*.r{n}"]]
+        yield "load", [Canonical(("glob", f"**/*.r{n}"))]
 
 
 def _nearby() -> Iterator[tuple[str, Wanted]]:
     for n in range(NEARBY):
-        yield "load/0", [["file", f"pkg0/d{n % 20}/file{n}.py"]]
+        yield "load/0", [Canonical(("file", f"pkg0/d{n % 20}/file{n}.py"))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from pathlib import Path
@@ -10,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from dibs import errors
+from dibs.operations.core import answers
 from dibs.operations.core.declare import Operation
-from dibs.session import catalogue
+from dibs.operations.core.policy import STRATEGIES
+from dibs.operations.tasks import strategies
+from dibs.reports import build
+from dibs.session import catalogue, steps
 
 TOP = Path(__file__).resolve().parent.parent
 BY_SIGNAL = {130, 143}  # 128 and the number of SIGINT and SIGTERM, as a shell has it
@@ -30,7 +35,63 @@ def test_a_body_takes_the_fields_that_are_declared_and_needs_no_others(operation
     assert needed - {"tx", "call", "got"} <= {name for name, field in declared.items() if field.required}
 
 
+def _all() -> list[Operation]:
+    """Every operation that a module declares, those in no catalogue among them, and the queries."""
+    found = {
+        id(one): one
+        for name in _modules()
+        for value in vars(importlib.import_module(f"dibs.operations.{name}")).values()
+        for one in (value if isinstance(value, tuple) else (value,))
+        if isinstance(one, Operation)
+    }
+    return [*found.values(), *catalogue.queries()]
+
+
+def _modules() -> list[str]:
+    top = TOP / "src" / "dibs" / "operations"
+    files = sorted(path for path in top.rglob("*.py") if path.stem[0] != "_")
+    return [".".join(path.relative_to(top).with_suffix("").parts) for path in files]
+
+
+@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
+def test_a_default_is_said_once_or_the_same_twice(operation: Operation) -> None:
+    taken = inspect.signature(operation.body).parameters
+    for name, default in operation.defaults.items():
+        if name in taken and taken[name].default is not inspect.Parameter.empty:
+            assert taken[name].default == default, name
+        else:
+            assert name in taken or any(one.kind is one.VAR_KEYWORD for one in taken.values()), name
+
+
+@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
+def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Operation) -> None:
+    assert set(operation.wants) <= {"rules", "deliveries"}
+    assert not operation.beforehand or operation.beforehand in steps.BEFOREHAND
+    assert not operation.afterwards or operation.afterwards in steps.AFTERWARDS
+    assert not operation.around or operation.around in build.AROUND
+    if operation.refuses:
+        assert operation.refuses in answers.hints_of(operation.answer)
+
+
+@pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
+def test_a_field_is_declared_so_that_every_door_can_use_it(operation: Operation) -> None:
+    for field in operation.fields:
+        assert not (field.internal and (field.required or field.positional)), field.name
+        assert not field.items or field.kind == "json", field.name
+        if field.default is not None and field.kind not in {"choice", "json", "words", "resources"}:
+            assert field.check(field.default) == field.default, f"{field.name}: its default is within its limits"
+
+
 @pytest.mark.parametrize("operation", catalogue.every(), ids=lambda operation: operation.name)
+def test_what_every_call_may_be_refused_with_is_among_an_operations_errors(operation: Operation) -> None:
+    assert {errors.Invalid, errors.Busy, errors.Unavailable} <= set(operation.errors)
+    if operation.writes:
+        assert errors.Killed in operation.errors
+        assert (errors.Fenced in operation.errors) or operation.boots
+        assert errors.Forbidden in operation.errors
+
+
+@pytest.mark.parametrize("operation", [*catalogue.every(), *catalogue.queries()], ids=lambda operation: operation.name)
 def test_the_errors_of_an_operation_are_those_of_dibs_each_once(operation: Operation) -> None:
     assert set(operation.errors) <= set(CODES)
     assert len(operation.errors) == len(set(operation.errors))
@@ -64,3 +125,7 @@ def test_every_kind_of_event_that_is_appended_stands_in_the_table() -> None:
     appended = _appended()
     assert len(appended) > 40
     assert appended - table == set()
+
+
+def test_every_strategy_that_can_be_named_is_there() -> None:
+    assert set(STRATEGIES) == set(strategies.RANKS)

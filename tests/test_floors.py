@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.operations.core import index
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SRC = Path(__file__).resolve().parent.parent / "src"
 
-COMMON = ("dibs.errors", "dibs.jsontext")  # what every floor may say and write
+COMMON = ("dibs.canonical", "dibs.errors", "dibs.jsontext")  # what every floor may say and write
 
 # Room (a folder or a file right below src/dibs) → what it may import of dibs. What is not named here is not allowed,
 # so a new room has to be given its place.
@@ -28,6 +30,7 @@ MAY_IMPORT = {
         *COMMON,
         "dibs.operations.core.answers",
     ),  # types alone: what a refusal tells is shown as an answer shows it
+    "canonical": (),
     "jsontext": COMMON,
     "facts": ("dibs.facts", *COMMON),
     "stores": ("dibs.stores", "dibs.facts", *COMMON),
@@ -267,6 +270,66 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
 def test_a_question_about_the_engine_is_found(source: str) -> None:
     assert engine_questions(source, "dibs.session.session")
     assert engine_questions(source, "dibs.storage.workspace_store") == []
+
+
+# Rooms that run operations for others: they go by what an operation declares, never by its name.
+NAMELESS = ("session", "doors", "running", "reports", "storage")
+
+
+def name_questions(source: str, module: str) -> list[str]:
+    """Where a source asks which operation it has: compares something with an operation's name."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            said = [
+                part for side in sides for part in (side.elts if isinstance(side, (ast.Set, ast.Tuple)) else [side])
+            ]
+            words = [part.value for part in said if isinstance(part, ast.Constant)]
+            asked = [word for word in words if word in {*index.FILES, *index.QUERIES}]
+            if asked and any(_name(side) in {"name", "operation", "command"} for side in sides):
+                found.append(f"{module}:{node.lineno} asks for {asked[0]!r}")
+        if isinstance(node, ast.Call) and _name(node.func) in {"startswith", "endswith"}:
+            owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+            if isinstance(owner, ast.Attribute) and owner.attr == "name" and _name(owner.value) == "operation":
+                found.append(f"{module}:{node.lineno} asks how an operation's name begins or ends")
+    return found
+
+
+def test_no_door_and_no_session_asks_for_an_operation_by_its_name() -> None:
+    rooms = [(path, module) for path, module, _ in _sources() if module.split(".")[1:2][:1] != []]
+    found = [
+        line
+        for path, module in rooms
+        if module.split(".")[1] in NAMELESS
+        for line in name_questions(path.read_text(), module)
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "if operation.name == 'boot': pass",
+        "if name in {'run end', 'run gates'}: pass",
+        "code = 1 if 'claim' != operation.name else 0",
+        "wanted = operation.name.startswith('run ')",
+        "if command.name == 'log': pass",
+    ],
+)
+def test_a_question_for_a_name_is_found(source: str) -> None:
+    assert name_questions(source, "dibs.session.session")
+
+
+def test_only_facts_make_canonical_resources() -> None:
+    made = [
+        f"{module}:{node.lineno}"
+        for path, module, _ in _sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and _name(node.func) == "Canonical"
+    ]
+    assert made, "facts/paths.py makes them"
+    assert [place for place in made if not place.startswith("dibs.facts.")] == []
 
 
 def test_the_hot_path_loads_nothing_dear() -> None:

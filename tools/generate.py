@@ -21,6 +21,7 @@ from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
+from dibs.reports import queries
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -122,9 +123,10 @@ def roles() -> str:
 def index() -> str:
     """The text of operations/core/index.py."""
     lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
+    asked = "".join(f'    "{query.name}": "reports.queries",\n' for query in queries.QUERIES)
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
-        f"FILES = {{\n{lines}}}\n"
+        f"FILES = {{\n{lines}}}\nQUERIES = {{\n{asked}}}  # below dibs: they read more than one transaction sees\n"
     )
 
 
@@ -139,7 +141,7 @@ def aio_methods() -> str:
 
 
 def _class(name: str, handle: str, module: str, async_: str) -> str:
-    every = catalogue.every()
+    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
     answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
     head = HEAD.format(
         name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
@@ -170,9 +172,9 @@ HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and
 
 
 def _method(operation: Operation, handle: str, async_: str) -> str:
-    shown = [field for field in operation.fields if not field.hidden]
-    first = [field for field in shown if field.positional]
-    named = [field for field in shown if not field.positional]
+    shown = [field for field in operation.fields if not field.internal]
+    first = [field for field in shown if field.positional or (operation.whole and field.env)]  # `run_report("r1")`
+    named = [field for field in shown if field not in first]
     claimed = operation.name == HANDLED
     async_ = "" if claimed else async_
     lines = [f"\n    {async_}def {operation.name.replace(' ', '_')}(\n        self,\n"]
@@ -191,7 +193,8 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
         lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
     if claimed:
         lines.append("        auto_renew: bool = True,\n")
-    lines.append("        request_id: str | None = None,\n")
+    if not operation.whole:
+        lines.append("        request_id: str | None = None,\n")
     lines.append(f"    ) -> {handle if claimed else operation.answer}:\n")
     said = (
         "\n\n        In a `with` it is renewed until the end of the block, unless `auto_renew` is False."
@@ -206,9 +209,10 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
         )
         return "".join(lines)
     await_ = "await " if async_ else ""
+    key = "None" if operation.whole else "request_id"
     lines.append(
         f"        answer: {operation.answer} = {await_}self._call(\n"
-        f'            "{operation.name}",\n            request_id,\n{given}        )\n'
+        f'            "{operation.name}",\n            {key},\n{given}        )\n'
     )
     lines.append("        return answer\n")
     return "".join(lines)
@@ -236,7 +240,8 @@ def _argument(field: Field) -> str:
 def _answers(operation: Operation) -> str:
     text = _wrapped(f"Answers: {answers_.keys_of(operation.answer)}.")
     if operation.errors:
-        text += f"\n        Raises: {', '.join(error.__name__ for error in operation.errors)}."
+        raised = ", ".join(error.__name__ for error in operation.errors)
+        text += f"\n        {_wrapped(f'Raises: {raised}.')}"
     return text
 
 
@@ -253,7 +258,9 @@ def schema() -> str:
     from dibs.errors import ERRORS
 
     found: dict[str, Any] = {}
-    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in catalogue.every()}
+    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
+    requests = {operation.name: _request(operation) for operation in every}
+    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in every}
     errors = {
         code: {
             "status": error.status,
@@ -271,10 +278,66 @@ def schema() -> str:
         for code, error in sorted(ERRORS.items())
     }  # fmt: skip
     whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "answers": answers, "errors": errors,
+        "$schema": "https://json-schema.org/draft/2020-12/schema", "requests": requests, "answers": answers,
+        "errors": errors,
         "$defs": dict(sorted(found.items())),
     }  # fmt: skip
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
+
+
+# How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
+WRITTEN: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"},
+    "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
+    "duration": {"type": ["string", "number"]}, "integer": {"type": "integer", "minimum": 0},
+    "number": {"type": "integer"}, "flag": {"type": "boolean"}, "json": {},
+    "words": {"type": "array", "items": {"type": "string"}},
+    "resources": {"type": "array", "items": {"type": "string"}},
+}  # fmt: skip
+
+
+def _request(operation: Operation) -> dict[str, Any]:
+    """The request of an operation as JSON Schema, and what a door has to know of it."""
+    errors = sorted(error.code for error in operation.errors)
+    return {
+        "help": operation.help, "group": operation.group, "reading": not operation.writes,
+        "idempotent": operation.idempotent, "destructive": operation.destructive, "may": operation.may,
+        "errors": errors, "schema": _object(operation.fields),
+    }  # fmt: skip
+
+
+def _object(fields: tuple[Field, ...]) -> dict[str, Any]:
+    shown = [field for field in fields if not field.internal]
+    return {
+        "type": "object",
+        "properties": {field.name: _property(field) for field in shown},
+        "required": [field.name for field in shown if field.required],
+        "additionalProperties": False,
+    }
+
+
+def _property(field: Field) -> dict[str, Any]:
+    """One field. Bounds of a duration are in milliseconds, and so are no bounds of what is written."""
+    made: dict[str, Any] = {"description": field.help, **WRITTEN[field.kind]}
+    if field.items:
+        made.update(type="array", items=_object(field.items))
+        made.update(
+            {"minItems": field.least} if field.least else {}, **({"maxItems": field.most} if field.most else {})
+        )
+    elif field.kind in {"integer", "number"}:
+        made.update({"minimum": field.least} if field.least is not None else {})
+        made.update({"maximum": field.most} if field.most is not None else {})
+    elif field.kind == "text" and field.longest:
+        made["maxLength"] = field.longest
+    elif field.kind == "words" and field.longest:
+        made["items"] = {"type": "string", "maxLength": field.longest}
+    if field.choices:
+        made["enum"] = list(field.choices)
+    if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
+        made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
+    if field.local:
+        made["x-local"] = True  # a server cannot read it for a caller on another machine
+    return made
 
 
 def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:

@@ -76,3 +76,16 @@ except ImportError:  # pragma: no cover - an interpreter without the C functions
     def decode_all(texts: list[str]) -> list[Any]:
         """The values of many texts."""
         return [json.loads(text) for text in texts]
+
+
+def is_text(value: Any) -> bool:
+    """Is it a text that can be kept and printed? Half of a character that takes two units (a lone surrogate) is not."""
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 
     from dibs.doors.python.aio import AsyncWorkspace
+    from dibs.operations.core.declare import Operation
     from tests.doors.conftest import Shell
 
 PATIENCE = 30  # seconds; nobody waits for ever
@@ -142,11 +143,11 @@ def test_a_grant_in_the_moment_of_the_cancellation_is_given_back(shell: Shell, m
     granted, go_on = threading.Event(), threading.Event()
     finish = Session.finish
 
-    def slow(self: Session, name: str, result: Any) -> Any:
-        if name == "claim":  # it is granted; whoever asked has not heard of it
+    def slow(self: Session, operation: Operation, result: Any) -> Any:
+        if operation.name == "claim":  # it is granted; whoever asked has not heard of it
             granted.set()
             assert go_on.wait(PATIENCE)
-        return finish(self, name, result)
+        return finish(self, operation, result)
 
     async def story() -> None:
         async with two(shell) as (ann, bob):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.canonical import Canonical
 from dibs.doors import cli
 from dibs.doors.python.methods import Methods
 from dibs.errors import DibsError, Held, Invalid
-from dibs.facts.paths import Canonical
 from dibs.session import catalogue
 from tests.faults.kit import Dice, size
 
@@ -78,7 +78,7 @@ def call_oddly(workspace: dibs.Workspace, operation: Operation, dice: Dice) -> N
     given: list[Any] = []
     named: dict[str, Any] = {}
     for field in operation.fields:
-        if field.hidden or not (field.required or dice.random() < 0.4):
+        if field.internal or not (field.required or dice.random() < 0.4):
             continue
         value = odd(dice, field)
         if field.kind == "resources":

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
@@ -157,7 +158,7 @@ def test_the_memory_that_the_documentation_states_is_what_is_used(server: Server
     def claims(first: int, last: int) -> None:
         for number in range(first, last):
             call = Call(Policy(), agent=f"agent-{number % 20}")
-            fields = {"resources": [["file", f"src/some/package/module_{number:05d}.py", ""]]}
+            fields = {"resources": [Canonical(("file", f"src/some/package/module_{number:05d}.py", ""))]}
             store.run(lambda tx, call=call, fields=fields: perform(tx, call, claim, fields))  # type: ignore[misc]
 
     claims(0, 200)

@@ -11,6 +11,7 @@ PATTERNS = "tests/facts/test_patterns.py"
 SMALL = "tests/operations/test_small_things.py"
 ODD = "tests/doors/test_odd_values.py"
 MESSAGES = "tests/operations/test_messages.py"
+CONTRACT = "tests/operations/test_contract.py"
 VERIFY, WORKER = "tests/doors/test_task_verify.py", "tests/doors/test_worker.py"
 
 CORNERS = (
@@ -29,9 +30,14 @@ CORNERS = (
      f"{ODD}::test_a_list_does_not_pass_for_a_canonical_resource"),
     ("session/read_fields.py", "    if isinstance(value, Canonical):\n", "    if isinstance(value, list):\n",
      f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
-    ("session/read_fields.py", "return field.check(value if reader is None else reader(session, field, value))",
-     "return value if reader is None else reader(session, field, value)",
-     f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
+    ("operations/core/declare.py", "found[name] = field.check(value)", "found[name] = value",
+     f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
+    ("operations/core/declare.py", "found, known = self.defaults, self.by_name", "found, known = {}, self.by_name",
+     f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),
+    ("operations/core/declare.py", "return isinstance(value, Canonical) and", "return isinstance(value, list) and",
+     f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
+    ("session/read_fields.py", "if field is None or field.internal:", "if field is None:",
+     f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
     ("operations/core/declare.py", "return isinstance(value, int) and not isinstance(value, bool) and -WHOLE",
      "return isinstance(value, int) and -WHOLE", f"{ODD}::test_a_wrong_kind_is_invalid_with_the_fields_name"),
     ("operations/core/json_values.py", "    if not is_text(text):\n", "    if False:\n",
@@ -66,7 +72,7 @@ CORNERS = (
      f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
     ("running/verification.py", "                _end(command.child)\n", "                pass\n",
      f"{VERIFY}::test_an_interrupt_ends_the_command_and_leaves_the_task_as_it_was"),
-    ("operations/core/entry.py", '"saved", "verified", "used"})', '"saved", "used"})',
+    ("operations/core/entry.py", "if name not in unsaid}", 'if name != "wait"}',
      f"{VERIFY}::test_a_retry_with_the_same_request_id_runs_nothing_again"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
     ("operations/agents/presence.py", "    _changes_type(tx, agent, was)\n", "    pass\n",

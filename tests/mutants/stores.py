@@ -70,7 +70,7 @@ STORES = (
      "            if False:\n",
      f"{SPEED}::test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip"),
     # pipes of processes that are gone
-    ("session/local_details.py", "        session.store.tidy()  # ", "        # ",
+    ("session/local_details.py", "    session.store.tidy()  # ", "    # ",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
     ("doors/cli/commands/sweep.py", "        session.store.tidy()\n", "",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
@@ -79,7 +79,7 @@ STORES = (
     ("operations/claims/tokens.py", "        if live and _is_the_callers(tx, call, record):\n", "        if live:\n",
      "tests/operations/test_claims.py::test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family"),
     # an interrupted wait
-    ("session/session.py", '                self.withdraw(call, "".join(place))\n', "                pass\n",
+    ("session/wait_loop.py", '            withdraw(session, call, "".join(place))\n', "            pass\n",
      f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
     ("stores/sqlite/store.py", "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),

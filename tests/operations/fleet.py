@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
+from dibs.canonical import Canonical
 from dibs.errors import DibsError
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call, Need, process_name
@@ -18,6 +19,7 @@ from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
 from tests import declared
+from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
@@ -26,13 +28,13 @@ WALL = 1_700_000_000_000
 TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository
 
 
-def resource(text: str) -> list[str]:
+def resource(text: str) -> Canonical:
     """`a.py` is a file, `src/` a tree, `*` makes a glob, a colon a name."""
     if ":" in text:
-        return ["name", text]
+        return Canonical(("name", text))
     if any(letter in text for letter in "*?["):
-        return ["glob", text]
-    return ["tree", text.rstrip("/")] if text.endswith("/") or text == "" else ["file", text]
+        return Canonical(("glob", text))
+    return Canonical(("tree", text.rstrip("/")) if text.endswith("/") or text == "" else ("file", text))
 
 
 _changes = itertools.count(1)
@@ -107,6 +109,7 @@ class Fleet:
         self, agent: str, operation: Operation, /, *, process: int | None = None, request: str = "", **fields: Any
     ) -> Any:
         """Run an operation that is in no catalogue, as a guard's door does; a refusal is raised."""
+        fields = canonical(operation, fields)
         client = self.process(process) if process is not None else None
         above = [] if client is None else [client]  # as a client stands above its hooks
         call = Call(self.policy, agent=agent, client=client, ancestors=above, request=request, fallback="me@here")

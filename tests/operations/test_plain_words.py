@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.canonical import Canonical
 from dibs.errors import Invalid
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
@@ -14,6 +15,7 @@ from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
+from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,10 +56,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 
 def asked(store: Store, operation: Operation, fields: dict[str, Any]) -> Any:
-    """Check the fields and run the operation, as every door does."""
-    for field in operation.fields:
-        if field.name in fields:
-            field.check(fields[field.name])
+    """Run the operation, as every door does."""
+    fields = canonical(operation, fields)
     verb = store.run if operation.writes else store.look
     return verb(lambda tx: perform(tx, Call(Policy(), agent="ann"), operation, fields))
 
@@ -76,7 +76,7 @@ def test_such_a_word_is_invalid_wherever_it_stands(store: Store, name: str, fiel
 @pytest.mark.parametrize("name", ["status", "claim", "inbox"])
 def test_so_is_the_name_of_the_caller(store: Store, name: str) -> None:
     operation = catalogue.operation(name)
-    fields = {"resources": [["name", "x"]]} if name == "claim" else {}
+    fields = {"resources": [Canonical(("name", "x"))]} if name == "claim" else {}
     verb = store.run if operation.writes else store.look
     with pytest.raises(Invalid):
         verb(lambda tx: perform(tx, Call(Policy(), agent=f"a{HALF[-1]}"), operation, fields))

@@ -27,7 +27,7 @@ def crew() -> Crew:
 def test_done_needs_the_live_token_and_says_what_became_of_the_task(crew: Crew) -> None:
     crew.add("t")
     token = crew.take("t")
-    for wrong in (token + 1, token - 1, 0, -1, 10**15):
+    for wrong in (token + 1, token - 1, 0, 10**15):
         with pytest.raises(Fenced) as refused:
             crew.done("t", wrong)
         assert (refused.value.holder, refused.value.token, refused.value.given) == ("w", token, wrong)

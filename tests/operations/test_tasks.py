@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, DibsError, Fenced, Invalid, NotFound, Quota
-from dibs.operations.core.json_values import DEEPEST, LARGEST
+from dibs.operations.core.declare import LARGEST
+from dibs.operations.core.json_values import DEEPEST
 from dibs.operations.tasks import additions, board, lifecycle
 from tests.operations.crew import TTL, Crew
 
@@ -82,7 +83,7 @@ def test_unknown_states_and_unknown_tasks_are_refused_by_name(crew: Crew) -> Non
             crew.call("boss", "task move", id="t", state="asleep")
         with pytest.raises(Invalid):
             crew.call("boss", "task list", state="asleep")
-        with pytest.raises(Invalid, match="begins as"):
+        with pytest.raises(Invalid, match="state: one of discovery, scoped, planned, not"):
             crew.add("u", state="complete")
         for name, fields in (
             ("move", {"state": "scoped"}), ("cancel", {}), ("note", {"text": "x"}), ("claim", {}), ("show", {}),

@@ -21,6 +21,7 @@ from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import fill, read_event
+from tests.canonical import canonical
 from tests.simulation.model import RESOURCES, Hold, Model, spelt
 from tests.stores.interrupts import Interrupter
 
@@ -133,6 +134,7 @@ class World:
     def call(self, agent: Agent, name: str, fields: dict[str, Any], request: str = "") -> Any:
         """Run one operation; the answer or the refusal, after facts were looked up as often as needed."""
         operation = catalogue.operation(name)
+        fields = canonical(operation, fields)
         call = Call(self.policy, agent=agent.name, fallback="nobody", client=agent.process, request=request)
         verb = self.store.run if operation.writes else self.store.look
 

@@ -34,6 +34,7 @@ from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import Lost, Said, open_wire
 from dibs.stores.seam import Unsettled, read_event
+from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -350,6 +351,7 @@ class Machine:
     def call(self, agent: str, name: str, request: str = "", /, **fields: Any) -> Any:
         """Run one operation as a door does; a refusal is raised."""
         operation = catalogue.operation(name)
+        fields = canonical(operation, fields)
         call = Call(self.policy, agent=agent, request=request, fallback="me@here")
         verb = self.store.run if operation.writes else self.store.look
         while True:

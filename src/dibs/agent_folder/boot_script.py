@@ -151,4 +151,4 @@ def _brief(desk: Desk, result: dict[str, Any]) -> None:
     from dibs.doors.cli.dispatch import answer
 
     with contextlib.redirect_stdout(sys.stderr):
-        answer("boot", desk.session.finish("boot", result), as_json=False)
+        answer("boot", desk.session.finish(desk.session.operation("boot"), result), as_json=False)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.canonical import Canonical
 from dibs.errors import Invalid
 from dibs.facts import workspace
 
@@ -27,16 +28,6 @@ _LINK, _DIRECTORY, _FILE, _KIND = 0o120000, 0o040000, 0o100000, 0o170000  # st_m
 _RESERVED = frozenset(("file", "glob", "inode", "name", "path", "tree"))
 PER_TREE = ("git:index", "git:head")  # names of which each linked working tree has its own
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-
-
-class Canonical(list[str]):
-    """A resource in its one form: kind, text and, for a multiply linked file, alias. Made here and nowhere else.
-
-    A door believes of nothing else that it is canonical: a list that came from outside could name a file in a second
-    way, which nobody would find to overlap with the first.
-    """
-
-    __slots__ = ()
 
 
 def of_name(text: str) -> Canonical:

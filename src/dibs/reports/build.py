@@ -173,3 +173,7 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
 
     stray_files.take_away(session)
     return {**answer, "gates": looked["gates"], "failed": looked["failed"]}
+
+
+# By the names that declarations use (`Operation.around`).
+AROUND = {"archive": end, "gates": gates}

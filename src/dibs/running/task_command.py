@@ -21,7 +21,7 @@ from threading import Thread
 from dibs import jsontext
 from dibs.errors import DibsError, Failed, Invalid
 from dibs.facts import usage
-from dibs.operations.core import json_values
+from dibs.operations.core.declare import LARGEST
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand
 from dibs.running.worker import Permanent, Stopped
@@ -138,7 +138,7 @@ def result_of(session: Session, output: bytes) -> Any:
             return json_input.keep(session, "output", output)
     if isinstance(value, dict) and list(value) == ["tasks"]:
         return value  # children: they are tasks of their own, not a result
-    return value if len(jsontext.encode(value)) <= json_values.LARGEST else json_input.keep(session, "output", output)
+    return value if len(jsontext.encode(value)) <= LARGEST else json_input.keep(session, "output", output)
 
 
 def _bound(child: child_process.Child, said: IO[bytes]) -> None:

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from time import monotonic
 
+from dibs.facts.paths import of_name
 from dibs.operations.tasks.outcomes import KEEP, OUTPUT
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand, Hold
@@ -74,7 +75,7 @@ def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
 
     return Hold(
         asked["resource"][1], token, asked["expires_at"],
-        confirm=lambda: ask(confirm, resource=asked["resource"]), renew=lambda: ask(KEEP, id=asked["task"]),
+        confirm=lambda: ask(confirm, resource=of_name(asked["resource"][1])), renew=lambda: ask(KEEP, id=asked["task"]),
     )  # fmt: skip
 
 

@@ -13,11 +13,20 @@ _FOUND: dict[str, Operation] = {}  # a program that calls often need not look fo
 
 
 def operation(name: str) -> Operation:
-    """The declared operation of that name; KeyError if there is none."""
+    """The declared operation or query of that name; KeyError if there is none."""
     if name not in _FOUND:
-        module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
-        _FOUND.update((one.name, one) for one in module.OPERATIONS)
+        if name in index.FILES:
+            module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
+            _FOUND.update((one.name, one) for one in module.OPERATIONS)
+        else:
+            module = __import__(f"dibs.{index.QUERIES[name]}", fromlist=["QUERIES"])
+            _FOUND.update((one.name, one) for one in module.QUERIES)
     return _FOUND[name]
+
+
+def queries() -> list[Operation]:
+    """All declared queries, by name."""
+    return [operation(name) for name in sorted(index.QUERIES)]
 
 
 def every() -> list[Operation]:

@@ -11,7 +11,7 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
-from dibs.operations.core import json_values
+from dibs.operations.core.declare import LARGEST as LARGEST_VALUE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def read(session: Session, name: str, text: str) -> Any:
         return parse(text, name)
     path = os.path.join(session.cwd, text[1:])
     content = _content(path, name)
-    if len(content) <= json_values.LARGEST:
+    if len(content) <= LARGEST_VALUE:
         try:
             return parse(content.decode(), name)
         except (Invalid, UnicodeDecodeError):

@@ -15,23 +15,35 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 
-def finish(session: Session, name: str, result: dict[str, Any]) -> dict[str, Any]:
-    """The answer with what the file system has to say."""
-    if name in {"rules", "boot"}:
-        from dibs.session import rules_file
+def briefing(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """The briefing of a boot, with the texts of the rules and of the memory files that are new to the agent."""
+    from dibs.session import rules_file
 
-        text = rules_file.text(session.place)
-        if name == "rules":
-            return {**result, "text": text}
-        session.store.tidy()  # whoever begins clears away after those that were killed while they waited
-        if "files" in result:
-            from dibs.session import memory_files
+    session.store.tidy()  # whoever begins clears away after those that were killed while they waited
+    if "files" in result:
+        from dibs.session import memory_files
 
-            result = {**result, "files": memory_files.told(memory_files.load(session), result["files"])}
-        return {**result, "rules": {**result["rules"], "text": text}} if result["rules"] else result
-    if name == "status":
-        found = warnings(session)
-        return {**result, "warnings": found} if found else result
+        result = {**result, "files": memory_files.told(memory_files.load(session), result["files"])}
+    if not result["rules"]:
+        return result
+    return {**result, "rules": {**result["rules"], "text": rules_file.text(session.place)}}
+
+
+def rules_text(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """The rules with their text."""
+    from dibs.session import rules_file
+
+    return {**result, "text": rules_file.text(session.place)}
+
+
+def with_warnings(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """The state of the workspace, with what is wrong with the store itself."""
+    found = warnings(session)
+    return {**result, "warnings": found} if found else result
+
+
+def scratch_folder(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """The caller's scratch folder, which is made if it is not there."""
     folder = os.path.join(session.place.root, result["scratch"])
     try:
         os.makedirs(folder, 0o700, exist_ok=True)

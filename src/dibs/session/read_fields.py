@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from dibs.canonical import Canonical
 from dibs.errors import Invalid
-from dibs.facts.paths import Canonical
-from dibs.operations.core.declare import is_text
+from dibs.jsontext import is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,25 +24,27 @@ def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> 
     What a reader makes of it is checked by the declaration: the one place that says what each kind of field holds.
     """
     if field.kind == "json" and typed:
-        from dibs.operations.core import json_values
-
-        json_values.check(value, field.name)  # a value that is no JSON is refused before anything is made of it
-        return _items(session, field, value) if field.items else value
+        return field.check(_items(session, field, value) if field.items else value)
     reader = _READERS.get(field.kind)
     return field.check(value if reader is None else reader(session, field, value))
 
 
-def default_run(given: str) -> str:
-    """The run that is named, or that the environment names."""
-    return given or os.environ.get("DIBS_RUN", "")
+def request(session: Session, operation: Operation, given: dict[str, Any], *, typed: bool = False) -> dict[str, Any]:
+    """The fields of a request that came from outside; what it does not say, the environment may.
 
-
-def add_run(operation: Operation, values: dict[str, Any]) -> None:
-    """Where a run's command does not say which, the environment may."""
-    if operation.name.startswith("run ") and "run" not in values and any(f.name == "run" for f in operation.fields):
-        named = default_run("")
-        if named:
-            values["run"] = named
+    What is internal is for doors, guards and the wait loop to say: from outside there is no such field.
+    """
+    values: dict[str, Any] = {}
+    known = operation.by_name
+    for name, value in given.items():
+        field = known.get(name)
+        if field is None or field.internal:
+            raise Invalid(f"{operation.name}: there is no field {name!r}", field=name)
+        values[name] = read(session, field, value, typed=typed)
+    for field in operation.fields:
+        if field.env and field.name not in values and os.environ.get(field.env):
+            values[field.name] = read(session, field, os.environ[field.env])
+    return values
 
 
 def _words(_: Session, field: Field, value: Any) -> list[str]:
@@ -84,13 +86,10 @@ def _json(session: Session, field: Field, text: str) -> Any:
 
 
 def _items(session: Session, field: Field, value: Any) -> Any:
-    """A list of objects, each with an operation's fields: durations in it are texts or seconds, too.
-
-    The operation itself looks at all the rest, since such lists also come from other places than a door.
-    """
+    """A list of objects with declared fields: durations in it are texts or seconds, too. The rest is checked later."""
     if not isinstance(value, (list, tuple)):
         return value
-    durations = [one for one in session.operation(field.items).fields if one.kind == "duration"]
+    durations = [one for one in field.items if one.kind == "duration"]
     found = []
     for place, item in enumerate(value):
         read_ = item

@@ -10,12 +10,12 @@ import os
 import sys
 
 from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.facts import clock, processes, workspace
+from dibs.facts import processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.core.call import OWN, Call, Need, process_name
+from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import config
-from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
+from dibs.session.identity import identify_local
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
-
-HEARS = frozenset({"inbox", "boot", "activity", "audit"})  # before these, what an agent subscribes to is delivered
-TOLD_RULES = frozenset({"boot", "status", "agents", "check", "activity", "audit", "idle", "rules"})
 
 
 class Session:
@@ -67,10 +64,12 @@ class Session:
         self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
-        self._short_lived = short_lived
+        self.short_lived = short_lived
         self._store: Store | None = None
-        self._channels: list[str] = []  # names under which this process is woken, not in use right now
+        self.channels: list[str] = []  # names under which this process is woken, not in use right now
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
+        self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
+        self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -86,7 +85,7 @@ class Session:
                 launcher.keep(self.place)  # an older dibs made this workspace
             self._store = workspace_store.open_store(
                 self.place.local, self.config.store, self.config.id, self.timeout,
-                short_lived=self._short_lived, missing=self._missing, shared=self.place.shared,
+                short_lived=self.short_lived, missing=self._missing, shared=self.place.shared,
             )  # fmt: skip
         return self._store
 
@@ -100,24 +99,47 @@ class Session:
         if self._store is not None:
             self._store.close()
             self._store = None
-            self._channels.clear()
+            self.channels.clear()
+
+    def answer(
+        self,
+        operation: Operation,
+        call: Call,
+        fields: dict[str, Any],
+        told: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Any:
+        """One request of a door, from its fields to its answer, with all that its declaration says is done around it.
+
+        `told` is called whenever it has to wait.
+        """
+        if operation.whole:
+            return operation.body(self, call, **operation.checked(fields))
+        if operation.around:
+            assert self.around is not None, "doors/above.py attaches what stands above a session"
+            return self.around(operation.around)(self, call, fields)
+        if operation.beforehand:
+            from dibs.session import steps
+
+            fields = steps.BEFOREHAND[operation.beforehand](self, call, fields)
+        if fields.get("wait"):
+            return self.finish(operation, self.run_waiting(operation, call, fields, told))
+        return self.finish(operation, self.run(operation, call, fields))
+
+    def finish(self, operation: Operation, result: Any) -> Any:
+        """An operation's answer with what only the caller's machine knows."""
+        if not operation.afterwards:
+            return result
+        from dibs.session import steps
+
+        return steps.AFTERWARDS[operation.afterwards](self, result)
 
     def run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
         """Run one operation and return its answer; a refusal is raised."""
-        if operation.name == "release" and fields.get("force") and "saved" not in fields:
-            from dibs.session import content_backup
-
-            answer = self.run(operation, call, content_backup.save(self, call, fields))
-            content_backup.pin(self, answer)
-            return answer
-        return self._run(operation, call, fields)
-
-    def _run(self, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        if operation.name in TOLD_RULES:
+        if "rules" in operation.wants:
             from dibs.session import rules_file
 
             call.rules = rules_file.digest(self.place)
-        hears = operation.name in HEARS
+        hears = "deliveries" in operation.wants
         rounds = 0
         while rounds < FACT_ROUNDS:
             rounds += 1
@@ -144,7 +166,7 @@ class Session:
                 if "again" in result:  # part of it is done, in a transaction of its own
                     rounds = 0
                     if result["again"] is not True:  # and a command is to be run before the rest
-                        return self._run(operation, call, self._after_command(call, fields, result["again"]))
+                        return self.run(operation, call, self._after_command(call, fields, result["again"]))
                     continue
                 if "jobs" in result:
                     from dibs.session import long_jobs
@@ -186,20 +208,6 @@ class Session:
         mine = Call(call.policy, agent=call.agent or call.fallback)
         store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
 
-    def finish(self, name: str, result: Any) -> Any:
-        """An operation's answer with what only the file system knows; a claim is noted where guards are at work."""
-        if name == "claim":
-            # A program that claims thousands of times a minute notes them only where hooks have begun a ledger.
-            if os.path.exists(f"{self.place.private}/live" if not self._short_lived else self.place.private):
-                from dibs.session import local_details
-
-                local_details.note_claim(self, result)
-        elif name in {"boot", "rules", "scratch", "status"}:
-            from dibs.session import local_details
-
-            result = local_details.finish(self, name, result)
-        return result
-
     def run_waiting(
         self,
         operation: Operation,
@@ -208,76 +216,15 @@ class Session:
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
-        import dibs.operations.claims.waiters  # noqa: F401 - it will be needed inside the transaction, where others wait for us
+        from dibs.session import wait_loop
 
-        place: list[str] = []  # in the queue, as far as an answer told of it
-        call.decided = None
-        try:
-            return self._wait_for(operation, call, fields, told, place)
-        except DibsError:
-            raise
-        except BaseException:  # interrupted: leave the queue at once
-            if operation.name == "claim":
-                self.withdraw(call, "".join(place))
-            raise
+        return wait_loop.run(self, operation, call, fields, told)
 
-    def _wait_for(
-        self,
-        operation: Operation,
-        call: Call,
-        fields: dict[str, Any],
-        told: Callable[[dict[str, Any]], None] | None,
-        place: list[str],
-    ) -> Any:
-        end = clock.since_boot() + fields["wait"]
-        opened = self.store
-        channel = self._channels.pop() if self._channels else ""  # a process that never waits listens to nothing
-        try:
-            while True:
-                call.facts.clear()  # who was alive at the last look may be dead by now
-                left = max(0, end - clock.since_boot())
-                waiter = "".join(place)
-                result = self.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
-                if "waiting" not in result:
-                    return result
-                place[:] = [result["waiting"]]
-                if self.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
-                    opened, channel = self.store, ""
-                if told is not None:
-                    told({**result, "wake": channel})
-                if not channel:
-                    channel = self._listen()
-                    continue  # look again: a turn that came meanwhile had nobody to wake
-                self.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
-        finally:
-            if channel and self._short_lived:
-                self.store.unwatch(channel)
-            elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
-                self._channels.append(channel)
+    def withdraw(self, call: Call) -> None:
+        """End what an interrupted call left behind, also if the answer that names it was never read."""
+        from dibs.session import wait_loop
 
-    def _listen(self) -> str:
-        """A new name under which this process is woken."""
-        channel = clock.random_id()
-        self.store.watch(channel)
-        return channel
-
-    def withdraw(self, call: Call, waiter: str = "") -> None:
-        """End the place in the queue, and what it has become; also if the answer that names it was never read."""
-        from dibs.operations.claims.waiters import WITHDRAW
-
-        decided = call.decided if isinstance(call.decided, dict) else {}
-        place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
-        if not place and not claim:
-            return
-        # What the agent held before it holds still; what was granted under a request id a retry will be told of.
-        given_up = "" if decided.get("renewed") or call.request else claim
-        request, call.request = call.request, ""
-        try:
-            self.run(WITHDRAW, call, {"waiter": place, "claim": given_up})
-        except DibsError:
-            pass
-        finally:
-            call.request = request
+        wait_loop.withdraw(self, call)
 
     def chain(self) -> list[tuple[list[Any], str]]:
         """The processes above this one with their names, nearest first; looked up once."""
@@ -287,31 +234,7 @@ class Session:
 
     def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
         """Who is calling, from what was said, the environment and the processes above this one."""
-        variable = next((name for name in SESSION_VARIABLES if os.environ.get(name)), "")
-        session = os.environ.get(variable, "")
-        named = agent or os.environ.get("DIBS_AGENT") or session
-        how = "--as" if agent else "DIBS_AGENT" if os.environ.get("DIBS_AGENT") else variable
-        typed = client is None
-        chain = self.chain()
-        if client is None:
-            client = processes.client_among(chain, PROCESS_NAMES)
-        own = os.environ.get("DIBS_AGENT", "")
-        if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
-            session = own  # so whoever started the client named its agent
-        kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
-        kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
-        return Call(
-            self.config.policy,
-            agent=named,
-            fallback="" if named else user_name(),  # asked for only where nobody is named
-            client=client,
-            ancestors=[process for process, _ in chain],
-            request=request,
-            kind=kinds[0] if kinds else "",
-            typed=typed,
-            session=session,
-            how=how,
-        )
+        return identify_local(self.config.policy, self.chain(), agent, client=client, request=request)
 
     def operation(self, name: str) -> Operation:
         """The declared operation of that name."""
@@ -324,17 +247,6 @@ def _decide(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     """Run an operation, and keep what it decides where it is found although an interrupt comes before the answer."""
     call.decided = perform(tx, call, operation, fields)
     return call.decided
-
-
-def user_name() -> str:
-    """The operating system's user; the environment is asked only where the system does not know its name."""
-    try:
-        import pwd
-
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except (ImportError, KeyError):
-        name = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
-    return f"{name}@{os.uname().nodename}" if name.casefold() == OWN else name  # dibs itself goes by that name
 
 
 def _make_local(local: str) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.doors.cli.commands import log
+from dibs.reports import events as log
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import Event
 from tests.doors.conftest import Shell

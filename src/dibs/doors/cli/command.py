@@ -75,7 +75,7 @@ def find(name: str) -> Command:
     own: Command | None = None
     if name in COMMANDS:
         own = __import__(f"dibs.doors.cli.commands.{COMMANDS[name]}", fromlist=["COMMAND"]).COMMAND
-    if name not in operations.FILES:
+    if name not in operations.FILES and name not in operations.QUERIES:
         if own is None:
             raise KeyError(name)
         return own
@@ -92,7 +92,7 @@ def of_operation(operation: Operation, own: Command | None = None) -> Command:
         run=own.run if own else None,
         group=operation.group,
         fields=(*operation.fields, *(own.fields if own else ())),
-        examples=EXAMPLES.get(operation.name, ()),
+        examples=EXAMPLES.get(operation.name, ()) or (own.examples if own else ()),
         notes=own.notes if own else (),
         refusals=tuple([error.code for error in operation.errors]),
         short=own.short if own else None,

@@ -77,7 +77,7 @@ def _switches() -> Found:
 
 
 def _of_command(command: Command, rest: list[str], current: str, common: dict[str, str]) -> Found:
-    options = {f"--{f.name.replace('_', '-')}": f for f in command.fields if not f.positional and not f.hidden}
+    options = {f"--{f.name.replace('_', '-')}": f for f in command.fields if not f.positional and not f.internal}
     for letter, name in command.short.items():
         options[f"-{letter}"] = next(f for f in command.fields if f.name == name)
     last = rest[-1] if rest else ""
@@ -91,7 +91,7 @@ def _of_command(command: Command, rest: list[str], current: str, common: dict[st
         return [(name, field.help) for name, field in options.items()] + _switches()
     if command.name == "help":
         return _commands(rest, current)
-    positional = [field for field in command.fields if field.positional and not field.hidden]
+    positional = [field for field in command.fields if field.positional and not field.internal]
     place = min(_loose(rest, options), max(0, len(positional) - 1))
     taken = _loose(rest, options) > place and positional[place:] and positional[place].kind != "resources"
     return _values(command, positional[place], common) if positional and not taken else []

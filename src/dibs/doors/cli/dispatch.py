@@ -15,7 +15,6 @@ from dibs.session import catalogue, read_fields
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
-    from collections.abc import Callable
     from typing import Any
 
     from dibs.operations.core.declare import Operation
@@ -95,20 +94,10 @@ def _help(name: str) -> int:
 def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
     """The session, the caller and the field values that the arguments of an operation's command name."""
     session = open_session(words)
-    values = {
-        field.name: read_fields.read(session, field, words.fields[field.name])
-        for field in operation.fields
-        if field.name in words.fields
-    }
-    read_fields.add_run(operation, values)
-    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
-    if operation.name == "boot":
-        from dibs.session import env_beliefs, memory_files
-
-        files = memory_files.digests(memory_files.load(session))
-        values.update(env_beliefs.fields(own=not words.common.get("as")), files=files)
-        env_beliefs.name(call)
-    return session, call, values
+    known = operation.by_name
+    said = {name: value for name, value in words.fields.items() if name in known}  # not the command's own
+    values = read_fields.request(session, operation, said)
+    return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
 
 
 def _operation(operation: Operation, arguments: list[str]) -> int:
@@ -116,20 +105,11 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     if words.help:
         return _help(operation.name)
     session, call, values = read(operation, words)
-    if operation.name == "claim":
-        return _claim(operation, session, call, values, words)
+    if operation.withdraws:
+        return _withdrawing(operation, session, call, values, words)
     if values.get("wait"):
         _end_well()
-        result = wait(operation, session, call, values, words)
-    else:
-        result = session.run(operation, call, values)
-    return finish(operation, session.finish(operation.name, result), words)
-
-
-def around(name: str, words: parse.Words, act: Callable[[Any, Any, dict[str, Any]], dict[str, Any]]) -> int:
-    """The command of an operation that a door runs with more around it: `act(session, call, values)` answers."""
-    operation = catalogue.operation(name)
-    return finish(operation, act(*read(operation, words)), words)
+    return finish(operation, ask(operation, session, call, values, words), words)
 
 
 def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> int:
@@ -139,33 +119,33 @@ def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> 
     return code
 
 
-def _claim(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
+def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
     """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
     _end_well()
     try:
-        if values.get("wait"):
-            result = wait(operation, session, call, values, words)
-        else:
-            result = session.run(operation, call, values)
-        answer(operation.name, session.finish(operation.name, result), as_json=words.json)
+        code = finish(operation, ask(operation, session, call, values, words), words)
         for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
             _signal.signal(number, _signal.SIG_IGN)
     except (KeyboardInterrupt, SystemExit):
         session.withdraw(call)
         raise
-    return YES
+    return code
 
 
-def wait(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:
-    """Run an operation that may have to wait; a person sees whom it waits for."""
+def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:
+    """The answer of an operation. A person sees whom it waits for."""
+    if not values.get("wait"):
+        if operation.around:
+            gc.enable()
+        return session.answer(operation, call, values)
     gc.enable()
     if words.json:
-        return session.run_waiting(operation, call, values, None)
+        return session.answer(operation, call, values)
     from dibs.doors.cli import waiting
 
     shown = waiting.choose()
     try:
-        return session.run_waiting(operation, call, values, shown.update)
+        return session.answer(operation, call, values, shown.update)
     finally:
         shown.close()
 
@@ -181,6 +161,7 @@ def _leave(number: int, _frame: object) -> None:
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     """The workspace that the common options and the environment name."""
+    from dibs.doors.above import attach
     from dibs.session.session import Session
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
@@ -189,9 +170,8 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         from dibs.session import durations
 
         timeout = durations.parse(wanted, "timeout") / 1000
-    session = Session(os.getcwd(), given, timeout=timeout, short_lived=True)
+    session = attach(Session(os.getcwd(), given, timeout=timeout, short_lived=True))
     session.telling = None if words.json else _tell
-    session.running = _run_first
     _kept.append(session)
     return session
 
@@ -210,10 +190,3 @@ def _tell(text: str) -> None:
     """A line for the person who waits for something long."""
     sys.stderr.write(f"dibs: {text}\n")
     sys.stderr.flush()
-
-
-def _run_first(*asked: Any) -> dict[str, Any]:
-    """Run a command that an operation asks for before it decides."""
-    from dibs.running import verification
-
-    return verification.answer(*asked)

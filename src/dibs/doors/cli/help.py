@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.doors.cli import parse, terminal
 from dibs.doors.cli.command import Command, family_of, find, names
 from dibs.errors import YES
+from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,10 +39,7 @@ EVERYDAY = (
 MORE = "`dibs help COMMAND` explains one, `dibs help --all` lists all of them."
 WHAT = "dibs keeps coding agents that share a repository from overwriting each other's work."
 COMMON = (
-    ("--as AGENT", "the agent that calls (else DIBS_AGENT, else the client's own session)"),
-    ("--workspace DIR", "the workspace (else DIBS_WORKSPACE, else found from the current folder)"),
-    ("--request-id ID", "idempotency key: retrying with the same ID returns the first answer"),
-    ("--timeout D", "how long to wait for a busy store (default 5s)"),
+    *[(f"--{field.name.replace('_', '-')} {field.metavar}", field.help) for field in declare.COMMON],
     ("--color WHEN", "colours: auto (default: on a terminal, unless NO_COLOR is set), always, never"),
     ("--json", "print one JSON object, also for refusals"),
     ("--help", "print this help"),
@@ -110,7 +108,7 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
         lines += [bold("Examples:"), *_examples(command.examples, width), ""]
     usage = wrapped(f"usage: {parse.usage(command.name, command.fields, command.rest)}", width, "       ")
     lines += [*map(bold, usage), ""]
-    rows = [_option(field, command) for field in command.fields if not field.hidden]
+    rows = [_option(field, command) for field in command.fields if not field.internal]
     if rows:
         lines += [*_pairs(rows, width), ""]
     lines += [*map(bold, common_lines(width)[:1]), *common_lines(width)[1:], ""]

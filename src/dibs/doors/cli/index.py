@@ -16,8 +16,6 @@ COMMANDS = {
     "lead": "lead",
     "log": "log",
     "restore": "restore",
-    "run end": "run_end",
-    "run gates": "run_gates",
     "run report": "run_report",
     "run start": "run_start",
     "status": "status",

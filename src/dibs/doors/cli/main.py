@@ -68,7 +68,7 @@ def _say(error: DibsError, json: bool) -> int:
 
 
 def _is_closed_pipe(error: BaseException | None) -> bool:
-    """Is it only that the reader of our output has gone (`dibs … | head`), in whatever words? That ends quietly."""
+    """Is the cause only that the reader of our output has gone (`dibs … | head`)? Then the command ends quietly."""
     while error is not None and not isinstance(error, BrokenPipeError):
         error = error.__context__
     if error is None:

@@ -7,6 +7,7 @@ also before its name. A command may declare one-letter options (`-n 20`, `-n20`,
 from __future__ import annotations
 
 from dibs.errors import Invalid
+from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.declare import Field
 
-COMMON = ("as", "workspace", "request-id", "timeout", "color")  # take a value, on every command
+COMMON = (*[field.name.replace("_", "-") for field in declare.COMMON], "color")  # take a value, on every command
 COLORS = ("auto", "always", "never")
 SWITCHES = ("json", "help")
 WIDE = 30  # most letters of choices that a usage line spells out
@@ -50,7 +51,7 @@ def parse(
     words = Words()
     if short:
         arguments = _lengthen(arguments, fields, short)
-    options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.hidden}
+    options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.internal}
     loose: list[str] = []
     left = iter(arguments)
     for word in left:
@@ -155,7 +156,7 @@ def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:
     """One line: how a command is written."""
     parts = [f"dibs {command}"]
     for field in fields:
-        if field.hidden:
+        if field.internal:
             continue
         if field.positional:
             name = f"{field.metavar}…" if field.kind == "resources" else field.metavar

@@ -73,7 +73,7 @@ class Scratch:
         session.use(workspace_store.open_new(local))
         try:
             call = session.identify(HOLDER, client=processes.this())
-            resource = list(session.paths.resource(HELD, self.folder))
+            resource = session.paths.canonical(HELD, self.folder)
             session.run(session.operation("claim"), call, {"resources": [resource], "ttl": 300_000})
         finally:
             session.close()

@@ -72,10 +72,6 @@ class AsyncWorkspace(AsyncMethods):
         """Set a document to what `change` makes of its value; see Workspace.update. `change` runs in a thread."""
         return await self.in_thread(lambda: self.workspace.update(key, change, default, attempts))
 
-    async def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
-        """What a run did; see Workspace.run_report."""
-        return await self.in_thread(lambda: self.workspace.run_report(run, format=format, out=out))
-
     async def close(self) -> None:
         """Close the store; calls that wait end with Unavailable. Claims stay until they are released or expire."""
         for wait, ended in list(self._waits.items()):

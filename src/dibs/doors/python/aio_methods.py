@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         InboxAnswer,
         KillAnswer,
         LeaveAnswer,
+        LogAnswer,
         PruneAnswer,
         ReleaseAnswer,
         RenewAnswer,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         RunPhaseAnswer,
         RunProgressAnswer,
         RunPurgeAnswer,
+        RunReportAnswer,
         RunShowAnswer,
         RunStartAnswer,
         ScratchAnswer,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         TaskSplitAnswer,
         TaskTakeAnswer,
         TaskTurnAnswer,
+        VerifyAnswer,
         VoteCastAnswer,
         VoteListAnswer,
         VoteOpenAnswer,
@@ -105,7 +108,7 @@ class AsyncMethods:
         """Acknowledge a message, so that it is not shown again.
 
         Answers: message; sometimes path.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: AckAnswer = await self._call(
             "ack",
@@ -127,6 +130,7 @@ class AsyncMethods:
         """List agents and persons, present ones first.
 
         Answers: agents[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: AgentsAnswer = await self._call(
             "agents",
@@ -149,7 +153,7 @@ class AsyncMethods:
         """Ask the holder of a resource to release it.
 
         Answers: message, to[], resource; sometimes to_name[].
-        Raises: NotFound, Quota, Invalid.
+        Raises: NotFound, Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: AskAnswer = await self._call(
             "ask",
@@ -172,6 +176,7 @@ class AsyncMethods:
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
         rules; sometimes name, files[], rival.
+        Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: BootAnswer = await self._call(
             "boot",
@@ -201,7 +206,7 @@ class AsyncMethods:
         In a `with` it is renewed until the end of the block, unless `auto_renew` is False.
 
         Answers: claim, token, resources[], mode, expires_at, agent; sometimes name, ends, renewed, watch[], note.
-        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid.
+        Raises: Held, Deadlock, Order, Quota, Fenced, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
         return self._claim(
             request_id,
@@ -226,7 +231,7 @@ class AsyncMethods:
         """Check whether a token is still live for a resource.
 
         Answers: holder, token, expires_at; sometimes holder_name.
-        Raises: Fenced.
+        Raises: Fenced, Invalid, Busy, Unavailable.
         """
         answer: ConfirmAnswer = await self._call(
             "confirm",
@@ -246,7 +251,7 @@ class AsyncMethods:
         """Publish an event to its subscribers.
 
         Answers: event.
-        Raises: Invalid.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: EmitAnswer = await self._call(
             "emit",
@@ -269,6 +274,7 @@ class AsyncMethods:
         """Show the messages you have not acknowledged.
 
         Answers: messages[], more, cursor.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: InboxAnswer = await self._call(
             "inbox",
@@ -291,7 +297,7 @@ class AsyncMethods:
         """Stop an agent: void its claims and refuse everything it does.
 
         Answers: agents[], voided[], count.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = await self._call(
             "kill",
@@ -309,10 +315,37 @@ class AsyncMethods:
         """Sign off: your claims are released; a subagent's claims pass to its parent.
 
         Answers: released[], passed[], count, to; sometimes to_name.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: LeaveAnswer = await self._call(
             "leave",
             request_id,
+        )
+        return answer
+
+    async def log(
+        self,
+        *path: str,
+        limit: int | None = None,
+        agent: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+        after: int | None = None,
+    ) -> LogAnswer:
+        """Show the events of the log: what happened, when, and by which agent.
+
+        Answers: events[], earlier, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: LogAnswer = await self._call(
+            "log",
+            None,
+            path=path or None,
+            limit=limit,
+            agent=agent,
+            kind=kind,
+            since=since,
+            after=after,
         )
         return answer
 
@@ -325,7 +358,7 @@ class AsyncMethods:
         """Drop the events before the newest seal older than --keep.
 
         Answers: through.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: PruneAnswer = await self._call(
             "prune",
@@ -348,7 +381,7 @@ class AsyncMethods:
         """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid.
+        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid, Busy, Unavailable.
         """
         answer: ReleaseAnswer = await self._call(
             "release",
@@ -371,7 +404,7 @@ class AsyncMethods:
         """Extend the deadline of your claims.
 
         Answers: renewed[].
-        Raises: Fenced, NotFound, Killed.
+        Raises: Fenced, NotFound, Killed, Invalid, Busy, Unavailable, Forbidden.
         """
         answer: RenewAnswer = await self._call(
             "renew",
@@ -389,7 +422,7 @@ class AsyncMethods:
         """Let a killed agent act again.
 
         Answers: agents[].
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: ReviveAnswer = await self._call(
             "revive",
@@ -407,6 +440,7 @@ class AsyncMethods:
         """Show the rules of the workspace, and whether you were shown this version.
 
         Answers: digest, acknowledged, current; sometimes text.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RulesAnswer = await self._call(
             "rules",
@@ -428,7 +462,7 @@ class AsyncMethods:
         """End a run.
 
         Answers: run, existing, cancelled[], released[]; sometimes count, gates[], failed, archive.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunEndAnswer = await self._call(
             "run end",
@@ -451,7 +485,7 @@ class AsyncMethods:
         """Record an error in a run.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = await self._call(
             "run error",
@@ -472,7 +506,7 @@ class AsyncMethods:
         """Check a run against its quality gates; exit code 1 if one fails.
 
         Answers: run, gates[], failed.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunGatesAnswer = await self._call(
             "run gates",
@@ -494,7 +528,7 @@ class AsyncMethods:
         """Mark an error of a run as handled.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = await self._call(
             "run handled",
@@ -516,7 +550,7 @@ class AsyncMethods:
         """Take part in a run.
 
         Answers: run, agent.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunJoinAnswer = await self._call(
             "run join",
@@ -537,6 +571,7 @@ class AsyncMethods:
         """List the runs.
 
         Answers: runs[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: RunListAnswer = await self._call(
             "run list",
@@ -556,7 +591,7 @@ class AsyncMethods:
         """Set the phase of a run.
 
         Answers: run, before.
-        Raises: NotFound, Conflict, Invalid, Killed.
+        Raises: NotFound, Conflict, Invalid, Killed, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunPhaseAnswer = await self._call(
             "run phase",
@@ -575,7 +610,7 @@ class AsyncMethods:
         """Show how far a run is.
 
         Answers: run.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunProgressAnswer = await self._call(
             "run progress",
@@ -593,12 +628,34 @@ class AsyncMethods:
         """Drop an ended run and its tasks now; its archive stays.
 
         Answers: run, more.
-        Raises: NotFound, Conflict.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RunPurgeAnswer = await self._call(
             "run purge",
             request_id,
             run=run,
+        )
+        return answer
+
+    async def run_report(
+        self,
+        run: str | None = None,
+        *,
+        format: Literal["json", "md", "html"] | None = None,
+        out: str | None = None,
+    ) -> RunReportAnswer:
+        """Report what a run did: results, figures, contention, which agent did what and when.
+
+        Answers: run; sometimes summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[],
+        timeline, gates[], notes[], format, text, file.
+        Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+        answer: RunReportAnswer = await self._call(
+            "run report",
+            None,
+            run=run,
+            format=format,
+            out=out,
         )
         return answer
 
@@ -611,7 +668,7 @@ class AsyncMethods:
         """Show one run with its agents.
 
         Answers: run.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: RunShowAnswer = await self._call(
             "run show",
@@ -633,7 +690,7 @@ class AsyncMethods:
         """Start a run: one job of the whole fleet.
 
         Answers: run; sometimes tasks[].
-        Raises: Invalid, Conflict, NotFound, Quota.
+        Raises: Invalid, Conflict, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RunStartAnswer = await self._call(
             "run start",
@@ -656,7 +713,7 @@ class AsyncMethods:
         """Record a warning in a run.
 
         Answers: run, noted.
-        Raises: NotFound, Conflict, Invalid, Killed, Quota.
+        Raises: NotFound, Conflict, Invalid, Killed, Quota, Busy, Unavailable, Fenced, Forbidden.
         """
         answer: RunNoteAnswer = await self._call(
             "run warn",
@@ -674,6 +731,7 @@ class AsyncMethods:
         """Print the path of your own scratch folder; creates it if needed.
 
         Answers: agent, scratch; sometimes name.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: ScratchAnswer = await self._call(
             "scratch",
@@ -689,6 +747,7 @@ class AsyncMethods:
         """Write a seal (the live claims at this point), up to which the log can be pruned.
 
         Answers: seq, link, claims.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SealAnswer = await self._call(
             "seal",
@@ -712,7 +771,7 @@ class AsyncMethods:
         """Send a message to an agent, to all agents of a type, or to all agents.
 
         Answers: message, to[], count, thread; sometimes to_name[], full[], later.
-        Raises: NotFound, Forbidden, Quota, Invalid.
+        Raises: NotFound, Forbidden, Quota, Invalid, Busy, Unavailable, Killed, Fenced.
         """
         answer: SendAnswer = await self._call(
             "send",
@@ -739,7 +798,7 @@ class AsyncMethods:
         """Delete a document; needs the version you read, or a token.
 
         Answers: key, version.
-        Raises: NotFound, Conflict, Held, Fenced, Invalid.
+        Raises: NotFound, Conflict, Held, Fenced, Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: StateDeleteAnswer = await self._call(
             "state delete",
@@ -759,7 +818,7 @@ class AsyncMethods:
         """Read a document and its version.
 
         Answers: key, value, version, by, at.
-        Raises: NotFound, Invalid.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: StateGetAnswer = await self._call(
             "state get",
@@ -779,7 +838,7 @@ class AsyncMethods:
         """List the documents, without their values.
 
         Answers: documents[], more, cursor.
-        Raises: Invalid.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: StateListAnswer = await self._call(
             "state list",
@@ -802,7 +861,7 @@ class AsyncMethods:
         """Write a document; an existing one needs the version you read, or a token.
 
         Answers: key, value, version.
-        Raises: Conflict, Held, Fenced, Quota, Invalid.
+        Raises: Conflict, Held, Fenced, Quota, Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: StateSetAnswer = await self._call(
             "state set",
@@ -824,6 +883,7 @@ class AsyncMethods:
         """Show which agent holds what, and which agents wait.
 
         Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = await self._call(
             "status",
@@ -844,7 +904,7 @@ class AsyncMethods:
         """Get events of a kind, or changes to a document, in your inbox.
 
         Answers: subscription, cursor; sometimes off.
-        Raises: Invalid, NotFound, Quota.
+        Raises: Invalid, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SubscribeAnswer = await self._call(
             "subscribe",
@@ -864,6 +924,7 @@ class AsyncMethods:
         """List your subscriptions.
 
         Answers: subscriptions[], through, more, cursor.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SubscriptionsAnswer = await self._call(
             "subscriptions",
@@ -881,6 +942,7 @@ class AsyncMethods:
         """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
         Answers: swept, more.
+        Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SweepAnswer = await self._call(
             "sweep",
@@ -914,7 +976,7 @@ class AsyncMethods:
         """Add a task.
 
         Answers: task, existing.
-        Raises: Invalid, NotFound, Conflict, Quota.
+        Raises: Invalid, NotFound, Conflict, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskAddAnswer = await self._call(
             "task add",
@@ -951,7 +1013,7 @@ class AsyncMethods:
         """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
         Answers: task, agent, queued; sometimes name.
-        Raises: NotFound, Conflict, Forbidden, Invalid, Killed.
+        Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskAssignAnswer = await self._call(
             "task assign",
@@ -972,7 +1034,7 @@ class AsyncMethods:
         """Bid for a task that is auctioned; the highest bid gets it.
 
         Answers: task, amount, bids, bids_until.
-        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed.
+        Raises: NotFound, Conflict, Forbidden, Quota, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskBidAnswer = await self._call(
             "task bid",
@@ -992,7 +1054,7 @@ class AsyncMethods:
         """Cancel a task and its children.
 
         Answers: task, cancelled[], count.
-        Raises: NotFound, Conflict.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskCancelAnswer = await self._call(
             "task cancel",
@@ -1012,7 +1074,7 @@ class AsyncMethods:
         """Take a specific task.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
-        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid.
+        Raises: NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid, Busy, Unavailable.
         """
         answer: TaskTakeAnswer = await self._call(
             "task claim",
@@ -1037,7 +1099,7 @@ class AsyncMethods:
         """Finish a task with its result.
 
         Answers: task; sometimes next, verified.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Unverified, Busy, Unavailable, Forbidden.
         """
         answer: TaskDoneAnswer = await self._call(
             "task done",
@@ -1064,7 +1126,7 @@ class AsyncMethods:
         """Report that a task failed.
 
         Answers: task.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = await self._call(
             "task fail",
@@ -1085,7 +1147,7 @@ class AsyncMethods:
         """Show the results that a task builds on: of the tasks before it, and of its children.
 
         Answers: inputs.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: TaskInputsAnswer = await self._call(
             "task inputs",
@@ -1108,7 +1170,7 @@ class AsyncMethods:
         """List tasks.
 
         Answers: tasks[], more, cursor.
-        Raises: Invalid, NotFound.
+        Raises: Invalid, NotFound, Busy, Unavailable.
         """
         answer: TaskListAnswer = await self._call(
             "task list",
@@ -1132,7 +1194,7 @@ class AsyncMethods:
         """Move a task by hand to another state.
 
         Answers: task; sometimes cancelled[], count.
-        Raises: NotFound, Conflict, Invalid.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: TaskMoveAnswer = await self._call(
             "task move",
@@ -1152,7 +1214,7 @@ class AsyncMethods:
         """Take the next task that is ready for you.
 
         Answers: task, token, claim, expires_at; sometimes renewed.
-        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid.
+        Raises: NotFound, Quota, Forbidden, Fenced, Killed, Invalid, Busy, Unavailable.
         """
         answer: TaskTakeAnswer = await self._call(
             "task next",
@@ -1172,7 +1234,7 @@ class AsyncMethods:
         """Leave a note on a task: where the work stands.
 
         Answers: task.
-        Raises: NotFound, Invalid, Fenced, Killed.
+        Raises: NotFound, Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = await self._call(
             "task note",
@@ -1194,7 +1256,7 @@ class AsyncMethods:
         """Report progress on a task.
 
         Answers: task, expires_at.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskProgressAnswer = await self._call(
             "task progress",
@@ -1217,7 +1279,7 @@ class AsyncMethods:
         """Return a task to the queue, unfinished.
 
         Answers: task.
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskAnswer = await self._call(
             "task release",
@@ -1237,7 +1299,7 @@ class AsyncMethods:
         """Show one task with all that belongs to it.
 
         Answers: task.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: TaskShowAnswer = await self._call(
             "task show",
@@ -1257,7 +1319,7 @@ class AsyncMethods:
         """Split a task: add its children; the task waits for them.
 
         Answers: task, tasks[].
-        Raises: NotFound, Fenced, Conflict, Invalid, Killed.
+        Raises: NotFound, Fenced, Conflict, Invalid, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskSplitAnswer = await self._call(
             "task split",
@@ -1279,7 +1341,7 @@ class AsyncMethods:
         """Finish tasks and take the next ones, in one transaction.
 
         Answers: done[], refused[], tasks[].
-        Raises: Invalid, Fenced, Killed.
+        Raises: Invalid, Fenced, Killed, Busy, Unavailable, Forbidden.
         """
         answer: TaskTurnAnswer = await self._call(
             "task turn",
@@ -1287,6 +1349,23 @@ class AsyncMethods:
             done=done,
             take=take,
             run=run,
+        )
+        return answer
+
+    async def verify(
+        self,
+        *,
+        head: str | None = None,
+    ) -> VerifyAnswer:
+        """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
+
+        Answers: found, events, granted, live, token, first, last, link, findings[].
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: VerifyAnswer = await self._call(
+            "verify",
+            None,
+            head=head,
         )
         return answer
 
@@ -1300,7 +1379,7 @@ class AsyncMethods:
         """Cast your ballot; it cannot be changed.
 
         Answers: vote, option; sometimes repeated.
-        Raises: NotFound, Forbidden, Conflict, Invalid.
+        Raises: NotFound, Forbidden, Conflict, Invalid, Busy, Unavailable, Killed, Fenced.
         """
         answer: VoteCastAnswer = await self._call(
             "vote cast",
@@ -1321,6 +1400,7 @@ class AsyncMethods:
         """List votes, open ones first.
 
         Answers: votes[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: VoteListAnswer = await self._call(
             "vote list",
@@ -1345,7 +1425,7 @@ class AsyncMethods:
         """Open a vote among named agents; more than half of them decide.
 
         Answers: vote; sometimes repeated.
-        Raises: Conflict, Quota, Invalid.
+        Raises: Conflict, Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: VoteOpenAnswer = await self._call(
             "vote open",
@@ -1368,7 +1448,7 @@ class AsyncMethods:
         """Show a vote: its outcome, its tally, and which agents have not voted.
 
         Answers: vote.
-        Raises: NotFound.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: VoteShowAnswer = await self._call(
             "vote show",
@@ -1385,6 +1465,7 @@ class AsyncMethods:
         """Show which agent dibs takes you for, and why.
 
         Answers: agent, name, role, type, incarnation, known, held, by.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: WhoamiAnswer = await self._call(
             "whoami",

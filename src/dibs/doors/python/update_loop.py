@@ -10,7 +10,7 @@ from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.facts import clock
 from dibs.operations.core import json_values
-from dibs.operations.core.declare import Field
+from dibs.operations.core.declare import LARGEST, Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def update(
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
     if ATTEMPTS.check(attempts) < 1:
         raise Invalid(f"attempts: at least one, not {attempts}", field="attempts")
-    text = jsontext.encode(json_values.check(default, "default"))
+    text = jsontext.encode(json_values.check(default, "default", LARGEST))
     for attempt in range(1, attempts + 1):
         try:
             found = workspace.state_get(key)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors.above import attach
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
 from dibs.facts import processes
-from dibs.operations.core.declare import Field
+from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
 from dibs.session import read_fields as readers
 from dibs.session.session import Session
@@ -60,16 +61,9 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     return place.root
 
 
-# What no operation declares, since every call has it.
 PATH = Field("path", "text", "a folder")
 CLIENTS = Field("clients", "words", "whose settings get hooks")
-AGENT = Field("agent", "agent", "who calls")
-REQUEST = Field("request_id", "text", "makes a retry get the first answer")
-REPORT = (
-    Field("run", "text", "which run"),
-    Field("format", "choice", "how it is written", choices=("json", "md", "html")),
-    Field("out", "text", "the file to write"),
-)
+AGENT, _, REQUEST, _ = COMMON
 
 
 class Workspace(Methods):
@@ -79,8 +73,7 @@ class Workspace(Methods):
         AGENT.check(agent or "")
         folder = os.path.abspath(path)
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
-        self._session = Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait)
-        self._session.running = _run_first
+        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
@@ -111,23 +104,6 @@ class Workspace(Methods):
 
         return update_loop.update(self, key, change, default, attempts)
 
-    def run_report(self, run: str = "", *, format: str = "json", out: str = "") -> dict[str, Any]:
-        """What a run did; with a format of "md" or "html" the text is under `text`, with `out` it is in that file.
-
-        Answers: run, summary, performance, by_agent, by_task, errors[], warnings[], phases[], contention[], timeline,
-        gates[], notes[]; or run, format and text or file.
-        """
-        from dibs.reports import build
-
-        for field, value in zip(REPORT, (run, format, out), strict=True):
-            field.check(value)
-        made = build.report(self._session, self.caller(), readers.default_run(run))
-        if format == "json" and not out:
-            return made
-        text = build.render(made, format)
-        found = {"file": build.write_out(self._session, out, text)} if out else {"text": text}
-        return {"run": made["run"], "format": format, **found}
-
     @property
     def session(self) -> Session:
         """What this stands on, for other doors."""
@@ -153,7 +129,8 @@ class Workspace(Methods):
     def twin(self) -> Workspace:
         """The same agent and process with a connection of its own, for calls that wait."""
         made = object.__new__(Workspace)
-        made._session = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        twin = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        made._session = attach(twin)
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
         return made
 
@@ -184,29 +161,13 @@ class Workspace(Methods):
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""
         operation = self._session.operation(name)
-        values = {
-            field.name: readers.read(self._session, field, given[field.name], typed=True)
-            for field in operation.fields
-            if given.get(field.name) is not None or (field.kind == "json" and field.required)  # then None is null
-        }
-        readers.add_run(operation, values)
-        call = self.caller(REQUEST.check(request_id or ""))
-        if name in {"run end", "run gates"}:  # with the archive, and what only a door can know
-            from dibs.reports import build
-
-            act = build.end if name == "run end" else build.gates
-            return act(self._session, call, values)
-        if values.get("wait"):
-            return self._session.finish(name, self._session.run_waiting(operation, call, values, self.told))
-        return self._session.finish(name, self._session.run(operation, call, values))
+        nulls = {
+            field.name for field in operation.fields if field.kind == "json" and field.required
+        }  # there, None is null
+        said = {name: value for name, value in given.items() if value is not None or name in nulls}
+        values = readers.request(self._session, operation, said, typed=True)
+        return self._session.answer(operation, self.caller(REQUEST.check(request_id or "")), values, self.told)
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""
         return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'whoever calls'}>"
-
-
-def _run_first(*asked: Any) -> dict[str, Any]:
-    """Run a command that an operation asks for before it decides."""
-    from dibs.running import verification
-
-    return verification.answer(*asked)

@@ -12,7 +12,7 @@ from dibs.operations.agents import aliases, beliefs, departures, names, roles
 from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, check_text, iso, name_caller, process_name, related
+from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 
@@ -60,11 +60,11 @@ def _boot(
     else:
         moved = process is not None and agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
-    agent["type"] = check_text(type, "type") or check_text(client_type, "type") or agent["type"]
+    agent["type"] = type or client_type or agent["type"]
     _changes_type(tx, agent, was)
     if client_type:
         agent["client_type"] = client_type
-    agent["can"] = sorted({check_text(word, "can") for word in can}) or agent["can"]
+    agent["can"] = sorted(set(can)) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     if process is not None and agent["process"] != process:
         set_process(tx, agent, process, program=call.is_program(process))
@@ -211,16 +211,15 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
     """Void all that an agent and its subagents hold, and refuse everything they do until revived."""
     check_agent_id(agent)
-    reason = check_text(why, "why")
-    if not reason:
+    if not why:
         raise Invalid("say why: the agent and the log will be told", field="why")
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
-    target["killed"] = {"by": call.agent, "why": reason, "at": tx.now}
+    target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     _parts(tx, target)
     put_agent(tx, target)
-    tx.append("agent.killed", call.agent, agent, {"why": reason})
+    tx.append("agent.killed", call.agent, agent, {"why": why})
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
     return {"agents": [shown(tx, call, target)], **voided}
 
@@ -429,13 +428,17 @@ OPERATIONS = (
             Field("type", "text", "your agent type", default="", metavar="T"),
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
-            Field("client_type", "text", "the type that the client's hook tells", default="", hidden=True),
-            Field("believed", "words", "tasks that its environment names", default=(), hidden=True),
-            Field("also", "text", "another id that its environment gives it", default="", hidden=True),
-            Field("files", "json", "what the briefing tells of which file, by digest", hidden=True),
+            Field("client_type", "text", "the type that the client's hook tells", default="", internal=True),
+            Field("believed", "words", "tasks that its environment names", default=(), internal=True),
+            Field("also", "text", "another id that its environment gives it", default="", internal=True),
+            Field("files", "json", "what the briefing tells of which file, by digest", internal=True),
         ),
         may="viewer",
         answer="BootAnswer",
+        boots=True,
+        wants=("rules", "deliveries"),
+        beforehand="beliefs",
+        afterwards="briefing",
     ),
     Operation(
         "leave",
@@ -444,6 +447,7 @@ OPERATIONS = (
         group="agents",
         may="viewer",
         answer="LeaveAnswer",
+        idempotent=True,
     ),
     Operation(
         "kill",
@@ -456,6 +460,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="KillAnswer",
+        destructive=True,
     ),
     Operation(
         "revive",
@@ -468,6 +473,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="ReviveAnswer",
+        idempotent=True,
     ),
     _WHOAMI,
     Operation(
@@ -478,10 +484,11 @@ OPERATIONS = (
         fields=(
             Field("all", "flag", "also those that left", default=False),
             Field("type", "text", "only agents of this type", default="", metavar="T"),
-            Field("state", "choice", "only agents in this state", choices=STATES),
+            Field("state", "choice", "only agents in this state", default="", choices=STATES),
             *PAGED,
         ),
         answer="AgentsAnswer",
+        wants=("rules",),
         writes=False,
     ),
 )

@@ -42,6 +42,9 @@ OPERATIONS = (
         registers=False,
         may="viewer",
         answer="RulesAnswer",
+        idempotent=True,
+        wants=("rules",),
+        afterwards="rules text",
     ),
     Operation(
         "scratch",
@@ -50,5 +53,7 @@ OPERATIONS = (
         group="agents",
         may="worker",
         answer="ScratchAnswer",
+        idempotent=True,
+        afterwards="scratch folder",
     ),
 )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, due
+from dibs.operations.core.call import due
 from dibs.operations.core.declare import Operation
 from dibs.operations.guards.restores import KEEP
 from dibs.operations.messages import mailbox
@@ -33,7 +33,7 @@ def force(
     tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], why: str, saved: Sequence[Sequence[str]]
 ) -> dict[str, Any]:
     """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
-    reason = check_text(why, "why").strip()
+    reason = why.strip()
     if not reason:
         raise Invalid("say why (--why T): the holder and the log are told", field="why")
     held = _in_the_way(tx, wanted)

@@ -17,7 +17,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, ROOT_GLOBS, YOUNG, check_duration
+from dibs.operations.core.policy import ABSURD, MAX_WAIT, ROOT_GLOBS, YOUNG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,17 +228,11 @@ def _wish(
     by: str,
 ) -> Record:
     """The request, checked, in the shape of the records that may come of it."""
-    if mode not in resources.MODES:
-        raise Invalid(f"mode: one of {', '.join(resources.MODES)}, not {mode!r}", field="mode")
     normal = resources.normal(wanted)
     lifetime, life = call.policy.lifetime(normal, ttl)
-    if wait:
-        check_duration(wait, "wait", most=MAX_WAIT)
-    if expect:
-        check_duration(expect, "expect")
     return {
-        "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": check_text(reason, "reason"),
-        "task": check_text(task, "task"), "expect": expect or 0, "ttl": lifetime, "life": life,
+        "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": reason,
+        "task": task, "expect": expect or 0, "ttl": lifetime, "life": life,
         "fixed": ttl is not None, "by": by, "tied": call.tied, "deadline": tx.now + wait,
         "request": ["claim", call.request] if call.request else None,
     }  # fmt: skip
@@ -471,7 +465,7 @@ OPERATIONS = (
                 choices=resources.MODES,
             ),
             Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
-            Field("wait", "duration", "wait up to D in line if it is held", default=0, metavar="D"),
+            Field("wait", "duration", "wait up to D in line if it is held", default=0, most=MAX_WAIT, metavar="D"),
             Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
             Field("task", "text", "the task it serves", default="", metavar="ID"),
             Field(
@@ -479,14 +473,15 @@ OPERATIONS = (
                 "duration",
                 "how long you expect to need it; an alert is raised after twice that",
                 default=0,
+                most=ABSURD,
                 metavar="D",
             ),
             Field("keep", "flag", "keep the claim after you commit the file", default=False),
-            Field("tree", "text", "confine it to one working tree", default="", hidden=True),
-            Field("by", "text", "hand, or the guard that makes it", default="hand", hidden=True),
-            Field("interest", "flag", "if refused, leave a wish to be told", default=False, hidden=True),
-            Field("waiter", "text", "the place in the queue held already", default="", hidden=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+            Field("tree", "text", "confine it to one working tree", default="", internal=True),
+            Field("by", "text", "hand, or the guard that makes it", default="hand", internal=True),
+            Field("interest", "flag", "if refused, leave a wish to be told", default=False, internal=True),
+            Field("waiter", "text", "the place in the queue held already", default="", internal=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         may="worker",
@@ -495,5 +490,9 @@ OPERATIONS = (
         answer="ClaimAnswer",
         takes=True,
         ahead=_claim_ahead,
+        idempotent=True,
+        destructive=False,
+        afterwards="note claim",
+        withdraws=True,
     ),
 )

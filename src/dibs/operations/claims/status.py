@@ -109,6 +109,8 @@ OPERATIONS = (
             *PAGED,
         ),
         answer="StatusAnswer",
+        wants=("rules",),
+        afterwards="warnings",
         writes=False,
     ),
 )

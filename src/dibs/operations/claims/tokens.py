@@ -6,7 +6,7 @@ from dibs.errors import Fenced, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.claims import holds, resources
 from dibs.operations.claims.resources import ranges_for
-from dibs.operations.core.call import check_text, iso, related, within
+from dibs.operations.core.call import iso, related, within
 from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
@@ -49,8 +49,7 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     from dibs.operations.messages import mailbox
 
     wanted = resources.normal([resource])[0]
-    words = check_text(text, "text")
-    if not words:
+    if not text:
         raise Invalid("say why you need it", field="text")
     name = resources.show(wanted)
     held_by = [
@@ -64,9 +63,9 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
         raise NotFound(f"nobody else holds {name}; claim it.", resource=name)
     message, told = "", []
     for holder in sorted(set(asked)):
-        posted = mailbox.post(tx, holder, call.agent, "ask", words, resource=name)
+        posted = mailbox.post(tx, holder, call.agent, "ask", text, resource=name)
         if posted:
-            tx.append("claim.asked", call.agent, holder, {"resource": name, "text": words})
+            tx.append("claim.asked", call.agent, holder, {"resource": name, "text": text})
             message = posted
             told.append(holder)
     if not told:

@@ -1140,3 +1140,71 @@ def keys_of(answer: str) -> str:
         shown = f"{key}[]" if get_origin(plain(hint)) is list else key
         (sometimes if is_sometimes(hint) else always).append(shown)
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
+
+
+# --- queries: what is asked of the log
+
+
+class EventView(TypedDict):
+    """An event of the log."""
+
+    seq: int
+    at: str
+    kind: str
+    agent: str
+    name: str  # "" if the agent is not known any more
+    subject: str
+    data: dict[str, Any]
+    commit: int
+    link: str
+
+
+class LogAnswer(TypedDict):
+    """Of `log`."""
+
+    events: list[EventView]
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the last event that was looked at: `after` of the next page
+    earlier: bool  # without `after`: there are some before these
+
+
+class FindingView(TypedDict):
+    """Something wrong with the record."""
+
+    seq: int
+    code: str
+    message: str
+
+
+class VerifyAnswer(TypedDict):
+    """Of `verify`."""
+
+    found: int  # how many; `findings` has the first of them
+    events: int
+    granted: int
+    live: int
+    token: int
+    first: int
+    last: int
+    link: str
+    findings: list[FindingView]
+
+
+class RunReportAnswer(TypedDict):
+    """Of `run report`; as a text or in a file, `run`, `format` and `text` or `file`."""
+
+    run: dict[str, Any]
+    summary: NotRequired[dict[str, Any]]
+    performance: NotRequired[dict[str, Any]]
+    by_agent: NotRequired[dict[str, Any]]
+    by_task: NotRequired[dict[str, Any]]
+    errors: NotRequired[list[dict[str, Any]]]
+    warnings: NotRequired[list[dict[str, Any]]]
+    phases: NotRequired[list[dict[str, Any]]]
+    contention: NotRequired[list[dict[str, Any]]]
+    timeline: NotRequired[Any]
+    gates: NotRequired[list[dict[str, Any]]]
+    notes: NotRequired[list[str]]
+    format: NotRequired[str]
+    text: NotRequired[str]
+    file: NotRequired[str]

@@ -6,6 +6,7 @@ core/entry.py has the way in, which every call passes. Nothing here imports an o
 from __future__ import annotations
 
 from dibs.errors import Invalid
+from dibs.operations.core.declare import MAX_TEXT, has_controls
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     Process = list[Any]
 
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
-MAX_ID, MAX_TEXT = 200, 2_000
+MAX_ID = 200
 OWN = "dibs"  # the name under which dibs itself sends messages
 TOKEN = COMMIT  # a token is the number of the commit that grants
 
@@ -172,12 +173,12 @@ def check_request_id(request: str) -> None:
 
 
 def check_text(text: str | None, field: str) -> str:
-    """People's words: not too long, and no control characters but newline and tab."""
+    """People's words that no field declares: not too long, and no control characters but newline and tab."""
     if not text:
         return ""
     if len(text) > MAX_TEXT:
         raise Invalid(f"{field}: at most {MAX_TEXT} characters, not {len(text)}", field=field)
-    if not text.isprintable() and any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text):
+    if not text.isprintable() and has_controls(text):
         raise Invalid(f"{field}: no control characters", field=field)
     return text
 

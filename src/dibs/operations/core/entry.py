@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
-from dibs.operations.core.declare import AGENT, RANKS, is_text
+from dibs.operations.core.declare import AGENT, RANKS
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
-HOW_TO_WAIT = frozenset({"wait", "waiter", "wake", "saved", "verified", "used"})  # differs from look to look
 
 
 def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
-    for name in operation.required:
-        if name not in fields:
-            raise Invalid(f"{operation.name} needs `{name}`", field=name)
+    said = fields
+    if operation.fields:
+        fields = operation.checked(fields)
     _check_caller(call)
     call.operation = operation.name
     if operation.agents:
@@ -52,7 +52,8 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
-        asked = {name: value for name, value in fields.items() if name not in HOW_TO_WAIT}
+        unsaid = operation.unsaid
+        asked = {name: fields[name] for name in said if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
@@ -60,7 +61,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
     active = False  # a boot sees to it itself, before it tells what is held
     if agent is None and not operation.registers:
         call.name = _name_of(tx, call.agent, None)
-    elif operation.name != "boot":
+    elif not operation.boots:
         if agent is None and call.how == "--as" and call.typed:
             _question(tx, call)
         got.values[own], active = _seen(tx, call, agent)
@@ -141,7 +142,7 @@ def _turned_away(call: Call, operation: Operation, got: Fetched) -> DibsError | 
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
     agent = got.values[f"a\t{call.agent}"]
-    if agent is not None and operation.name != "boot" and _is_fenced(call, agent):
+    if agent is not None and not operation.boots and _is_fenced(call, agent):
         return Fenced(agent=call.agent, incarnation=agent["incarnation"])
     return None
 

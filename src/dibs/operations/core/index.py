@@ -62,3 +62,8 @@ FILES = {
     "vote show": "shared.votes",
     "whoami": "agents.presence",
 }
+QUERIES = {
+    "log": "reports.queries",
+    "run report": "reports.queries",
+    "verify": "reports.queries",
+}  # below dibs: they read more than one transaction sees

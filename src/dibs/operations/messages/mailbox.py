@@ -18,9 +18,9 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.roles import mark_of
-from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso
+from dibs.operations.core.call import FOLLOW_UPS, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, WORK, check_duration
+from dibs.operations.core.policy import MAX_WAIT, WORK
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -242,7 +242,6 @@ def _inbox(
     """All that is not acknowledged; with `new` or `wait`, what is to be told now."""
     from dibs.operations.core import paging
 
-    check_text(thread, "thread")
     count = paging.check_limit(limit, UNREAD)
     cursor: str | None = None
     if wait is None and not new:
@@ -251,8 +250,6 @@ def _inbox(
     else:
         if after:
             raise Invalid("after: --new and --wait begin where you were told last", field="after")
-        if wait:
-            check_duration(wait, "wait", most=MAX_WAIT)
         found, more = deliverable(tx, call.agent, count, thread=thread)
     if not found and wait:
         return _await(tx, call.agent, wait, wake)
@@ -307,7 +304,7 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 
 def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, Any]:
     """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
-    if check_text(message, "message") == "all":
+    if message == "all":
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # no message, but a change of a file that may stay as it is
@@ -367,16 +364,19 @@ OPERATIONS = (
         "Show the messages you have not acknowledged.",
         group="messages",
         fields=(
-            Field("wait", "duration", "show only undelivered messages; wait up to D for one", metavar="D"),
+            Field(
+                "wait", "duration", "show only undelivered messages; wait up to D for one", most=MAX_WAIT, metavar="D"
+            ),
             Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
             *PAGED,
-            Field("waiter", "text", "whether this is a further look", default="", hidden=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+            Field("waiter", "text", "whether this is a further look", default="", internal=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),
         registers=False,
         may="viewer",
         answer="InboxAnswer",
+        wants=("deliveries",),
     ),
     Operation(
         "ack",

@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
-from dibs.operations.core import json_values
-from dibs.operations.core.call import MAX_ID, check_agent_id, check_text, due, lineage_of, within
+from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import check_duration
+from dibs.operations.core.policy import ABSURD
 from dibs.operations.messages import broadcasts
 from dibs.stores.seam import values_of
 
@@ -49,7 +48,7 @@ def _send(
     """Leave a message for everybody it is for."""
     limits = call.policy.work["messages"]
     message = _message(tx, call, text, type, payload)
-    life = limits["life"] if expires is None else check_duration(expires, "expires")
+    life = limits["life"] if expires is None else expires
     origin = _origin(tx, reply)
     if origin is not None and not _is_party(call, got, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
@@ -114,21 +113,20 @@ def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) ->
     """What is sent, checked, and not yet addressed."""
     if call.agent.casefold() == OWN:
         raise Invalid(f"{call.agent} is the name by which dibs itself speaks; send under another one.", field="as")
-    words = check_text(text, "text")
-    if not words.strip() and payload is None:
+    if not text.strip() and payload is None:
         raise Invalid("say something: a text or a payload", field="text")
     kind = type or "message"
     if not kind.isprintable() or " " in kind or len(kind) > MAX_ID // 4:
         raise Invalid(f"type: at most {MAX_ID // 4} characters without blanks, not {kind[:60]!r}", field="type")
-    message: Record = {"from": call.agent, "type": kind, "text": words, "data": {}, "at": tx.now}
+    message: Record = {"from": call.agent, "type": kind, "text": text, "data": {}, "at": tx.now}
     if payload is not None:
-        message["payload"] = json_values.check(payload, "payload", LARGEST)
+        message["payload"] = payload
     return message
 
 
 def _origin(tx: Transaction, reply: str) -> Record | None:
     """What is known about the message that this one answers."""
-    if not check_text(reply, "reply"):
+    if not reply:
         return None
     known: Record | None = tx.fetch([f"mt\t{reply}"]).values[f"mt\t{reply}"] if reply.isalnum() else None
     if known is None or known["until"] <= tx.now:
@@ -208,9 +206,16 @@ OPERATIONS = (
                 "keep it for one that has not called yet (TO is its id), or all of type:T that come",
                 default=False,
             ),
-            Field("payload", "json", "data to send with it", metavar="JSON"),
+            Field("payload", "json", "data to send with it", longest=LARGEST, metavar="JSON"),
             Field("reply", "text", "the message that this one answers", default="", metavar="ID"),
-            Field("expires", "duration", "discard after this (default 7d, or the config's)", metavar="D"),
+            Field(
+                "expires",
+                "duration",
+                "discard after this (default 7d, or the config's)",
+                least=1,
+                most=ABSURD,
+                metavar="D",
+            ),
         ),
         errors=(NotFound, Forbidden, Quota, Invalid),
         may="worker",

@@ -48,7 +48,7 @@ def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None
     _check_kind(kind, "kind")
     if kind.startswith((*events.families(), STATE)):  # nobody takes an agent's own kind for one of dibs'
         raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
-    said = {"data": json_values.check(data, "data", LARGEST)}
+    said = {"data": data}
     if call.request:
         said["request"] = ["emit", call.request]
     tx.append(EMITTED, call.agent, kind, said)
@@ -249,7 +249,7 @@ OPERATIONS = (
         group="messages",
         fields=(
             Field("kind", "text", "what kind of event, such as build.done", positional=True, required=True),
-            Field("data", "json", "the event's data", positional=True, metavar="JSON"),
+            Field("data", "json", "the event's data", longest=LARGEST, positional=True, metavar="JSON"),
         ),
         errors=(Invalid,),
         may="worker",
@@ -274,6 +274,7 @@ OPERATIONS = (
         errors=(Invalid, NotFound, Quota),
         may="worker",
         answer="SubscribeAnswer",
+        idempotent=True,
     ),
     Operation(
         "subscriptions",
@@ -284,5 +285,6 @@ OPERATIONS = (
         may="viewer",
         fields=PAGED,
         answer="SubscriptionsAnswer",
+        idempotent=True,
     ),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MINUTE, check_duration
+from dibs.operations.core.policy import ABSURD, MINUTE
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
@@ -230,9 +230,6 @@ def _gates(
     tx: Transaction, call: Call, run: str = "", at: str = "", within: int = WITHIN, facts: dict[str, str] | None = None
 ) -> dict[str, Any]:
     """Which gates a run passes."""
-    if at and at not in TIMES:
-        raise Invalid(f"at: one of {', '.join(TIMES)}, not {at!r}", field="at")
-    check_duration(within, "within")
     record = run_records.chosen(tx, run, reading=True)
     found = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
     failed = sum(not gate["passed"] for gate in found)
@@ -250,12 +247,18 @@ OPERATIONS = (
             run_records.RUN,
             Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
-                "within", "duration", "fail if a task showed no activity for this long (default 10m)", default=WITHIN
+                "within",
+                "duration",
+                "fail if a task showed no activity for this long (default 10m)",
+                default=WITHIN,
+                least=1,
+                most=ABSURD,
             ),
-            Field("facts", "json", "what only a door can know", hidden=True),
+            Field("facts", "json", "what only a door can know", internal=True),
         ),
         errors=(NotFound, Invalid),
         answer="RunGatesAnswer",
+        around="gates",
         writes=False,
     ),
 )

@@ -18,9 +18,8 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_text
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import check_duration
+from dibs.operations.core.policy import ABSURD
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.stores.seam import AFTER_KEY, prefix_range
@@ -50,8 +49,6 @@ def _end(
 ) -> Any:
     """End a run. The archive is the door's business, which notes it afterwards (ARCHIVED)."""
     record = run_records.load(tx, run) if run else run_records.chosen(tx, run)
-    if keep is not None:
-        check_duration(keep, "keep", least=0)
     if record["state"] == run_records.ENDED and not record.get("ending"):
         if keep is not None:
             record["until"] = tx.now + keep
@@ -179,7 +176,7 @@ def _release(tx: Transaction, run: Record) -> list[str]:
 def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
     """Note where a run's archive is."""
     record = run_records.load(tx, run)
-    found = {"file": check_text(file, "file"), "sha256": sha256, "size": size}
+    found = {"file": file, "sha256": sha256, "size": size}
     if record["archive"] != found:
         record["archive"] = found
         run_records.put(tx, record)
@@ -302,7 +299,13 @@ OPERATIONS = (
         fields=(
             run_records.RUN,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
-            Field("keep", "duration", "how long to keep it before it is purged (default: the config's)", metavar="D"),
+            Field(
+                "keep",
+                "duration",
+                "how long to keep it before it is purged (default: the config's)",
+                most=ABSURD,
+                metavar="D",
+            ),
             Field("force", "flag", "cancel its open tasks", default=False),
             Field("strict", "flag", "refuse while a quality gate fails", default=False),
         ),
@@ -311,6 +314,8 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="RunEndAnswer",
+        destructive=True,
+        around="archive",
     ),
     Operation(
         "run purge",
@@ -323,5 +328,6 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="RunPurgeAnswer",
+        destructive=True,
     ),
 )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
 from dibs.operations.agents.records import put_agent
-from dibs.operations.core.call import check_text, due, iso
+from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -146,7 +146,7 @@ def _join(
     """Take part in a run. What one says to be here is what one is from now on, as at a boot."""
     record = chosen(tx, run)
     agent = got.values[f"a\t{call.agent}"]
-    kind, able = check_text(type, "type"), sorted({check_text(word, "can") for word in can})
+    kind, able = type, sorted(set(can))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
         if agent["type"] != was:
@@ -245,7 +245,7 @@ def _error(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") 
 
 def _say(tx: Transaction, call: Call, run: Record, what: str, text: str) -> dict[str, Any]:
     """Keep an error or a warning with the run."""
-    words = check_text(text, "text").strip()
+    words = text.strip()
     if not words:
         raise Invalid("say what happened", field="text")
     if run[f"{what}s"] >= NOTES:
@@ -275,7 +275,7 @@ def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, r
     note: Record | None = tx.fetch([key]).values[key]
     if note is None or note["what"] != ERROR:
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
-    words = check_text(how, "how").strip()
+    words = how.strip()
     if not words:
         raise Invalid("say how it was dealt with", field="how")
     if not note["handled"]:
@@ -288,7 +288,9 @@ def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, r
     return {"run": shown(tx, record), "noted": note_shown(tx, note)}
 
 
-RUN = Field("run", "text", "the run (else DIBS_RUN, else the only active one)", default="", metavar="RUN")
+RUN = Field(
+    "run", "text", "the run (else DIBS_RUN, else the only active one)", default="", env="DIBS_RUN", metavar="RUN"
+)
 _TEXT = Field("text", "text", "what happened", positional=True, required=True, metavar="TEXT")
 _ERRORS = (NotFound, Conflict, Invalid, Killed)
 
@@ -299,9 +301,9 @@ USAGE = Operation(
     "Keep what the caller's process uses.",
     fields=(
         RUN,
-        Field("cpu", "json", "percent of one core"),
-        Field("memory", "integer", "bytes"),
-        Field("threads", "integer", "how many"),
+        Field("cpu", "json", "percent of one core", default=0),
+        Field("memory", "integer", "bytes", default=0),
+        Field("threads", "integer", "how many", default=0),
     ),
     answer="RunUsageAnswer",
 )

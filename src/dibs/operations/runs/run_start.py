@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations.core.call import check_text
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import run_records
+from dibs.operations.tasks.additions import ADD_FIELDS, TOGETHER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def _start(
     tasks: Any = None,
 ) -> dict[str, Any]:
     """Start a run, with its tasks if it brings some: all in one transaction."""
-    operation = check_text(name, "name").strip()
+    operation = name.strip()
     if not operation:
         raise Invalid("a run needs a name: what the fleet is to do", field="name")
     run = run_records.check_id(id or f"{_slug(operation)}-{tx.id()}")
@@ -39,11 +39,11 @@ def _start(
         "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,
         "seq": tx.tail().seq, "state": run_records.ACTIVE, "phase": run_records.check_phase(phase),
         "phases": [[phase, tx.now, call.agent]],
-        "errors": 0, "warnings": 0, "open_errors": 0, "spec": check_text(spec, "spec"), "ended": 0, "ended_by": "",
+        "errors": 0, "warnings": 0, "open_errors": 0, "spec": spec, "ended": 0, "ended_by": "",
         "last_seq": 0, "until": 0, "archive": None,
     }  # fmt: skip
     run_records.put(tx, record)
-    brought = [] if tasks is None else _specs(tasks)
+    brought = list(tasks or ())
     event = {"operation": operation, "phase": phase, "spec": spec, "tasks": len(brought)}
     tx.append("run.started", call.agent, run, {key: value for key, value in event.items() if value})
     answer: dict[str, Any] = {"run": run_records.shown(tx, record)}
@@ -57,13 +57,6 @@ def _slug(name: str) -> str:
     kept = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in name[: FROM_NAME * 2])
     words = [word for word in kept.split("-") if word]
     return "-".join(words)[:FROM_NAME].strip("-") or "run"
-
-
-def _specs(tasks: Any) -> list[dict[str, Any]]:
-    """The tasks that a run brings, as far as they can be looked at before there is a run."""
-    from dibs.operations.tasks import additions
-
-    return additions.checked(tasks, "tasks", least=0)
 
 
 def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
@@ -97,7 +90,8 @@ OPERATIONS = (
                 "json",
                 "JSON list of tasks, same fields as `task add`",
                 metavar="JSON",
-                items="task add",
+                items=ADD_FIELDS,
+                most=TOGETHER,
             ),
         ),
         errors=(Invalid, Conflict, NotFound, Quota),

@@ -205,7 +205,9 @@ OPERATIONS = (
         _show,
         "Show one run with its agents.",
         group="runs",
-        fields=(Field("run", "text", run_records.RUN.help, positional=True, default="", metavar="RUN"),),
+        fields=(
+            Field("run", "text", run_records.RUN.help, positional=True, default="", env="DIBS_RUN", metavar="RUN"),
+        ),
         errors=(NotFound, Invalid),
         answer="RunShowAnswer",
         writes=False,

@@ -76,8 +76,6 @@ def _list(tx: Transaction, call: Call, prefix: str = "", after: str = "", limit:
     low, high = prefix_range(f"e\t{json_values.check_key(prefix, least=0)}")
     if after:
         low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
-    if not 1 <= limit <= MOST:
-        raise Invalid(f"limit: from 1 to {MOST}, not {limit}", field="limit")
     if low >= high:
         return {"documents": [], "more": False, "cursor": None}
     page = tx.fetch((), [(low, high)], limit)
@@ -98,7 +96,7 @@ def _set(
     token: int | None = None,
 ) -> Any:
     name = json_values.check_key(key)
-    text = jsontext.encode(json_values.check(value, "value"))
+    text = jsontext.encode(value)
     document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
     refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
     counts = _counts(tx) if document is None else {}
@@ -285,7 +283,7 @@ OPERATIONS = (
             Field(
                 "after", "text", "continue after this key (the `cursor` of the page before)", default="", metavar="KEY"
             ),
-            Field("limit", "integer", "how many at once", default=LISTED, metavar="N"),
+            Field("limit", "integer", "how many at once", default=LISTED, least=1, most=MOST, metavar="N"),
         ),
         errors=(Invalid,),
         answer="StateListAnswer",
@@ -300,6 +298,7 @@ OPERATIONS = (
         errors=(NotFound, Conflict, Held, Fenced, Invalid),
         may="agent",
         answer="StateDeleteAnswer",
+        destructive=True,
         ahead=_ahead,
     ),
 )

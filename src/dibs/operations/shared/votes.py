@@ -20,7 +20,7 @@ from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core import paging
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.core.policy import DAY, MINUTE, SECOND, check_duration
+from dibs.operations.core.policy import DAY, MINUTE, SECOND
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,6 @@ def _open(
     if not 0 < len(title.strip()) <= LONGEST_TITLE or not title.isprintable():
         raise Invalid(f"title: what is voted on, in one line of at most {LONGEST_TITLE} characters", field="title")
     electors, choices = _electors(electorate), _choices(options)
-    check_duration(deadline, "deadline", least=SECOND, most=LONGEST)
     name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
     found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT]).values
     if repeat and found[f"vk\t{repeat}"] is not None:
@@ -305,7 +304,15 @@ OPERATIONS = (
             Field("title", "text", "what is voted on", positional=True, required=True, metavar="TITLE"),
             Field("electorate", "words", "the agents who vote", required=True, metavar="AGENT,…"),
             Field("options", "words", "the options (default yes,no)", default=YES_NO, metavar="O,…"),
-            Field("deadline", "duration", "how long it is open (default 10m)", default=DEADLINE, metavar="D"),
+            Field(
+                "deadline",
+                "duration",
+                "how long it is open (default 10m)",
+                default=DEADLINE,
+                least=SECOND,
+                most=LONGEST,
+                metavar="D",
+            ),
             Field("id", "text", "the vote's id (else one is made)", default="", metavar="ID"),
             Field("key", "text", "idempotency key: opening it again returns the first vote", default="", metavar="K"),
         ),

@@ -11,10 +11,9 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations.core import json_values, long_jobs
-from dibs.operations.core.call import check_text
+from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import STRATEGIES, check_duration
+from dibs.operations.core.policy import ABSURD, STRATEGIES
 from dibs.operations.tasks import board, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
 from dibs.stores.seam import walk
@@ -69,7 +68,7 @@ def create(
     _check_pools(tx, task)
     payload = given.get("payload")
     if payload is not None:
-        tx.put(f"tp\t{identifier}", json_values.check(payload, "payload"))
+        tx.put(f"tp\t{identifier}", payload)
         task["payload"] = True
     if after:
         tx.put(f"ta\t{identifier}", {"after": list(after)})
@@ -99,21 +98,10 @@ def create(
     return task, False
 
 
-def checked(specs: Any, field: str, least: int = 1) -> list[dict[str, Any]]:
-    """Tasks that came as JSON: a list of objects, not too many for one transaction."""
-    fine = isinstance(specs, (list, tuple)) and len(specs) >= least and all(isinstance(spec, dict) for spec in specs)
-    if not fine:
-        raise Invalid(f"{field}: a list of objects with the fields of `task add`, at least a title", field=field)
-    if len(specs) > TOGETHER:
-        raise Invalid(f"{field}: at most {TOGETHER} at once; add the others afterwards", field=field)
-    return list(specs)
-
-
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
     """Make many tasks in one transaction. They may name each other in `after`, in any order, but not in a circle."""
     by_id: dict[str, dict[str, Any]] = {}
-    for place, spec in enumerate(specs):
-        _check_types(spec, place)
+    for spec in specs:
         name = spec.get("id") or f"t{tx.id()}"
         if name in by_id:
             raise Conflict(f"two tasks are called {name}", task=name)
@@ -123,19 +111,6 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
         task, _ = create(tx, call, by_id[name], place)
         made.append(task)
     return made
-
-
-def _check_types(spec: dict[str, Any], place: int) -> None:
-    """What comes as JSON went through no door: its fields are of the kinds that `task add` declares."""
-    fields = {field.name: field for field in ADD_FIELDS}
-    for name, value in spec.items():
-        if name not in fields:
-            raise Invalid(f"task {place + 1}: there is no field {name!r}", field=str(name))
-        try:
-            if value is not None:
-                fields[name].check(value)
-        except Invalid as error:
-            raise Invalid(f"task {place + 1}: {error.message}", field=name) from None
 
 
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
@@ -167,7 +142,7 @@ def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> Record:
-    title = check_text(given.get("title"), "title").strip()
+    title = given["title"].strip()
     if not title:
         raise Invalid("a task needs a title: what is to be done", field="title")
     identifier = given.get("id") or f"t{tx.id()}"
@@ -175,20 +150,10 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     there = tx.fetch([key], [(f"ntask:{identifier}\t", f"ntask:{identifier}\n")], 1)
     if there.values[key] is not None:
         raise Conflict(f"there is a task {identifier} already; `--key` makes a repeat harmless", task=identifier)
-    state = lifecycle.check_state(given.get("state") or PLANNED)
-    if state not in ADDED:
-        raise Invalid(f"a task begins as {', '.join(ADDED)}, not as {state}", field="state")
-    priority = given.get("priority") or 0
-    if not -lifecycle.MOST <= priority <= lifecycle.MOST:
-        raise Invalid(f"priority: from -{lifecycle.MOST} to {lifecycle.MOST}", field="priority")
+    state, priority = given.get("state") or PLANNED, given.get("priority") or 0
     default = call.policy.work["tasks"]["strategy"]
     sticky = lifecycle.check_word(given.get("sticky", ""), "sticky")
     strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
-    if strategy and strategy not in STRATEGIES:
-        raise Invalid(f"strategy: one of {', '.join(STRATEGIES)}, not {strategy!r}", field="strategy")
-    for name in ("expect", "bid_window"):
-        if given.get(name):
-            check_duration(given[name], name)
     needs = sorted({lifecycle.check_word(word, "needs") for word in given.get("needs") or ()})
     require = [lifecycle.check_word(word, "require") for word in given.get("require") or ()]
     if len(needs) > WORDS or len(require) > WORDS:
@@ -280,19 +245,34 @@ def _check_pools(tx: Transaction, task: Record) -> None:
 ADD_FIELDS = (
     Field("title", "text", "what is to be done", positional=True, required=True, metavar="TITLE"),
     Field("id", "text", "its id (else one is made)", default="", metavar="ID"),
-    Field("priority", "number", "higher comes first (default 0)", default=0, metavar="N"),
+    Field(
+        "priority",
+        "number",
+        "higher comes first (default 0)",
+        default=0,
+        least=-lifecycle.MOST,
+        most=lifecycle.MOST,
+        metavar="N",
+    ),
     Field("needs", "words", "capabilities that its agent must have", default=(), metavar="C,…"),
     Field("after", "words", "tasks that must be complete first", default=(), metavar="ID,…"),
     Field("parent", "text", "the task that it is a part of", default="", metavar="ID"),
     Field("for", "text", "only for agents of this type", default="", metavar="TYPE"),
     Field("key", "text", "idempotency key: adding it again returns the first task", default="", metavar="K"),
-    Field("expect", "duration", "how long it should take; an alert is raised after twice that", default=0, metavar="D"),
+    Field(
+        "expect",
+        "duration",
+        "how long it should take; an alert is raised after twice that",
+        default=0,
+        most=ABSURD,
+        metavar="D",
+    ),
     Field("state", "choice", "where it begins", default=PLANNED, choices=ADDED, metavar="S"),
     Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
     Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
     Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
     Field("sticky", "text", "affinity key: tasks with the same word go to the same agent", default="", metavar="WORD"),
-    Field("bid_window", "duration", "how long an auction collects bids", default=0, metavar="D"),
+    Field("bid_window", "duration", "how long an auction collects bids", default=0, most=ABSURD, metavar="D"),
     Field(
         "race",
         "text",

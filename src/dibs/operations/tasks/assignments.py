@@ -42,8 +42,6 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
     """Choose who shall do a task, and give it to that agent."""
     if strategy and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
-    if strategy and strategy not in strategies.RANKS:
-        raise Invalid(f"strategy: one of {', '.join(strategies.RANKS)}, not {strategy!r}", field="strategy")
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
@@ -137,8 +135,6 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 
 def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    if not 0 <= amount <= HIGHEST:
-        raise Invalid(f"amount: from 0 to {HIGHEST}", field="amount")
     workforce.says_it_works(tx, got.values[f"a\t{call.agent}"])
     due_tasks.promote(tx, call)
     task = _open(tx, id)
@@ -187,7 +183,8 @@ OPERATIONS = (
         "Bid for a task that is auctioned; the highest bid gets it.", group="tasks",
         fields=(
             board.ID,
-            Field("amount", "number", "the bid, at least 0", positional=True, required=True, metavar="AMOUNT"),
+            Field("amount", "number", "the bid, at least 0", positional=True, required=True, least=0, most=HIGHEST,
+                  metavar="AMOUNT"),
         ),
         errors=(NotFound, Conflict, Forbidden, Quota, Invalid, Killed),
         may="worker", answer="TaskBidAnswer",

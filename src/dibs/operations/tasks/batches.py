@@ -34,9 +34,7 @@ def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", m
     """Add all of them, or none."""
     from dibs.operations.tasks import workforce
 
-    if isinstance(tasks, list) and len(tasks) > MOST:
-        raise Quota(f"tasks: at most {MOST} at once", what="tasks in one batch", limit=MOST)
-    specs = [{**spec, "run": run} if run else spec for spec in additions.checked(tasks, "tasks")]
+    specs = [{**spec, "run": run} if run else spec for spec in tasks]
     made = additions.create_all(tx, call, _not_there(tx, specs) if missing else specs)
     workforce.wake(tx, made)
     return {"tasks": [task["task"] for task in made]}
@@ -159,7 +157,15 @@ ADD = Operation(
     _add,
     "Add many tasks, all or none.",
     fields=(
-        Field("tasks", "json", "JSON list of tasks, same fields as `task add`", required=True),
+        Field(
+            "tasks",
+            "json",
+            "JSON list of tasks, same fields as `task add`",
+            required=True,
+            least=1,
+            most=MOST,
+            items=additions.ADD_FIELDS,
+        ),
         _RUN,
         Field("missing", "flag", "only those whose id no task has yet", default=False),
     ),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
 from dibs.operations.core import long_jobs, paging
-from dibs.operations.core.call import check_text, iso
+from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import cancellations, holders, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
@@ -199,7 +199,7 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -
         return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
-    done = cancellations.call_off(tx, call.agent, task, check_text(why, "why") or f"{call.agent} cancelled it")
+    done = cancellations.call_off(tx, call.agent, task, why or f"{call.agent} cancelled it")
     return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
 
 
@@ -242,7 +242,7 @@ def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict
 
 def keep_note(tx: Transaction, call: Call, task: Record, text: str) -> None:
     """Add a note to a task; the caller writes the record."""
-    words = check_text(text, "text").strip()
+    words = text.strip()
     if not words:
         raise Invalid("say where it stands", field="text")
     prefix = f"tn\t{task['task']}\t"
@@ -301,6 +301,7 @@ OPERATIONS = (
         fields=(ID, Field("why", "text", "the reason; the agent that works on it is told", default="", metavar="T")),
         errors=(NotFound, Conflict),
         may="worker", others="orchestrator", asks=_asks_to_cancel, answer="TaskCancelAnswer",
+        idempotent=True, destructive=True,
     ),
     Operation(
         "task note",

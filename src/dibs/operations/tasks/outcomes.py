@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
 from dibs.operations.claims import endings, holds
-from dibs.operations.core import json_values, long_jobs
+from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_text, iso, related, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
@@ -123,8 +123,8 @@ def _done(
 ) -> Any:
     """Finish a task with its result."""
     jobs: list[str] = []
-    whole = _with_rest(result, check_text(not_done, "not_done"))
-    command, proof = check_text(verify, "verify").strip(), None
+    whole = _with_rest(result, not_done)
+    command, proof = verify.strip(), None
     if verify and not command:
         raise Invalid("verify: say which command", field="verify")
     if command and verified is None:
@@ -143,7 +143,7 @@ def _done(
     if next:
         from dibs.operations.tasks import pulls
 
-        answer["next"] = pulls.follow_up(tx, call, got, check_text(run, "run"))
+        answer["next"] = pulls.follow_up(tx, call, got, run)
     return answer
 
 
@@ -290,8 +290,6 @@ def finishable(
         missing = [name for name in task["require"] if name not in have]
         if missing:
             raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
-    if result is not None:
-        json_values.check(result, "result")
     return found
 
 
@@ -335,9 +333,7 @@ def unblock_step(tx: Transaction, job: Record, room: int) -> int:
 def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
     """Say that it did not work; what follows depends on the class."""
     kind = given["class"]
-    if kind not in CLASSES:
-        raise Invalid(f"class: one of {', '.join(CLASSES)}, not {kind!r}", field="class")
-    reason = check_text(why, "why").strip()
+    reason = why.strip()
     if not reason:
         raise Invalid("say why: whoever takes it next is told", field="why")
     found = mine(tx, call, got, id, token)
@@ -417,12 +413,11 @@ def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
 
 def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
-    parts = additions.checked(children, "children")
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
-    made = additions.create_all(tx, call, [{**part, "parent": id} for part in parts])
+    made = additions.create_all(tx, call, [{**part, "parent": id} for part in children])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
     _let_go(tx, claim, "returned", got)
@@ -438,8 +433,6 @@ def _progress(
     """Say how far it is, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 
-    if not 0 <= percent <= WHOLE:
-        raise Invalid("percent: from 0 to 100", field="percent")
     found = mine(tx, call, got, id, token)
     if isinstance(found, Fenced):
         return found
@@ -507,7 +500,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
 
 
 _TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
-_USED = Field("used", "json", "what the work used: cpu, memory, seconds; from a worker", hidden=True)
+_USED = Field("used", "json", "what the work used: cpu, memory, seconds; from a worker", internal=True)
 _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 # Not in the catalogue: for the door that runs a verification.
@@ -529,8 +522,14 @@ OPERATIONS = (
             Field("next", "flag", "also take the next task, in the same transaction", default=False),
             Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
             Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
-            Field("verify", "text", "a command to run first; unless it succeeds, nothing is finished", metavar="CMD"),
-            Field("verified", "json", "what came of the command, from the door that ran it", hidden=True),
+            Field(
+                "verify",
+                "text",
+                "a command to run first; unless it succeeds, nothing is finished",
+                default="",
+                metavar="CMD",
+            ),
+            Field("verified", "json", "what came of the command, from the door that ran it", internal=True),
             _USED,
         ),
         errors=(*_ERRORS, Unverified),
@@ -580,7 +579,9 @@ OPERATIONS = (
                 "JSON list of tasks, same fields as `task add`",
                 required=True,
                 metavar="JSON",
-                items="task add",
+                items=additions.ADD_FIELDS,
+                least=1,
+                most=additions.TOGETHER,
             ),
         ),
         errors=_ERRORS,
@@ -595,7 +596,7 @@ OPERATIONS = (
         group="tasks",
         fields=(
             board.ID,
-            Field("percent", "integer", "from 0 to 100", positional=True, required=True, metavar="PERCENT"),
+            Field("percent", "integer", "from 0 to 100", positional=True, required=True, most=WHOLE, metavar="PERCENT"),
             _TOKEN,
             Field("note", "text", "where it stands", default="", metavar="TEXT"),
         ),

@@ -14,9 +14,9 @@ from __future__ import annotations
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import TOKEN, check_text, iso
+from dibs.operations.core.call import TOKEN, iso
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MAX_WAIT, check_duration
+from dibs.operations.core.policy import MAX_WAIT
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
 
@@ -39,8 +39,6 @@ def _next(
     tx: Transaction, call: Call, got: Fetched, wait: int = 0, run: str = "", waiter: str = "", wake: str = ""
 ) -> Any:
     """The best task that is ready for this agent, in one transaction."""
-    if wait:
-        check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
     workforce.says_it_works(tx, agent)
     due = due_tasks.promote(tx, call)
@@ -263,8 +261,8 @@ def _wait(
     known: Record | None = tx.fetch([key]).values[key] if waiter else None
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.PRESENT // 2:
         record = {
-            "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": check_text(run, "run"),
-            "wake": check_text(wake, "wake"), "until": tx.now + workforce.PRESENT,
+            "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
+            "wake": wake, "until": tx.now + workforce.PRESENT,
         }  # fmt: skip
         if task:
             record["task"] = task
@@ -273,7 +271,7 @@ def _wait(
 
 
 def _forget(tx: Transaction, waiter: str) -> None:
-    tx.delete(f"tw\t{check_text(waiter, 'waiter')}")
+    tx.delete(f"tw\t{waiter}")
 
 
 # --- claim
@@ -281,8 +279,6 @@ def _forget(tx: Transaction, waiter: str) -> None:
 
 def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a certain task, or wait until it can be had: first come, first served, before those who take any task."""
-    if wait:
-        check_duration(wait, "wait", most=MAX_WAIT)
     agent = got.values[f"a\t{call.agent}"]
     workforce.says_it_works(tx, agent)
     due_tasks.promote(tx, call)
@@ -454,10 +450,10 @@ OPERATIONS = (
         "Take the next task that is ready for you.",
         group="tasks",
         fields=(
-            Field("wait", "duration", "wait up to D for one", default=0, metavar="D"),
+            Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place among those who wait", default="", hidden=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+            Field("waiter", "text", "the place among those who wait", default="", internal=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
@@ -471,9 +467,9 @@ OPERATIONS = (
         group="tasks",
         fields=(
             board.ID,
-            Field("wait", "duration", "wait up to D until it can be taken", default=0, metavar="D"),
-            Field("waiter", "text", "the place in line", default="", hidden=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", hidden=True),
+            Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT, metavar="D"),
+            Field("waiter", "text", "the place in line", default="", internal=True),
+            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",

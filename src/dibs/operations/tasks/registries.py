@@ -39,7 +39,7 @@ SEEN = 1_000  # tasks that are looked at in one call
 def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, Any]:
     """Add what is not there yet, all of it or nothing."""
     made = []
-    known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in additions.checked(tasks, "tasks")])
+    known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
     for place, spec in enumerate(tasks):
         if known[spec["id"]] is None:
             made.append(_join(tx, call, spec, place)["task"])
@@ -48,6 +48,7 @@ def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, 
 
 def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> Record:
     """The task of a file; made if it is not there, and then whoever claimed its name has it."""
+    _SPECS.check([spec])
     given = {"id": spec["id"], "title": spec["title"], "payload": spec.get("payload")}
     complete = spec["state"] == COMPLETE
     task, _ = additions.create(tx, call, {**given, "state": PLANNED if complete else spec["state"]}, place,
@@ -191,7 +192,17 @@ def _known_as(tx: Transaction, agent: str) -> str:
 
 _ERRORS = (Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota)
 _ID = Field("id", "text", "the task's id", required=True)
-IMPORT = Operation("registry import", _import, "Add the tasks of a registry.", errors=_ERRORS, may="agent")
+_SPECS = Field(
+    "tasks", "json", "tasks as files have them", required=True, least=1, most=additions.TOGETHER,
+    items=(
+        *[field for field in additions.ADD_FIELDS if field.name in {"title", "payload"}],
+        _ID,
+        Field("state", "choice", "the folder it lies in", choices=(*additions.ADDED, COMPLETE), required=True),
+    ),
+)  # fmt: skip
+IMPORT = Operation(
+    "registry import", _import, "Add the tasks of a registry.", fields=(_SPECS,), errors=_ERRORS, may="agent"
+)
 TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True, may="worker")
 ADOPT = Operation("registry adopt", _adopt, "Take note of a claim made with files.", errors=_ERRORS, takes=True)
 GIVE_BACK = Operation(

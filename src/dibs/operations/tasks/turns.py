@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Invalid, Killed
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_text
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import outcomes, pulls
 from dibs.stores.seam import Fetched
@@ -28,9 +27,9 @@ MOST = 100  # tasks handed in, and taken, in one turn: all others wait for its t
 
 def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
     """Hand in what is done, take what comes next."""
-    handed = _checked(done)
-    if not 0 <= take <= MOST:
-        raise Invalid(f"take: from 0 to {MOST}", field="take")
+    handed = list(done or ())
+    if len({one["id"] for one in handed}) < len(handed):
+        raise Invalid("done: a task stands there twice", field="done")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []
@@ -48,25 +47,15 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
             refused.append({"id": identifier, "code": found.code, "message": found.message})
         else:
             finished.append(identifier)
-    taken = pulls.take_some(tx, call, got, check_text(run, "run"), take) if take else []
+    taken = pulls.take_some(tx, call, got, run, take) if take else []
     return long_jobs.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
 
 
-def _checked(done: Any) -> list[dict[str, Any]]:
-    """What is handed in: a list of objects with `id`, `token`, and perhaps `result`, each task once."""
-    if done is None:
-        return []
-    if not isinstance(done, list) or len(done) > MOST:
-        raise Invalid(f"done: a list of at most {MOST} objects with id, token and result", field="done")
-    for one in done:
-        fine = isinstance(one, dict) and isinstance(one.get("id"), str) and not set(one) - {"id", "token", "result"}
-        token = one.get("token") if fine else None
-        if not fine or isinstance(token, bool) or not isinstance(token, int):
-            raise Invalid("done: each has an id (a text), a token (a number) and perhaps a result", field="done")
-    if len({one["id"] for one in done}) < len(done):
-        raise Invalid("done: a task stands there twice", field="done")
-    return list(done)
-
+_DONE = (
+    Field("id", "text", "the task's id", required=True),
+    Field("token", "integer", "the token under which you took it", required=True),
+    Field("result", "json", "what came of it"),
+)
 
 OPERATIONS = (
     Operation(
@@ -75,9 +64,16 @@ OPERATIONS = (
         "Finish tasks and take the next ones, in one transaction.",
         group="tasks",
         fields=(
-            Field("done", "json", "a list of objects with id, token and result", metavar="JSON"),
             Field(
-                "take", "integer", "take up to N tasks, as far as max_tasks allows (default 1)", default=1, metavar="N"
+                "done", "json", "a list of objects with id, token and result", items=_DONE, most=MOST, metavar="JSON"
+            ),
+            Field(
+                "take",
+                "integer",
+                "take up to N tasks, as far as max_tasks allows (default 1)",
+                default=1,
+                most=MOST,
+                metavar="N",
             ),
             Field("run", "text", "take only of this run", default="", metavar="RUN"),
         ),

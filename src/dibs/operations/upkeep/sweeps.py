@@ -14,7 +14,7 @@ from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import check_duration
+from dibs.operations.core.policy import ABSURD
 from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
@@ -210,7 +210,7 @@ def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = 
     What is younger than the config's `[log] keep` (a month where it is silent) stays, whoever asks.
     """
     least: int = call.policy.work["log"]["keep"] or KEEP
-    keep = least if keep is None else check_duration(keep, "keep", least=0)
+    keep = least if keep is None else keep
     if keep < least:
         text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
         raise Invalid(f"keep: {text}", field="keep", least=least)
@@ -255,6 +255,7 @@ OPERATIONS = (
                 "keep",
                 "duration",
                 "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
+                most=ABSURD,
                 metavar="D",
             ),
         ),
@@ -262,5 +263,6 @@ OPERATIONS = (
         may="person",
         registers=False,
         answer="PruneAnswer",
+        destructive=True,
     ),
 )

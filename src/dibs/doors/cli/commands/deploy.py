@@ -88,7 +88,7 @@ class _Deploy:
         given = words.fields.get("verify_timeout")
         named_patience = deploy_checks.config(session).get("verify_timeout", PATIENCE)
         self.patience = durations.parse(given, "verify_timeout") / 1000 if given else named_patience
-        self.resource = session.paths.resource(f"deploy:{self.target}", session.cwd)
+        self.resource = session.paths.canonical(f"deploy:{self.target}", session.cwd)
         self.said = {name: bool(words.fields.get(name)) for name in deploy_guard.SAID}
         self.commit, self.token = "", 0
         self.behind: int | None = None
@@ -138,7 +138,7 @@ class _Deploy:
 
     def _claim(self) -> None:
         claim = self.session.operation("claim")
-        fields = {"resources": [list(self.resource)], "reason": f"deploys {self.target}", "by": "deploy"}
+        fields = {"resources": [self.resource], "reason": f"deploys {self.target}", "by": "deploy"}
         answer = self.session.run(claim, self.call, fields)
         self.token, self.keep = answer["token"], bool(answer.get("renewed"))
         self._expires_at = answer["expires_at"]
@@ -149,7 +149,7 @@ class _Deploy:
 
     def _release(self) -> None:
         try:
-            fields = {"resources": [list(self.resource)], "token": self.token}
+            fields = {"resources": [self.resource], "token": self.token}
             self.session.run(self.session.operation("release"), self.call, fields)
         except DibsError:  # lost already, or the store is busy: then it ends by itself
             pass
@@ -160,8 +160,8 @@ class _Deploy:
         sys.stdout.flush()
         self._hold = Hold(
             f"deploy:{self.target}", self.token, self._expires_at,
-            confirm=lambda: self._ask("confirm", resource=list(self.resource), token=self.token),
-            renew=lambda: self._ask("renew", resources=[list(self.resource)]),
+            confirm=lambda: self._ask("confirm", resource=self.resource, token=self.token),
+            renew=lambda: self._ask("renew", resources=[self.resource]),
         )  # fmt: skip
         return HeldCommand(self.keeper, self._hold, self.words.rest, env=self._environment(), stdout=out)
 

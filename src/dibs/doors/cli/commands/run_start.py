@@ -13,7 +13,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.dispatch import around, open_session
+from dibs.doors.cli.dispatch import finish, open_session, read
 from dibs.doors.cli.render import count, some
 from dibs.doors.cli.render.tasks import value_text
 from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable
@@ -49,7 +49,8 @@ def run(words: Words) -> int:
     for field in FIELDS:
         if field.name in words.fields:
             raise Invalid(f"--{field.name.replace('_', '-')} is for a file, FILE.toml", field=field.name)
-    return around("run start", words, lambda session, call, values: session.run(_operation(), call, values))
+    session, call, values = read(_operation(), words)
+    return finish(_operation(), session.answer(_operation(), call, values), words)
 
 
 def _operation() -> Operation:

@@ -42,7 +42,7 @@ def run(words: Words) -> int:
 
     def look() -> dict[str, Any]:
         call.facts.clear()  # a process may have died since the last look
-        found: dict[str, Any] = session.finish("status", session.run(catalogue.operation("status"), call, values))
+        found: dict[str, Any] = session.answer(catalogue.operation("status"), call, values)
         return found
 
     if words.fields.get("watch"):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from dibs import jsontext
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.dispatch import open_session
-from dibs.errors import NO, YES, Invalid
-from dibs.operations.core.declare import Field
+from dibs.doors.cli.dispatch import finish, read
+from dibs.errors import NO, YES
+from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,27 +15,17 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.parse import Words
 
-FIELDS = (
-    Field(
-        "head", "text", "the log must contain this event (a head that you noted before)", default="", metavar="SEQ:LINK"
-    ),
-)
-LINK = 40  # hexadecimal digits
-
 
 def run(words: Words) -> int:
     """Exit 0 if the record is clean, 1 with the findings if not."""
-    expected = _head(words.fields.get("head", ""))
-    session = open_session(words)
-    from dibs.lookout.verify import verify_store
-
-    report = verify_store(session.store, expected, None if words.json else progress())
-    found = report.as_json()
+    operation = catalogue.operation("verify")
+    session, call, values = read(operation, words)
+    session.progress = None if words.json else progress()
+    found = session.answer(operation, call, values)
     if words.json:
-        sys.stdout.write(jsontext.encode({**found, "ok": report.ok}) + "\n")
-    else:
-        sys.stdout.write("".join(f"{line}\n" for line in lines(found, ok=report.ok)))
-    return YES if report.ok else NO
+        return finish(operation, found, words)
+    sys.stdout.write("".join(f"{line}\n" for line in lines(found, ok=not found["found"])))
+    return NO if found["found"] else YES
 
 
 def lines(found: dict[str, Any], *, ok: bool) -> list[str]:
@@ -67,21 +56,9 @@ def progress() -> Any:
     return say
 
 
-def _head(text: str) -> tuple[int, str] | None:
-    if not text:
-        return None
-    seq, colon, link = text.partition(":")
-    if not colon or not seq.isdigit() or len(link) != LINK:
-        raise Invalid(f"head: SEQ:LINK as `dibs verify` prints it, not {text!r}", field="head")
-    return int(seq), link
-
-
 COMMAND = Command(
     "verify",
-    "Check the log with an independent implementation: one holder, rising tokens, legal steps, nothing edited or cut.",
     run=run,
-    group="record",
-    fields=FIELDS,
     examples=(
         ("dibs verify", "check the whole log"),
         ("dibs verify --head 4711:0123…", "also that it contains the event you remember"),

@@ -40,13 +40,14 @@ TOGETHER = {
     ),
     "dibs.doors.hooks.tool_call": (
         "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
-        "dibs.stores.seam",
+        "dibs.stores.seam", "dibs.canonical",
         "dibs.operations.core.declare", "dibs.operations.core.call", "dibs.operations.guards.ledger",
         "dibs.operations.guards.attribution", "dibs.doors.hooks.trees", "dibs.doors.hooks.audit", "_sha256", "_sha2",
     ),
     "dibs.session.session": (
         "dibs.session", "dibs.operations.claims", "dibs.facts.paths", "dibs.operations.claims.resources",
-        "dibs.operations.core.policy", "dibs.operations.core.entry", "dibs.session.known_clients",
+        "dibs.operations.core.policy", "dibs.operations.core.entry",
+        "dibs.session.known_clients", "dibs.session.identity",
         "dibs.session.config", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (

@@ -1,0 +1,120 @@
+"""Reading the log: which events are wanted, a page of them or the last ones, each as people and programs see it."""
+
+from __future__ import annotations
+
+from dibs.facts import clock
+from dibs.operations.agents import names
+from dibs.operations.claims import resources
+from dibs.session import durations
+from dibs.stores.seam import Unsettled, read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+PAGE = 1000  # events in one trip
+
+
+class Filter:
+    """Which events are wanted: a kind's beginning, after which number, not before which wall time, whose, where."""
+
+    def __init__(
+        self, *, kind: str = "", since: int = 0, wall: int = 0, agent: str = "", paths: Sequence[Sequence[str]] = ()
+    ) -> None:
+        self.kind, self.since, self.wall, self.agent = kind, since, wall, agent
+        self.paths = resources.normal(paths) if paths else []
+        self._texts = set(resources.shown(self.paths))
+        self._claims: set[str] = set()  # claims and waiters on these paths: their later events name only them
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every event is wanted."""
+        return not (self.kind or self.agent or self.paths or self.wall)
+
+    def takes(self, event: dict[str, Any], wall: int) -> bool:
+        """Whether this event is wanted. Events are asked about in their order where paths are given."""
+        if self.paths and not self._concerns(event):
+            return False
+        if self.agent and self.agent not in {event["agent"], event["subject"]}:
+            return False
+        kind: str = event["kind"]
+        return wall >= self.wall and kind.startswith(self.kind)
+
+    def _concerns(self, event: dict[str, Any]) -> bool:
+        subject, data = event["subject"], event["data"]
+        if subject in self._claims or subject in self._texts or data.get("resource") in self._texts:
+            return True
+        found = data.get("resources")
+        parts = [one for one in found if isinstance(one, list)] if isinstance(found, list) else []
+        if resources.any_overlap([(one[0], one[1], "") for one in parts], self.paths) is not None:
+            self._claims.add(subject)
+            return True
+        return False
+
+
+def since_of(text: str) -> tuple[int, int]:
+    """`--since`: the number of an event, or a time of the wall clock (ms) that a duration ago was."""
+    if not text:
+        return 0, 0
+    if text.isdecimal():
+        return int(text), 0
+    return 0, clock.wall() - durations.parse(text, "since")
+
+
+def page_of(store: Any, since: int, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
+    """The wanted events after `since`, the oldest first, up to `limit`; the last one looked at, whether more come."""
+    found: list[dict[str, Any]] = []
+    while True:
+        page = store.events(since, PAGE)
+        for event in page:
+            opened = read_event(event)
+            if wanted.takes(opened, event.wall):
+                if limit and len(found) == limit:
+                    return _named(store, found), since, True
+                found.append(_shown(opened))
+            since = event.seq
+        if len(page) < PAGE:
+            return _named(store, found), since, False
+
+
+def last_of(store: Any, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
+    """The last `limit` wanted events, the number of the last, and whether there are earlier ones.
+
+    Read from the end backwards: without a filter, no more than are shown; with a time, no further than it. What
+    concerns a path is known only by going forward, from a claim's grant to its end.
+    """
+    if not limit or wanted.paths:
+        found, last, _ = page_of(store, wanted.since, wanted, 0)
+        return (found[-limit:], last, len(found) > limit) if limit else (found, last, False)
+    since, head = wanted.since, store.head().seq
+    found = []
+    high, size = head, limit
+    while high > since and len(found) <= limit:
+        low = max(since, high - size)
+        page = [event for event in store.events(low, high - low) if event.seq <= high]
+        found = [_shown(read_event(event)) for event in page if wanted.takes(read_event(event), event.wall)] + found
+        if wanted.is_plain and len(found) == limit:
+            earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
+            return _named(store, found), head, earlier
+        if not page or page[0].wall < wanted.wall:  # pruned, or long ago
+            break
+        high, size = low, PAGE
+    return _named(store, found[-limit:]), head, len(found) > limit
+
+
+def _named(store: Any, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events with the name that each agent has now."""
+    if events:
+        try:
+            known = store.look(lambda tx: names.names_of(tx, [event["agent"] for event in events if event["agent"]]))
+        except Unsettled:  # a server that lost something: the log is shown all the same
+            known = {}
+        for event in events:
+            event["name"] = known.get(event["agent"], "")
+    return events
+
+
+def _shown(event: dict[str, Any]) -> dict[str, Any]:
+    fields = ("kind", "agent", "subject", "data", "commit", "link")
+    return {"seq": event["seq"], "at": clock.iso(event["wall"]), **{name: event[name] for name in fields}}

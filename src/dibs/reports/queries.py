@@ -1,0 +1,137 @@
+"""The declared queries: what is asked of the log and of the whole record, outside any transaction.
+
+Every door gets them from here: the commands `log`, `verify` and `run report`, the Python methods of the same names, and
+what a server will offer. A command may add what only a terminal has (following, progress); the answer is this one.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Invalid, NotFound
+from dibs.operations.agents import names
+from dibs.operations.core.declare import Field
+from dibs.operations.core.query import Query
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.reports.events import Filter
+    from dibs.session.session import Session
+
+LISTED = 1_000  # events in one answer, unless it is asked for another number
+LINK = 40  # hexadecimal digits
+FORMATS = ("json", "md", "html")
+
+
+# --- log
+
+
+def wanted(session: Session, fields: dict[str, Any]) -> Filter:
+    """The events that a request asks for."""
+    from dibs.reports import events
+
+    since, wall = events.since_of(fields["since"])
+    agent = fields["agent"]
+    if agent:
+        agent = session.store.look(lambda tx: names.found(tx, fields["agent"]))
+    return events.Filter(kind=fields["kind"], since=since, wall=wall, agent=agent, paths=fields["path"])
+
+
+def _log(session: Session, _: Call, **fields: Any) -> dict[str, Any]:
+    """The last events, or those after a cursor."""
+    from dibs.reports import events
+
+    found, limit = wanted(session, fields), fields["limit"]
+    if fields["after"] is None:
+        shown, last, earlier = events.last_of(session.store, found, limit)
+        return {"events": shown, "more": False, "cursor": last, "earlier": earlier}
+    found.since = max(found.since, fields["after"])
+    shown, last, more = events.page_of(session.store, found.since, found, limit)
+    return {"events": shown, "more": more, "cursor": last, "earlier": False}
+
+
+# --- verify
+
+
+def head_of(text: str) -> tuple[int, str] | None:
+    """The event that `SEQ:LINK` names; None for nothing."""
+    if not text:
+        return None
+    seq, colon, link = text.partition(":")
+    if not colon or not (seq.isascii() and seq.isdigit()) or len(link) != LINK:
+        raise Invalid(f"head: SEQ:LINK as `dibs verify` prints it, not {text!r}", field="head")
+    return int(seq), link
+
+
+def _verify(session: Session, _: Call, head: str = "") -> dict[str, Any]:
+    """What an independent check of the record finds."""
+    from dibs.lookout.verify import verify_store
+
+    found = verify_store(session.store, head_of(head), session.progress).as_json()
+    del found["ok"]  # `found` is 0
+    return found
+
+
+# --- run report
+
+
+def _run_report(session: Session, call: Call, run: str = "", format: str = "json", out: str = "") -> dict[str, Any]:
+    """What a run did: as values, as a text, or in a file."""
+    from dibs.reports import build
+
+    made = build.report(session, call, run)
+    if format == "json" and not out:
+        return made
+    text = build.render(made, format)
+    found = {"file": build.write_out(session, out, text)} if out else {"text": text}
+    return {"run": made["run"], "format": format, **found}
+
+
+LOG = Query(
+    "log",
+    _log,
+    "Show the events of the log: what happened, when, and by which agent.",
+    fields=(
+        Field("path", "resources", "only events about these paths or names", positional=True, default=(),
+              metavar="PATH"),
+        Field("limit", "integer", "at most N events, the last ones (default 1000; 0: all)", default=LISTED,
+              metavar="N"),
+        Field("agent", "agent", "only events of this agent", default="", metavar="A"),
+        Field("kind", "text", "only events whose kind starts with this", default="", metavar="K"),
+        Field("since", "text", "only events of the last 10m, 2h …, or after this event number", default="",
+              metavar="D|SEQ"),
+        Field("after", "integer", "continue after this event number (a `cursor`), oldest first", metavar="CURSOR"),
+    ),
+    answer="LogAnswer",
+    group="record",
+)  # fmt: skip
+VERIFY = Query(
+    "verify",
+    _verify,
+    "Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.",
+    fields=(
+        Field("head", "text", "the log must contain this event (a head that you noted before)", default="",
+              metavar="SEQ:LINK"),
+    ),
+    answer="VerifyAnswer",
+    group="record",
+    refuses="found",
+)  # fmt: skip
+RUN_REPORT = Query(
+    "run report",
+    _run_report,
+    "Report what a run did: results, figures, contention, which agent did what and when.",
+    fields=(
+        Field("run", "text", "the run (else DIBS_RUN, else the only active one)", default="", env="DIBS_RUN",
+              metavar="RUN"),
+        Field("format", "choice", "json (default in Python), Markdown (default of the command) or one HTML file",
+              default="json", choices=FORMATS),
+        Field("out", "text", "write it to this file", default="", longest=0, metavar="FILE"),
+    ),
+    errors=(NotFound,),
+    answer="RunReportAnswer",
+    group="runs",
+)  # fmt: skip
+
+QUERIES = (LOG, RUN_REPORT, VERIFY)

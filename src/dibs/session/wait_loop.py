@@ -1,0 +1,100 @@
+"""Waiting: an operation that answers "not yet" is asked again when its caller is woken, until its time is over.
+
+The place in the queue is a record of the store; this only sleeps, and looks again. Interrupted, it leaves the queue.
+"""
+
+from __future__ import annotations
+
+import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
+from dibs.errors import DibsError
+from dibs.facts import clock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.declare import Operation
+    from dibs.session.session import Session
+
+
+def run(
+    session: Session,
+    operation: Operation,
+    call: Call,
+    fields: dict[str, Any],
+    told: Callable[[dict[str, Any]], None] | None = None,
+) -> Any:
+    """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+    place: list[str] = []  # in the queue, as far as an answer told of it
+    call.decided = None
+    try:
+        return _wait_for(session, operation, call, fields, told, place)
+    except DibsError:
+        raise
+    except BaseException:  # interrupted: leave the queue at once
+        if operation.withdraws:
+            withdraw(session, call, "".join(place))
+        raise
+
+
+def _wait_for(
+    session: Session,
+    operation: Operation,
+    call: Call,
+    fields: dict[str, Any],
+    told: Callable[[dict[str, Any]], None] | None,
+    place: list[str],
+) -> Any:
+    end = clock.since_boot() + fields["wait"]
+    opened = session.store
+    channel = session.channels.pop() if session.channels else ""  # a process that never waits listens to nothing
+    try:
+        while True:
+            call.facts.clear()  # who was alive at the last look may be dead by now
+            left = max(0, end - clock.since_boot())
+            waiter = "".join(place)
+            result = session.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
+            if "waiting" not in result:
+                return result
+            place[:] = [result["waiting"]]
+            if session.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
+                opened, channel = session.store, ""
+            if told is not None:
+                told({**result, "wake": channel})
+            if not channel:
+                channel = _listen(session)
+                continue  # look again: a turn that came meanwhile had nobody to wake
+            session.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
+    finally:
+        if channel and session.short_lived:
+            session.store.unwatch(channel)
+        elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
+            session.channels.append(channel)
+
+
+def _listen(session: Session) -> str:
+    """A new name under which this process is woken."""
+    channel = clock.random_id()
+    session.store.watch(channel)
+    return channel
+
+
+def withdraw(session: Session, call: Call, waiter: str = "") -> None:
+    """End the place in the queue, and what it has become; also if the answer that names it was never read."""
+    from dibs.operations.claims.waiters import WITHDRAW
+
+    decided = call.decided if isinstance(call.decided, dict) else {}
+    place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
+    if not place and not claim:
+        return
+    # What the agent held before it holds still; what was granted under a request id a retry will be told of.
+    given_up = "" if decided.get("renewed") or call.request else claim
+    request, call.request = call.request, ""
+    try:
+        session.run(WITHDRAW, call, {"waiter": place, "claim": given_up})
+    except DibsError:
+        pass
+    finally:
+        call.request = request
