@@ -22,7 +22,7 @@ import os, signal, sys
 import dibs
 from dibs.operations.core import long_jobs
 from dibs.session import long_jobs as steps
-long_jobs.STEP = steps.STEP = {step}
+long_jobs.RECORDS_PER_STEP = steps.RECORDS_PER_STEP = {step}
 left = [2]
 def die(*_):
     left[0] -= 1

@@ -128,6 +128,7 @@ def test_it_is_found_guarded_proven_and_taken_out_again(world: World) -> None:
     assert {one["check"]: one["ok"] for one in world.dibs("doctor")["checks"]}["toy trust"]
 
     moved = (world.repo / ".dibs" / "local" / "run").read_text().replace("entry.py", "gone.py")
+    moved = moved.replace(sys.executable, f"{sys.executable}-gone")  # that one has a dibs, which knows no toy
     (world.repo / ".dibs" / "local" / "run").write_text(moved)
     (world.repo / ".git" / "dibs" / "run").write_text(moved)
     without = world.puts("bob", "b.py")
