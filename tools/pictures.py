@@ -41,7 +41,7 @@ dibs task add "test the parser" --id tests --as lead
 dibs task next --as codex-heron
 dibs task progress tests 60 --as codex-heron
 dibs claim src/api.py --as codex-heron --reason "use the route" --wait 1m &
-until dibs status | grep -q "use the route"; do sleep 0.1; done
+for _ in $(seq 100); do if dibs status --json | grep -q '"waiting":\\[{'; then break; fi; sleep 0.1; done
 """
 
 
