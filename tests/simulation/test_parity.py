@@ -69,6 +69,7 @@ def on_redis(seed: int, server: Server, monkeypatch: pytest.MonkeyPatch) -> Worl
         monkeypatch.setattr(clock, "since_boot", lambda: made.now)
         monkeypatch.setattr(clock, "wall", lambda: made.now)
         monkeypatch.setattr(clock, "random_id", made.new_id)
+        monkeypatch.setattr("dibs.stores.redis.store._chance", lambda: 0.5)  # how long it pauses decides nothing
         return store
 
     return OneClock(seed, make, aborts=0)

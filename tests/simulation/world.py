@@ -146,7 +146,7 @@ class World:
             if not self.inside:
                 self.calling = agent.name
             try:
-                answer = self.attempt(verb, body) if operation.writes else verb(body)
+                answer = self.decide(operation, call, fields, verb, body)
                 break
             except Need as need:
                 for process in need.processes:
@@ -169,6 +169,12 @@ class World:
             shown = [answer.code, answer.fields] if isinstance(answer, DibsError) else answer
             self.trace.append([self.now, agent.name, name, fields, shown])
         return answer
+
+    def decide(
+        self, operation: Any, _call: Call, _fields: dict[str, Any], verb: Callable[[Any], Any], body: Callable[..., Any]
+    ) -> Any:
+        """One run of an operation, in this process; other worlds send it elsewhere."""
+        return self.attempt(verb, body) if operation.writes else verb(body)
 
     def attempt(self, verb: Callable[[Any], Any], body: Callable[[Transaction], Any]) -> Any:
         """Run a transaction, now and then with an interrupt at some bytecode of the store: it was done, or it was not.

@@ -420,6 +420,191 @@ def a_sweep_takes_nothing_from_listeners(make: Make) -> None:
         store.unwatch("one")
 
 
+def _claim_like(name: str) -> Callable[[Transaction], Any]:
+    """A function that reads what others wrote, writes rows, an event and a wake, and shows its number."""
+
+    def fn(tx: Transaction) -> Any:
+        got = tx.fetch(["count"], [prefix_range("n/")])
+        count = (got.values["count"] or 0) + 1
+        tx.put("count", count)
+        tx.put(f"n/{name}", {"token": COMMIT, "before": [row[0] for row in got.rows]}, f"i\t{count:03d}")
+        tx.append("counted", name, str(count), {"token": COMMIT})
+        return {"count": count, "token": COMMIT, "seen": [value["token"] for _, value in got.rows]}
+
+    return fn
+
+
+def _failing(tx: Transaction) -> None:
+    tx.put("count", -1)
+    tx.put("n/failed", {"token": COMMIT}, "i\tfailed")
+    tx.delete("n/a")
+    tx.append("failed", "a", "", {})
+    tx.wake("failed")
+    raise LookupError
+
+
+def a_group_gives_each_its_own_number_events_and_answer(make: Make) -> None:
+    store = make()
+    first = store.head().commit
+    done = store.run_many([_claim_like(name) for name in "abc"])
+    assert [error for _, error in done] == [None, None, None]
+    assert [value["token"] - first for value, _ in done] == [1, 2, 3]
+    assert [value["count"] for value, _ in done] == [1, 2, 3]
+    assert [value["seen"] for value, _ in done] == [[], [first + 1], [first + 1, first + 2]], "with the others' numbers"
+    events = store.events()
+    assert [(event.seq, event.commit - first) for event in events] == [(1, 1), (2, 2), (3, 3)]
+    link = GENESIS
+    for event in events:
+        link = link_of(link, event.seq, event.commit, event.now, event.wall, digest_of(event.body))
+        assert event.link == link
+    head = store.head()
+    assert (head.commit - first, head.seq, head.link) == (3, 3, link)
+    rows = store.look(lambda tx: tx.fetch((), [prefix_range("n/")])).rows
+    assert [(key, value["token"] - first) for key, value in rows] == [("n/a", 1), ("n/b", 2), ("n/c", 3)]
+    assert [row[1] for row in store.look(lambda tx: tx.scan(1, "i\t", 9)).rows] == ["n/a", "n/b", "n/c"]
+    assert store.run_many([]) == []
+
+
+def what_one_of_a_group_raises_undoes_that_one_alone(make: Make) -> None:
+    store = make()
+    first = store.head().commit
+    store.watch("failed")
+    try:
+        done = store.run_many([_failing, _claim_like("a"), _failing, _claim_like("b"), _failing])
+        assert store.wait("failed", 0.02) is False
+    finally:
+        store.unwatch("failed")
+    assert [type(error) for _, error in done] == [LookupError, type(None), LookupError, type(None), LookupError]
+    assert [done[1][0]["token"], done[3][0]["token"]] == [first + 1, first + 2]
+    assert [value for value, error in done if error] == [None, None, None]
+    rows = store.look(lambda tx: tx.fetch(["count"], [prefix_range("n/")]))
+    assert (rows.values["count"], [key for key, _ in rows.rows]) == (2, ["n/a", "n/b"])
+    assert [row[1] for row in store.look(lambda tx: tx.scan(1, "i\t", 9)).rows] == ["n/a", "n/b"]
+    assert [(event.seq, event.commit - first) for event in store.events()] == [(1, 1), (2, 2)]
+
+
+def one_of_a_group_that_writes_nothing_uses_up_no_number(make: Make) -> None:
+    store = make()
+    first = store.head().commit
+    read = store.run_many([lambda tx: tx.fetch(["count"]).values["count"], lambda _: "nothing"])
+    assert read == [(None, None), ("nothing", None)]
+    assert store.head().commit == first
+    read = store.run_many([lambda tx: tx.fetch(["count"]).values["count"], _claim_like("a"),
+                           lambda tx: tx.fetch(["count"]).values["count"], _claim_like("b")])  # fmt: skip
+    assert [read[0][0], read[1][0]["token"], read[2][0], read[3][0]["token"]] == [None, first + 1, 1, first + 2]
+    assert store.head().commit == first + 2
+
+
+def a_group_may_seal_and_prune_between_others(make: Make) -> None:
+    store = make()
+    ends: list[int] = []
+
+    def seal(tx: Transaction) -> int:
+        ends.append(tx.tail().seq)
+        tx.seal("{}")
+        tx.append("sealed", "a", "", {})
+        return tx.tail().seq
+
+    def prune(tx: Transaction) -> None:
+        tx.prune(2)
+        tx.append("pruned", "a", "", {})
+
+    done = store.run_many([_claim_like("a"), _claim_like("b"), seal, _claim_like("c"), prune, _claim_like("d")])
+    assert [error for _, error in done] == [None] * 6
+    assert done[2][0] == 2
+    assert [event.seq for event in store.events()] == [3, 4, 5, 6]
+    assert [seal.seq for seal in store.seals()] == [2]
+    assert len({event.commit for event in store.events()}) == 4
+
+
+def a_group_whose_clock_went_stale_is_run_again_with_the_same_ids(make: Make) -> None:
+    store = make()
+    ids: list[str] = []
+    restore: list[Any] = []
+
+    def fn(tx: Transaction) -> None:
+        ids.append(tx.id())
+        tx.put(f"k/{tx.id()}", tx.now)
+
+    def pause(tx: Transaction) -> None:
+        fn(tx)
+        if not restore:
+            clock_was = clock.since_boot
+            clock.since_boot = lambda: clock_was() + 5_000
+            restore.append(clock_was)
+
+    try:
+        done = store.run_many([fn, pause])
+    finally:
+        clock.since_boot = restore[0]
+    assert [error for _, error in done] == [None, None]
+    rows = store.look(lambda tx: tx.fetch((), [prefix_range("k/")])).rows
+    assert len(rows) == 2, "each was applied once"
+    assert len(ids) > 3, "a commit whose clock is five seconds old is run again"
+    assert len(set(ids)) == 2
+
+
+def a_group_wakes_the_waiters_of_all_its_members(make: Make) -> None:
+    store = make()
+
+    def wake(name: str) -> Callable[[Transaction], None]:
+        def fn(tx: Transaction) -> None:
+            tx.put(name, 1)
+            tx.wake(name)
+
+        return fn
+
+    for name in ("one", "two", "three"):
+        store.watch(name)
+    try:
+        store.run_many([wake("one"), wake("two")])
+        assert store.wait("one", 1.0) is True
+        assert store.wait("two", 1.0) is True
+        assert store.wait("three", 0.01) is False
+    finally:
+        for name in ("one", "two", "three"):
+            store.unwatch(name)
+
+
+def a_group_of_readers_of_many_pages_is_answered_like_each_alone(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, *[f"r/{number:03d}" for number in range(40)]))
+
+    def count(tx: Transaction) -> int:
+        total, low = 0, "r/"
+        while True:
+            got = tx.fetch((), [(low, "r0")], 2)
+            total += len(got.rows)
+            if not got.truncated:
+                tx.put(f"r/{total:03d}x", total)
+                return total
+            low = got.rows[-1][0] + "\x01"
+
+    done = store.run_many([_claim_like("a"), count, _claim_like("b"), count, count])
+    assert [error for _, error in done] == [None] * 5
+    assert [done[1][0], done[3][0], done[4][0]] == [40, 41, 42]
+    assert done[2][0]["count"] == 2
+
+
+def groups_of_several_threads_take_turns(make: Make) -> None:
+    store = make()
+    done = _thread.allocate_lock()
+    finished: list[Any] = []
+
+    def work(name: str) -> None:
+        found = [store.run_many([_claim_like(f"{name}{number}{one}") for one in range(3)]) for number in range(8)]
+        with done:
+            finished.append(found)
+
+    for name in ("a", "b", "c"):
+        _thread.start_new_thread(work, (name,))
+    while len(finished) < 3:
+        clock.sleep(0.01)
+    counts = sorted(value["count"] for found in finished for group in found for value, _ in group)
+    assert counts == list(range(1, 73))
+    assert store.head().seq == 72
+
+
 CASES: tuple[Callable[[Make], None], ...] = (
     a_put_is_read_back_and_shares_no_memory,
     a_key_that_is_not_there_reads_as_none,
@@ -445,4 +630,12 @@ CASES: tuple[Callable[[Make], None], ...] = (
     settling_a_store_that_lost_nothing_changes_nothing,
     a_store_describes_itself_in_plain_values,
     a_sweep_takes_nothing_from_listeners,
+    a_group_gives_each_its_own_number_events_and_answer,
+    what_one_of_a_group_raises_undoes_that_one_alone,
+    one_of_a_group_that_writes_nothing_uses_up_no_number,
+    a_group_may_seal_and_prune_between_others,
+    a_group_whose_clock_went_stale_is_run_again_with_the_same_ids,
+    a_group_wakes_the_waiters_of_all_its_members,
+    a_group_of_readers_of_many_pages_is_answered_like_each_alone,
+    groups_of_several_threads_take_turns,
 )

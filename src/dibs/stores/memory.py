@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Outcome, Range, Row, T, Transaction
 
 TIMEOUT_S = 5.0  # to wait for another thread
 MARSHAL_VERSION = 2  # the format without references, which is read fastest
@@ -74,7 +74,7 @@ class MemoryStore(Engine):
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
         self._turns = Turns(self._repair, nested=True)  # `between` runs other transactions
-        self._open: MemoryTransaction | None = None  # the transaction to roll back, unless it committed
+        self._open: MemoryTransaction | _Group | None = None  # what to roll back, unless it committed
         # Values are kept as `marshal` bytes: several times as fast to read as JSON text, and each read makes a new
         # object that the caller may change.
         self._rows: dict[str, tuple[bytes, str | None, str | None]] = {}
@@ -114,6 +114,51 @@ class MemoryStore(Engine):
             filled: T = fill(result, tx.number)
             return filled
         raise Busy(tried=MAX_RUNS)
+
+    def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        """Run several transactions with one commit for all."""
+        try:
+            return self._turns.call(self._run_many, fns, TIMEOUT_S)
+        except Exception as error:  # noqa: BLE001 - it is the outcome of each
+            return [(None, error)] * len(fns)
+
+    def _run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        identifiers = [self._new_id() for _ in fns]
+        for _ in range(MAX_RUNS):
+            group = self._open = _Group(self)
+            try:
+                done = [self._member(group, fn, identifier) for fn, identifier in zip(fns, identifiers, strict=True)]
+                if self.faults.abort is not None and self.faults.abort():
+                    self._repair()
+                    if self.faults.between is not None:
+                        self.faults.between()
+                    continue
+                if group.members and self._now() - group.members[0].now > MAX_CLOCK_AGE_MS:
+                    continue
+                self._open = None  # the commit point
+            finally:
+                if self._open is group:
+                    self._repair()
+            for tx, _, error in done:
+                if error is None and tx.touched:
+                    self.woken.update(tx.names)
+            return [(None if error else fill(value, tx.number), error) for tx, value, error in done]
+        raise Busy(tried=MAX_RUNS)
+
+    def _member(
+        self, group: _Group, fn: Callable[[Transaction], Any], identifier: str
+    ) -> tuple[MemoryTransaction, Any, Exception | None]:
+        """One function of a group. The head moves with it, and back if the group does not commit."""
+        tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
+        group.members.append(tx)
+        try:
+            value = fn(tx)
+        except Exception as error:  # noqa: BLE001 - it is the outcome of this one
+            tx.undo()
+            return tx, None, error
+        if tx.touched:
+            self._write_head(tx)
+        return tx, value, None
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
@@ -183,19 +228,22 @@ class MemoryStore(Engine):
         """Commit. The write of the head is the commit point: nothing else done here counts before it."""
         if not tx.touched:
             return
+        self._write_head(tx)
+        self._open = None
+        self.woken.update(tx.names)
+
+    def _write_head(self, tx: MemoryTransaction) -> None:
         seq, link = self._head.seq, self._head.link
         for event in chained(seq, link, tx.number, tx.now, tx.wall, tx.bodies):
             seq, link = event.seq, event.link
             self._events.append(event)
         self._head = Head(tx.number, seq, link, tx.now)
-        self._open = None
-        self.woken.update(tx.names)
 
     def _repair(self) -> None:
         """Roll back a transaction that did not commit. Safe to interrupt and repeat."""
         tx = self._open
         if tx is not None:
-            if tx.number > self._head.commit:
+            if isinstance(tx, _Group) or tx.number > self._head.commit:
                 tx.undo()
             self._open = None
 
@@ -231,6 +279,20 @@ class MemoryStore(Engine):
             entries.sort()
         self._entries = found
         self._torn = False
+
+
+class _Group:
+    """Transactions that commit together, and where the log ended before them."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store, self._head = store, store._head
+        self.members: list[MemoryTransaction] = []
+
+    def undo(self) -> None:
+        """Roll back all of them. Safe to interrupt and repeat."""
+        self._store._head = self._head
+        for tx in reversed(self.members):
+            tx.undo()
 
 
 class MemoryTransaction(BaseTransaction):

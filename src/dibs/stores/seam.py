@@ -44,6 +44,7 @@ COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string enco
 KEYS_PER_FETCH = 256  # keys in one round trip: a statement has room for some thousands of values
 FETCH_LIMIT = 512  # rows of ranges in one round trip: more than a claim ever meets, small enough to hold in memory
 MAX_CLOCK_AGE_MS = 2_000  # a commit decided by an older clock is run again: the process was paused inside it
+MAX_GROUP_MS = 250  # a group that has run for this long is committed, the rest apart: other processes wait for it
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
 FOLLOW_POLL_S = 0.2  # between two looks at the end of the log; people do not read faster
 GENESIS = "0" * 40  # the link before the first event
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     Key = str
     Range = tuple[str, str]  # from the first, included, to the second, excluded
     Row = tuple[str, Any]  # key, value
+    Outcome = tuple[Any, "Exception | None"]  # what a function returned, and None; or None, and what it raised
 
     class Transaction(Protocol):
         """What an operation may do. All reads see the transaction's own writes."""
@@ -75,6 +77,10 @@ if TYPE_CHECKING:
         @property
         def since(self) -> int:
             """The first commit after which no answered commit can be missing; 0 where none ever can."""
+
+        @property
+        def touched(self) -> bool:
+            """Has it written anything so far?"""
 
         def id(self) -> str:
             """A new identifier; the same one when this transaction is run again."""
@@ -117,6 +123,24 @@ if TYPE_CHECKING:
 
         def run(self, fn: Callable[[Transaction], T]) -> T:
             """Run `fn` in one serialisable transaction; durable when this returns."""
+
+        def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+            """Run several transactions that arrived together, with one durable commit for all; one outcome for each.
+
+            It has the effect of `run` for one after the other, in this order, with nothing between them:
+
+            - Each has its own commit number, events, ids and wakes, and its result is filled with its own number. It
+              sees what those before it wrote. One that wrote nothing uses up no number.
+            - What one raises is its outcome and undoes its own writes alone. `Need` is no exception to that: the caller
+              looks, and puts it into a later group.
+            - Nobody is woken and nothing is returned before the commit is durable. If the commit fails, none of them is
+              done, and the error is the outcome of each. The same holds for what `run` would raise before it calls
+              `fn` (`Busy`, `Unavailable` with `moved` or `replaced`, `Unsettled`): no error but an interrupt is raised.
+              After an interrupt it is not known which were done, as with `run`.
+            - Each may run again, also because of another one: a conflict or a stale clock concerns the whole group.
+            - An engine may divide a group that takes long into several commits, in order. Then each outcome tells of
+              its own commit.
+            """
 
         def look(self, fn: Callable[[Transaction], T]) -> T:
             """Run `fn` on one consistent snapshot; it may not write, and it never waits for a writer."""
@@ -162,6 +186,10 @@ if TYPE_CHECKING:
 
         def check(self) -> Iterator[Check]:
             """Examine the store itself, one check after the other. May read all of it: for `dibs doctor`."""
+
+        @property
+        def queued(self) -> int:
+            """How many transactions of this store had to wait for another process; 0 where nobody ever does."""
 
         def close(self) -> None:
             """Close files and connections."""
@@ -245,6 +273,8 @@ class Scanned:
 
 class Engine:
     """Default implementations that engines share."""
+
+    queued = 0  # nobody waits for another process
 
     if TYPE_CHECKING:
 

@@ -80,6 +80,13 @@ class Turns:
             if self._line:
                 self._ring()
 
+    def is_another(self) -> bool:
+        """Is it another thread's turn right now?"""
+        try:
+            return self._line[0].thread != _thread.get_ident()
+        except IndexError:
+            return False
+
     def _wait(self, turn: _Turn, timeout_s: float) -> bool:
         """Wait until this turn is first in the line; False if it runs inside another turn."""
         end = clock.since_boot() + int(timeout_s * 1000)

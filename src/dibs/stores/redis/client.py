@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, ConnectionLost, ServerError, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerError, identity_of
 from dibs.stores.urls import without_option
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ ERROR_WORDS = (
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 
 
-class ClientWire:
+class ClientWire(Connection):
     """One pinned connection, reopened when it breaks."""
 
     def __init__(self, url: str, timeout: float) -> None:
@@ -49,23 +49,7 @@ class ClientWire:
         self._client: list[Any] = []  # the pinned connection's pool, and the one that asks the sentinels
         self._other: list[Any] = []  # the same for waiters, which may be several threads
         self._connection: Any = None
-        self.run_id = ""
-        self._connected = False  # has the handshake completed?
-        self._asking = False  # an answer may be in flight: after an interrupted call
-
-    def call(self, *words: Any) -> Any:
-        """Send one command and return its answer."""
-        if not self._connected or self._asking:
-            self._connect()
-        return self._exchange(words)
-
-    def wait(self, name: str, timeout: float) -> bool:
-        """Wait for a push to the list `name`."""
-        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
-
-    def block(self, command: str, timeout: float, *words: Any) -> Any:
-        """Send a command that blocks for some milliseconds."""
-        return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
+        super().__init__()
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """Use a connection of another pool: the pinned one stays free for commands, and each may break alone."""
@@ -104,13 +88,6 @@ class ClientWire:
         for one in self._client:
             one.close()
         self._client = []
-
-    def identify(self) -> None:
-        """Ask the server for its run id."""
-        if not self._connected or self._asking:
-            self._connect()
-            return
-        self._identify()
 
     def _identify(self) -> None:
         server = self._exchange(("INFO", "server"))

@@ -5,7 +5,7 @@ A setting that a person should change is a warning; what keeps dibs from working
 
 from __future__ import annotations
 
-from dibs.errors import DibsError
+from dibs.errors import DibsError, counted
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY
 from dibs.stores.seam import ERROR, WARNING
 from dibs.stores.urls import hidden
@@ -155,7 +155,7 @@ def _replication(facts: Facts) -> tuple[bool, str]:
     if not replicas and not facts.url.startswith("redis+sentinel:"):
         return True, "no replicas: nothing takes over when this server fails"
     return True, (
-        f"primary with {replicas} replica{'' if replicas == 1 else 's'}: a failover loses what had not reached the "
+        f"primary with {counted(replicas, 'replica')}: a failover loses what had not reached the "
         "replica, and claims are void after it"
     )
 

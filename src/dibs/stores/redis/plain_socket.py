@@ -16,7 +16,7 @@ try:
 except ImportError as error:  # here, because every command and hook passes here first
     raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
 
-from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, ConnectionLost, ServerDown, ServerError, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError, identity_of
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ INFO_COMMANDS = b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\
 CHUNK_BYTES = 65_536  # bytes read at once
 
 
-class PlainWire:
+class PlainWire(Connection):
     """One socket, reopened when it breaks."""
 
     def __init__(self, url: str, timeout: float) -> None:
@@ -37,23 +37,7 @@ class PlainWire:
         self._socket: Any = None
         self._reader: Any = None
         self._others: list[PlainWire] = []  # idle connections for waits
-        self.run_id = ""
-        self._connected = False  # has the handshake completed?
-        self._asking = False  # an answer may be in flight: after an interrupted call
-
-    def call(self, *words: Any) -> Any:
-        """Send one command and return its answer."""
-        if not self._connected or self._asking:
-            self._connect()
-        return self._exchange(words)
-
-    def wait(self, name: str, timeout: float) -> bool:
-        """Wait for a push to the list `name`."""
-        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
-
-    def block(self, command: str, timeout: float, *words: Any) -> Any:
-        """Send a command that blocks for some milliseconds."""
-        return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
+        super().__init__()
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """Use a separate connection, kept for the next wait: the main one stays free for commands."""
@@ -73,13 +57,6 @@ class PlainWire:
         while self._others:
             self._others.pop().close()
         self._drop()
-
-    def identify(self) -> None:
-        """Ask the server for its run id."""
-        if not self._connected or self._asking:
-            self._connect()
-        else:
-            self._identify()
 
     def _drop(self) -> None:
         self.run_id = ""

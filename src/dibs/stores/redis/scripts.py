@@ -199,15 +199,15 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 
 # ARGV: in one word, separated by blanks: run id, whether this settles, transaction id, number of this run, the commit
 # number of the reads (after `>`: a guess, whose reads are always checked), `now`, the number of lost races, whether no
-# commit may have come between, whether to check the user's permissions first, number of reads, the place after them.
-# Then the reads, their signatures; events, puts (an empty text deletes), seals, prune, wakes. Answers `done`, the
-# commit's number, the number of the applied run (the answer to an earlier one may have been lost), the time, and the
-# last event's number and link.
+# commit may have come between, whether to check the user's permissions first, number of reads, the place after them,
+# the number of commits. Then the reads, their signatures; the events of each commit, the puts of each (an empty text
+# deletes), seals, prune (both for one commit alone), wakes. Answers `done`, the last commit's number, the number of the
+# applied run (the answer to an earlier one may have been lost), the time, and the last event's number and link.
 APPLY = (
     READS
     + """
-local run, settling, id, attempt, base, now, lost, exact, ask, reads, past = string.match(arg(),
-  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d+) (%d+)$')
+local run, settling, id, attempt, base, now, lost, exact, ask, reads, past, commits = string.match(arg(),
+  '^(%S+) (%d) (%S+) (%d+) (%S+) (%d+) (%d+) (%d) (%d) (%d+) (%d+) (%d+)$')
 settling, exact, ask, now = settling == '1', exact == '1', ask == '1', tonumber(now)
 local looking, sized, TAG = false, true, string.sub(V, 1, -2)
 -- asked of a first sending too: it may arrive after the one that was sent in its place
@@ -257,7 +257,8 @@ if head[1] ~= base or not timely then
 end
 at = tonumber(past)
 if gate then redis.call('DEL', TAG .. 'gate') end
-local number = whole(tonumber(head[1]) + 1)
+local before = tonumber(head[1])
+local number
 local last = math.max(tonumber(head[4]), now)
 
 local function count(place, added) there[place] = there[place] + added end
@@ -274,31 +275,37 @@ end
 -- events first: should the log not take one, nothing was written yet
 local seq, link = tonumber(head[2]), head[3]
 local at_last, at_wall = whole(last), whole(last - offset)
-for n = 1, tonumber(arg()) do
-  local body, digest = arg(), arg()
-  seq = seq + 1
-  local place = whole(seq)
-  link = redis.sha1hex(link .. '|' .. place .. '|' .. number .. '|' .. at_last .. '|' .. at_wall .. '|' .. digest)
-  if offset == 0 then
-    redis.call('XADD', KEYS[6], place .. '-1', 'c', number, 'n', at_last, 'b', body, 'l', link)
-  else
-    redis.call('XADD', KEYS[6], place .. '-1', 'c', number, 'n', at_last, 'b', body, 'l', link, 'w', at_wall)
-  end
-  count(5, 1)
-end
-for n = 1, tonumber(arg()) do
-  local key, text, one, two = arg(), arg(), arg(), arg()
-  if text == '' then
-    if forget(key) then
-      count(1, -redis.call('HDEL', V, key))
-      count(2, -redis.call('ZREM', K, key))
+for commit = 1, tonumber(commits) do
+  number = whole(before + commit)
+  for n = 1, tonumber(arg()) do
+    local body, digest = arg(), arg()
+    seq = seq + 1
+    local place = whole(seq)
+    link = redis.sha1hex(link .. '|' .. place .. '|' .. number .. '|' .. at_last .. '|' .. at_wall .. '|' .. digest)
+    if offset == 0 then
+      redis.call('XADD', KEYS[6], place .. '-1', 'c', number, 'n', at_last, 'b', body, 'l', link)
+    else
+      redis.call('XADD', KEYS[6], place .. '-1', 'c', number, 'n', at_last, 'b', body, 'l', link, 'w', at_wall)
     end
-  else
-    if not forget(key) then count(2, redis.call('ZADD', K, 0, key)) end
-    if string.find(text, '"\\\\u001a"', 1, true) then text = string.gsub(text, '"\\\\u001a"', number) end
-    count(1, redis.call('HSET', V, key, number .. '\\n' .. one .. '\\n' .. two .. '\\n' .. text))
-    if one ~= '' then count(3, redis.call('ZADD', I[1], 0, one .. '\\0' .. key)) end
-    if two ~= '' then count(4, redis.call('ZADD', I[2], 0, two .. '\\0' .. key)) end
+    count(5, 1)
+  end
+end
+for commit = 1, tonumber(commits) do
+  number = whole(before + commit)
+  for n = 1, tonumber(arg()) do
+    local key, text, one, two = arg(), arg(), arg(), arg()
+    if text == '' then
+      if forget(key) then
+        count(1, -redis.call('HDEL', V, key))
+        count(2, -redis.call('ZREM', K, key))
+      end
+    else
+      if not forget(key) then count(2, redis.call('ZADD', K, 0, key)) end
+      if string.find(text, '"\\\\u001a"', 1, true) then text = string.gsub(text, '"\\\\u001a"', number) end
+      count(1, redis.call('HSET', V, key, number .. '\\n' .. one .. '\\n' .. two .. '\\n' .. text))
+      if one ~= '' then count(3, redis.call('ZADD', I[1], 0, one .. '\\0' .. key)) end
+      if two ~= '' then count(4, redis.call('ZADD', I[2], 0, two .. '\\0' .. key)) end
+    end
   end
 end
 for n = 1, tonumber(arg()) do  -- seals stand at the event before this commit

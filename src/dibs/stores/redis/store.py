@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
+    from dibs.stores.redis.group import Group
     from dibs.stores.redis.transaction import Read
     from dibs.stores.redis.wire import Wire
-    from dibs.stores.seam import Check, Description, T, Transaction
+    from dibs.stores.seam import Check, Description, Outcome, T, Transaction
 
 MAX_RUNS_AND_WAITS = MAX_RUNS * 8  # runs and waits for the gate together
 MOVE_POLL_S = 0.05  # between two attempts while the workspace is being moved
@@ -80,6 +81,12 @@ class RedisStore(Engine):
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable as far as the server's settings say."""
         return self._turns.call(self._run, fn, TURN_TIMEOUT_S)
+
+    def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        """Run several transactions and apply them by one script (group.py)."""
+        from dibs.stores.redis import group
+
+        return group.run(self, fns)
 
     def _repair(self) -> None:
         """Reset what an interrupted call may have left."""
@@ -156,7 +163,7 @@ class RedisStore(Engine):
         self._cache.wrote(number, tx.now, time, [(bytes_of(key), texts) for key, texts in tx.written.items()])
         return number
 
-    def _next_try(self, tx: RedisTransaction, commit_attempt: _CommitAttempt, answer: Any) -> Snapshot | None:
+    def _next_try(self, tx: RedisTransaction | Group, commit_attempt: _CommitAttempt, answer: Any) -> Snapshot | None:
         """Back off before the transaction is run again; the reads in the answer save a round trip."""
         over = clock.since_boot() > commit_attempt.end
         if answer[0] == b"again" and tx.is_guess and not commit_attempt.guessed:
@@ -394,7 +401,7 @@ class RedisStore(Engine):
         """Does a seal stand at this event?"""
         return bool(self.ask("HEXISTS", f"{self.tag}seals", seq))
 
-    def _apply(self, tx: RedisTransaction, commit_attempt: _CommitAttempt, attempt: int) -> Any:
+    def _apply(self, tx: RedisTransaction | Group, commit_attempt: _CommitAttempt, attempt: int) -> Any:
         """Check and apply; None if the transaction has to start again."""
         rest = tx.writes()
         reads = [*words_of(tx.reads), *[tx.snapshot.signature(read) for read in tx.reads]]
@@ -407,7 +414,8 @@ class RedisStore(Engine):
             sent += 1
             head = (
                 f"{self.wire.run_id} {self._settling:d} {commit_attempt.id} {attempt} {commit} {tx.now} "
-                f"{commit_attempt.lost} {bool(tx.sealed):d} {not self._allowed:d} {len(tx.reads)} {len(reads) + 2}"
+                f"{commit_attempt.lost} {tx.is_exact:d} {not self._allowed:d} {len(tx.reads)} {len(reads) + 2} "
+                f"{tx.commits}"
             )
             return [head, *reads, *rest]
 

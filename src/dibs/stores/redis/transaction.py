@@ -159,7 +159,7 @@ class RedisTransaction(BaseTransaction):
             return Fetched({}, [], False)
         known = self._of_known(keys, ranges) if self._texts or self._rows else None
         if known is None:
-            spare = len(self.written) if ranges else 0  # room for rows that this transaction deleted
+            spare = self._spare() if ranges else 0
             values, flat, cut, _ = self._get(Read(_words(keys, ranges, limit + spare)))
             rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
             texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
@@ -220,15 +220,14 @@ class RedisTransaction(BaseTransaction):
         low = b"[" + bytes_of(after) + b"\x01" if after >= prefix and after else b"[" + bytes_of(prefix)
         high = bytes_of(prefix_range(prefix)[1])
         high = b"(" + (min(high, bytes_of(before)) if before else high)
-        hidden_rows = len(self.written)
-        flat, cut, _ = self._get(Read(["s", index, limit + hidden_rows, low, high]))
+        flat, cut, _ = self._get(Read(["s", index, limit + self._spare(), low, high]))
         rows = [
             (_name(entry), _name(key), _text(value))
             for entry, key, value in zip(
                 flat[::SCAN_ROW_WORDS], flat[1::SCAN_ROW_WORDS], flat[2::SCAN_ROW_WORDS], strict=True
             )
         ]
-        if hidden_rows:
+        if self.written:
             rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
         shown = [(entry, key, jsontext.decode(text)) for entry, key, text in rows[:limit]]
         return Scanned(shown, bool(cut) or len(rows) > limit)
@@ -246,6 +245,10 @@ class RedisTransaction(BaseTransaction):
             if (not before or entry < before) and (last is None or (entry, key) <= last):
                 found.append((entry, key, text))
         return sorted(found, key=lambda row: row[:2])
+
+    def _spare(self) -> int:
+        """How many rows more than the limit to read: room for those that this transaction deleted."""
+        return len(self.written)
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
@@ -272,17 +275,38 @@ class RedisTransaction(BaseTransaction):
             raise ValueError(message)
         self.pruned = through
 
+    @property
+    def is_exact(self) -> bool:
+        """Must no commit have come between its reads and its own?"""
+        return bool(self.sealed)
+
+    @property
+    def commits(self) -> int:
+        """How many commits it makes."""
+        return 1
+
     def writes(self) -> list[Any]:
         """All writes, in the form that the script takes."""
-        words: list[Any] = [len(self.bodies)]
-        for body in self.bodies:
-            words += (body, digest_of(body))
-        words.append(len(self.written))
-        for key, (text, one, two) in self.written.items():
-            words += (bytes_of(key), text or "", bytes_of(one or ""), bytes_of(two or ""))
+        words = [*event_words(self.bodies), *row_words(self.written)]
         words += (len(self.sealed), *self.sealed, "" if self.pruned is None else str(self.pruned))
         words += (len(self.names), *self.names)
         return words
+
+
+def event_words(bodies: Sequence[str]) -> list[Any]:
+    """The events of one commit, in the form that the script takes."""
+    words: list[Any] = [len(bodies)]
+    for body in bodies:
+        words += (body, digest_of(body))
+    return words
+
+
+def row_words(written: dict[str, tuple[str | None, str | None, str | None]]) -> list[Any]:
+    """The rows of one commit, in the form that the script takes."""
+    words: list[Any] = [len(written)]
+    for key, (text, one, two) in written.items():
+        words += (bytes_of(key), text or "", bytes_of(one or ""), bytes_of(two or ""))
+    return words
 
 
 def _text(value: bytes) -> str:

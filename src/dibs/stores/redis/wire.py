@@ -56,6 +56,48 @@ class ServerError(Exception):
     """The server answered with an error."""
 
 
+class Connection:
+    """What both kinds of connection do alike: connect when it is needed, and after an interrupted call."""
+
+    def __init__(self) -> None:
+        self.run_id = ""
+        self._connected = False  # has the handshake completed?
+        self._asking = False  # an answer may be in flight: after an interrupted call
+
+    def call(self, *words: Any) -> Any:
+        """Send one command and return its answer."""
+        if not self._connected or self._asking:
+            self._connect()
+        return self._exchange(words)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait for a push to the list `name`."""
+        return self._waiting(("BLPOP", name, f"{max(0.001, timeout):.3f}"), timeout) is not None
+
+    def block(self, command: str, timeout: float, *words: Any) -> Any:
+        """Send a command that blocks for some milliseconds."""
+        return self._waiting((command, "BLOCK", str(max(1, int(timeout * 1000))), *words), timeout)
+
+    def identify(self) -> None:
+        """Ask the server for its run id."""
+        if not self._connected or self._asking:
+            self._connect()
+        else:
+            self._identify()
+
+    def _connect(self) -> None:
+        raise NotImplementedError
+
+    def _identify(self) -> None:
+        raise NotImplementedError
+
+    def _exchange(self, words: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+    def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
+        raise NotImplementedError
+
+
 def open_wire(url: str, timeout: float) -> Wire:
     """A connection to the server that a URL names; it opens with the first command."""
     if url.partition(":")[0] in SCHEMES_WITHOUT_LIBRARY:

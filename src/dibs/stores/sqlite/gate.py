@@ -51,6 +51,7 @@ class Gate:
         self.kept = kept
         self.timeout = timeout
         self.file: FileIO | None = None
+        self.queued = 0  # how often another process was inside
         self._pid = 0
         self._commit = 0
         self._id = ""
@@ -66,6 +67,7 @@ class Gate:
             try:
                 flock(self.file, LOCK_EX | LOCK_NB)
             except BlockingIOError:
+                self.queued += 1
                 if not self._queue_with_timer():
                     self._queue_in_thread()
             self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE_BYTES, 0)))

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Check, Description, Json, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Outcome, Range, Row, T, Transaction
+    from dibs.stores.sqlite.reader import Reader
     from dibs.stores.sqlite.wakes import Wakes
+    from dibs.stores.turns import A
 
 # A short-lived process leaves its connection open and exits, so no process checkpoints at close, and the next process
 # that opens the file alone reads the whole WAL (6 µs a frame): keep it short. A checkpoint has to truncate the WAL: a
@@ -74,7 +76,7 @@ def create(path: str, commit: int = 0) -> str:
 
 
 class SqliteStore(Engine):
-    """An open database of dibs. Threads may share it; they take turns."""
+    """An open database of dibs. Threads may share it; those that write take turns, and so do those that look."""
 
     def __init__(self, path: str, *, timeout: float = 5.0, short_lived: bool = False, kept: str = "") -> None:
         """Open it; `kept` is the path of the gate's second copy."""
@@ -101,6 +103,7 @@ class SqliteStore(Engine):
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
+        self._reader: Reader | None = None  # opened when a thread wants to look while another one writes
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
 
     # --- the verbs of the store
@@ -108,10 +111,20 @@ class SqliteStore(Engine):
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
         self._refuse_forked()
+        return self._in_turn(self._run, fn)
+
+    def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        """Run several transactions with one fsync for all (group.py)."""
+        from dibs.stores.sqlite import group
+
+        return group.run(self, fns)
+
+    def _in_turn(self, body: Callable[[A], T], argument: A) -> T:
+        """Call `body` when it is this thread's turn, again while the workspace is being moved."""
         end = 0
         while True:
             try:
-                return self._turns.call(self._run, fn, self._timeout)
+                return self._turns.call(body, argument, self._timeout)
             except Busy as error:
                 end = end or clock.since_boot() + int(self._timeout * 1000)
                 if "moving" not in error.fields or clock.since_boot() >= end:
@@ -143,10 +156,10 @@ class SqliteStore(Engine):
         try:
             remembered = gate.enter()
             try:
-                tx = self._begin(identifier, remembered)
+                tx = _Transaction(self, self._begin(remembered), identifier, writes=True)
                 result = fn(tx)
                 if tx.touched:
-                    self._finish(tx)
+                    self._move_head(tx, *self._append(tx))
                 if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
@@ -174,19 +187,29 @@ class SqliteStore(Engine):
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
         self._refuse_forked()
+        reader = self._reader
+        if reader is None and self._turns.is_another() and not self._is_short_lived:
+            from dibs.stores.sqlite.reader import Reader
+
+            reader = self._reader = Reader(self.path, self._timeout)
+        if reader is not None:  # from now on a look waits for no commit, and no commit for a look
+            return reader.turns.call(lambda fn: self._look(fn, reader), fn, self._timeout)
         return self._turns.call(self._look, fn, self._timeout)
 
-    def _look(self, fn: Callable[[Transaction], T]) -> T:
-        connection = self._connection
+    def _look(self, fn: Callable[[Transaction], T], reader: Reader | None = None) -> T:
+        connection, sql = (self._connection, self._sql) if reader is None else (reader.connection, reader.sql)
         try:
             self._refuse_replaced()
-            self._check()
+            if reader is None:
+                self._check()
+            else:
+                reader.check()
             remembered = self._gate.remembered()  # before the snapshot: a commit in between is not a loss
             try:
-                self._sql("BEGIN")
-                head = self._head()
+                sql("BEGIN")
+                head = self._head(sql)
                 self._refuse_other(head, remembered)
-                return fn(_Transaction(self, head, "", writes=False))
+                return fn(_Transaction(self, head, "", writes=False, sql=sql))
             finally:
                 try:
                     if connection.in_transaction:
@@ -194,9 +217,12 @@ class SqliteStore(Engine):
                 except apsw.Error:
                     pass
         except (apsw.Error, UnicodeError, DamagedError) as error:
-            raise self._plain(error) from error
+            raise self._plain(error, connection) from error
         except BaseException:
-            self._abandon()
+            if reader is None:
+                self._abandon()
+            else:
+                reader.abandon()
             raise
 
     def watch(self, name: str) -> None:
@@ -221,17 +247,27 @@ class SqliteStore(Engine):
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order."""
         statement = "SELECT seq, commits, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq LIMIT ?"
-        return self.look(lambda _: [Event(*row) for row in self._sql(statement, (after, limit))])
+        return [Event(*row) for row in self._rows(statement, (after, limit))]
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        return self.look(lambda _: [Seal(*row) for row in self._sql("SELECT seq, link, body FROM seals ORDER BY seq")])
+        return [Seal(*row) for row in self._rows("SELECT seq, link, body FROM seals ORDER BY seq")]
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        def rows(tx: Transaction) -> list[Any]:
+            assert isinstance(tx, _Transaction)
+            found: list[Any] = tx.sql(statement, values).fetchall()
+            return found
+
+        return self.look(rows)
 
     def close(self) -> None:
         """Close; the last process to close folds the WAL into the database."""
         if self._pipes is not None:
             self._pipes.close()
         self._gate.close()
+        if self._reader is not None:
+            self._reader.connection.close()
         self._connection.close()
 
     # --- for checks of the engine itself
@@ -240,6 +276,11 @@ class SqliteStore(Engine):
     def address(self) -> str:
         """The path of the file."""
         return self.path
+
+    @property
+    def queued(self) -> int:  # type: ignore[override] # the engines without a gate have a constant
+        """How many transactions had to wait at the gate."""
+        return self._gate.queued
 
     def describe(self) -> Description:
         """What people should know about this store."""
@@ -294,22 +335,28 @@ class SqliteStore(Engine):
 
     # --- one run of one transaction
 
-    def _begin(self, identifier: str, remembered: tuple[int, str]) -> _Transaction:
+    def _begin(self, remembered: tuple[int, str]) -> tuple[Any, ...]:
+        """Begin to write; returns the head record."""
         self._refuse_replaced()
         self._check()
         self._sql("BEGIN IMMEDIATE")
-        head = self._head()
+        head = self._head(self._sql)
         self._refuse_other(head, remembered)
-        tx = _Transaction(self, head, identifier, writes=True)
         if head[7]:
             from dibs.stores.move import moved_mark
 
-            moved_mark.refuse_write(head[7], self.path, tx.now)
-        return tx
+            moved_mark.refuse_write(head[7], self.path, _Transaction(self, head, "", writes=False).now)
+        return head
 
-    def _finish(self, tx: _Transaction) -> None:
+    def _append(self, tx: _Transaction) -> tuple[int, str]:
+        """Write the transaction's events; returns the number and the link of the last one."""
         seq, link = tx.seq, tx.link
         number, now, wall = tx.number, tx.now, tx.wall
+        if len(tx.bodies) == 1:  # as most have
+            body, seq = tx.bodies[0], seq + 1
+            link = link_of(link, seq, number, now, wall, digest_of(body))
+            self._sql(APPEND, (seq, number, now, wall, body, link))
+            return seq, link
         for start in range(0, len(tx.bodies), EVENTS_PER_STATEMENT):
             rows: list[Any] = []
             for body in tx.bodies[start : start + EVENTS_PER_STATEMENT]:
@@ -317,10 +364,13 @@ class SqliteStore(Engine):
                 link = link_of(link, seq, number, now, wall, digest_of(body))
                 rows += (seq, number, now, wall, body, link)
             self._sql(APPEND + ", (?, ?, ?, ?, ?, ?)" * (len(rows) // 6 - 1), rows)
+        return seq, link
+
+    def _move_head(self, tx: _Transaction, seq: int, link: str) -> None:
         self._sql(MOVE_HEAD, (tx.number, seq, link, tx.now, self._boot, tx.base))
 
-    def _head(self) -> tuple[Any, ...]:
-        row: tuple[Any, ...] | None = self._sql(HEAD).fetchone()
+    def _head(self, sql: Callable[..., Any]) -> tuple[Any, ...]:
+        row: tuple[Any, ...] | None = sql(HEAD).fetchone()
         if row is None:
             message = "its head record is missing"
             raise DamagedError(message)
@@ -421,7 +471,7 @@ class SqliteStore(Engine):
             except apsw.Error:
                 pass  # the failed statement has rolled back already, or the file cannot
 
-    def _plain(self, error: Exception) -> DibsError:
+    def _plain(self, error: Exception, connection: apsw.Connection | None = None) -> DibsError:
         if isinstance(error, UnicodeEncodeError):
             return Invalid("this text is not valid Unicode: it contains half of a character. Nothing was changed.")
         if isinstance(error, (UnicodeError, DamagedError)):  # dibs did not write this row's text
@@ -429,18 +479,18 @@ class SqliteStore(Engine):
             return Unavailable(message, path=self.path, damaged=True)
         if isinstance(error, apsw.SQLError):
             try:
-                database_file.check_schema(self._connection, self.path)
+                database_file.check_schema(connection or self._connection, self.path)
             except DibsError as better:
                 return better
         return database_file.plain(error, self.path)
 
-    def _wall_offset(self, measured: int) -> int:
+    def _wall_offset(self, measured: int, sql: Callable[..., Any]) -> int:
         """From the store's clock to the wall clock: as in the last event, unless the wall clock was set since.
 
         A new measurement each time would differ by a millisecond from call to call, and so would every time shown.
         """
         if self._offset is None or abs(measured - self._offset) > WALL_SET_MS:
-            row = next(iter(self._sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
+            row = next(iter(sql("SELECT wall - now FROM log ORDER BY seq DESC LIMIT 1")), None)
             self._offset = None if row is None or abs(measured - row[0]) > WALL_SET_MS else int(row[0])
         return measured if self._offset is None else self._offset
 
@@ -463,10 +513,19 @@ def _decode(texts: list[str]) -> list[Any]:
 class _Transaction(BaseTransaction):
     """One run of one transaction on an open connection."""
 
-    def __init__(self, store: SqliteStore, head: tuple[Any, ...], identifier: str, *, writes: bool) -> None:
+    def __init__(
+        self,
+        store: SqliteStore,
+        head: tuple[Any, ...],
+        identifier: str,
+        *,
+        writes: bool,
+        sql: Callable[..., Any] | None = None,
+    ) -> None:
         commit, self.seq, self.link, self.last, boot, base, self.store_id, _ = head
         super().__init__(identifier, writes=writes)
         self._store = store
+        self.sql = store._sql if sql is None else sql
         self.number = commit + 1
         since_boot = clock.since_boot()
         # After a reboot (or in a database just made) the store's clock continues from its last commit.
@@ -478,7 +537,7 @@ class _Transaction(BaseTransaction):
     def wall(self) -> int:
         """The wall clock at `now`."""
         if not self._wall:
-            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base)
+            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
         return self._wall
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
@@ -490,7 +549,7 @@ class _Transaction(BaseTransaction):
         values: dict[str, Any] = dict.fromkeys(keys)
         if not bounds:
             return Fetched(values, [], False)
-        found = self._store._sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
+        found = self.sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
         decoded = _decode([text for _, _, text in found])
         rows: list[Row] = []
         for (of_range, key, _), value in zip(found, decoded, strict=True):
@@ -528,7 +587,7 @@ class _Transaction(BaseTransaction):
                 f"SELECT {column}, k, v FROM kv WHERE {column} >= ? AND {column} < ? "  # noqa: S608 - no data in it
                 f"ORDER BY {column}, k LIMIT {limit + 1}"
             )
-        found = self._store._sql(statement, (low, high)).fetchall()
+        found = self.sql(statement, (low, high)).fetchall()
         if not found:
             return Scanned([], False)
         decoded = _decode([text for _, _, text in found[:limit]])
@@ -538,23 +597,23 @@ class _Transaction(BaseTransaction):
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self._store._sql(PUT, (key, text, self.number, i1, i2))
+        self.sql(PUT, (key, text, self.number, i1, i2))
 
     def delete(self, key: str) -> None:
         self._may_write()
-        self._store._sql(DELETE, (key,))
+        self.sql(DELETE, (key,))
 
     def tail(self) -> Head:
         return Head(self.number - 1, self.seq, self.link, self.last)
 
     def seal(self, body: str) -> None:
         self._may_write()
-        self._store._sql("INSERT INTO seals VALUES (?, ?, ?)", (self.seq, self.link, body))
+        self.sql("INSERT INTO seals VALUES (?, ?, ?)", (self.seq, self.link, body))
 
     def prune(self, through: int) -> None:
         self._may_write()
-        if self._store._sql("SELECT 1 FROM seals WHERE seq = ?", (through,)).fetchone() is None:
+        if self.sql("SELECT 1 FROM seals WHERE seq = ?", (through,)).fetchone() is None:
             message = f"no seal stands at event {through}"
             raise ValueError(message)
-        self._store._sql("DELETE FROM log WHERE seq <= ?", (through,))
-        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))
+        self.sql("DELETE FROM log WHERE seq <= ?", (through,))
+        self.sql("DELETE FROM seals WHERE seq < ?", (through,))

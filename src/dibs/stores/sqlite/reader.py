@@ -1,0 +1,49 @@
+"""A second connection of one process, for looks alone.
+
+A long-lived process with several threads (a server) looks while it writes. On one connection a look would wait for the
+fsync of the commit that is under way; in WAL mode a second connection reads the state before that commit, at once.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from dibs.stores.sqlite import database_file
+from dibs.stores.turns import Turns
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+
+class Reader:
+    """The connection and the line of the threads that look."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        self.path = path
+        self.connection = database_file.connect(path, timeout)
+        self.turns = Turns(self.abandon)
+        self._checked = False
+
+    def sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Every statement of a look goes through here."""
+        return self.connection.execute(statement, values)
+
+    def check(self) -> None:
+        """Once, before the first look: the checks of the writing connection, which may not have made them yet."""
+        if not self._checked:
+            if self.sql("SELECT schema FROM head").get != len(database_file.MIGRATIONS):
+                database_file.check_schema(self.connection, self.path)
+            database_file.refuse_without_checksums(self.connection, self.path)
+            database_file.refuse_partial(self.connection, self.path)
+            self.sql("PRAGMA query_only = ON")
+            self._checked = True
+
+    def abandon(self) -> None:
+        """End what an interrupted look has left."""
+        if self.connection.in_transaction:
+            try:
+                self.sql("ROLLBACK")
+            except apsw.Error:
+                pass  # nothing was written
