@@ -19,19 +19,10 @@ if TYPE_CHECKING:
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose
-_command = ["dibs"]  # how the reader of a text starts dibs; a door may set it
 
 
-def dibs_command(command: str = "") -> str:
-    """Set what to type for `dibs`. A door sets it if dibs is not on the reader's PATH (`.dibs/dibs`)."""
-    if command:
-        _command[0] = command
-    return _command[0]
-
-
-def spelled(text: str) -> str:
-    """A text of dibs' own, with its commands as the reader must type them."""
-    command = _command[0]
+def spelled(text: str, command: str) -> str:
+    """A text of dibs' own, with its commands as the reader must type them: dibs may not be on the reader's PATH."""
     return text if command == "dibs" else text.replace("`dibs ", f"`{command} ")
 
 
@@ -80,6 +71,7 @@ class Held(DibsError):
     blockers: list[BlockerView]
     more: int  # than these
     wanted: list[str]  # what was asked for, what the blockers are in the way of first
+    mode: str  # and how, if not to write
     files: list[str]
     instead: str
     words: list[str]
@@ -234,6 +226,7 @@ class Conflict(DibsError):
     tasks: list[str]
     to: str
     until: str
+    url: str
     version: int
     violations: list[str]
     vote: str
@@ -265,6 +258,21 @@ class Invalid(DibsError):
     task: str
     tasks: list[str]
     usage: str
+
+
+class Unauthorized(DibsError):
+    """No credential was given, or it does not count."""
+
+    code = "unauthorized"
+    status = 401
+
+    why: str  # missing, unknown, revoked, expired
+    credential: str
+
+    def say(self) -> str:
+        why = self.fields.get("why") or "missing"
+        text = "a credential is needed" if why == "missing" else f"this credential is {why}"
+        return f"{text}. A person makes one: `dibs token new`; send it as `Authorization: Bearer TOKEN`."
 
 
 class Forbidden(DibsError):
@@ -331,6 +339,8 @@ class Behind(DibsError):
     ahead: int | None
     upstream: str | None
     deployed: dict[str, Any]
+    note: str
+    why: str
 
     def say(self) -> str:
         branch, upstream = self.fields.get("branch") or "HEAD", self.fields.get("upstream") or ""
@@ -343,7 +353,7 @@ class Behind(DibsError):
                 "--rollback; it is recorded."
             )
         count = self.fields.get("behind")
-        far = f"{count} commit{'' if count == 1 else 's'} behind" if count else "behind"
+        far = f"{counted(count, 'commit')} behind" if count else "behind"
         remote, _, there = upstream.partition("/")
         return (
             f"{branch} is {far} {upstream}: what others did there is missing here. "
@@ -437,6 +447,7 @@ class Unavailable(DibsError):
     missing: bool
     moved: str
     node: str
+    note: str
     path: str
     pinned: str
     program: str
@@ -456,6 +467,11 @@ class Unavailable(DibsError):
     unreachable: bool
     upstream: str | None
     why: str
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 task`, `2 tasks`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def named(fields: Mapping[str, Any], field: str = "agent") -> str:
@@ -506,7 +522,8 @@ def say_blocked(fields: dict[str, Any]) -> str:
     if any(blocker.get("subagent") for blocker in blockers):
         return f"{who}. Let it finish, or ask it: `dibs ask {name} TEXT`."
     every = " ".join(map(quoted, wanted))
-    return f"{who}. Wait: `dibs claim {every} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+    mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
+    return f"{who}. Wait: `dibs claim {every}{mode} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
 
 
 ERRORS: dict[str, type[DibsError]] = {
@@ -520,6 +537,7 @@ ERRORS: dict[str, type[DibsError]] = {
         NotFound,
         Conflict,
         Invalid,
+        Unauthorized,
         Forbidden,
         Quota,
         Behind,

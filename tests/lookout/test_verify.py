@@ -717,6 +717,22 @@ def test_waits_begin_once_and_end_once() -> None:
     assert found([over]) == ["wait"]
 
 
+def test_an_alert_is_raised_once_and_ends_once() -> None:
+    def raised(alert: str, about: str = "c1") -> Said:
+        return "alert.raised", "ann", alert, {"what": "hold", "severity": "warning", "about": about}
+
+    taken: Said = ("alert.acknowledged", "bob", "a1", {"what": "hold", "why": ""})
+    over: Said = ("alert.cleared", "ann", "a1", {"what": "hold", "why": "the claim ended"})
+    assert found([raised("a1")], [taken], [over], [raised("a2")]) == []
+    assert found([raised("a1")], [raised("a2", "c2")]) == []
+    assert found([raised("a1")], [raised("a1", "c2")]) == ["alert"]
+    assert found([raised("a1")], [raised("a2")]) == ["alert"], "one alert for one cause"
+    assert found([raised("a1")], [over], [over]) == ["alert"]
+    assert found([over]) == found([taken]) == ["alert"]
+    assert found([raised("a1")], [("alert.cleared", "ann", "a1", {"what": "hold", "why": ""})]) == ["malformed"]
+    assert cut_at_seal().commit(over).verify().ok, "it was raised before the seal"
+
+
 def test_a_wait_from_before_the_seal_may_end_behind_it_once() -> None:
     over: Said = ("wait.ended", "ann", "w1", {"why": "gave_up"})
     log = cut_at_seal().commit(over)

@@ -13,7 +13,7 @@ from dibs.operations.core.entry import perform
 from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
-from dibs.operations.guards.edit_guard import EDIT, OLDER, Target
+from dibs.operations.guards.edit_guard import EDIT, OLDER, target
 from dibs.operations.guards.ledger import SURE
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
@@ -64,7 +64,7 @@ def item(
     """A file as the door of the edit guard brings it; `changed` is who changed it since the agent last saw it."""
     if changed is not None:
         facts = known(OLDER, changed)
-    return Target([*resource(name), alias], ignored=ignored, content=blob, facts=facts, inside=inside)
+    return target(Canonical((*resource(name), alias)), ignored=ignored, content=blob, facts=facts, inside=inside)
 
 
 def known(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from _thread import get_ident
 
 # CLOCK_BOOTTIME continues while the machine sleeps (Linux). On macOS CLOCK_MONOTONIC does.
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -43,6 +44,11 @@ def sleep(seconds: float) -> None:
 def random_id() -> str:
     """Twelve random hexadecimal digits, unique in practice."""
     return os.urandom(6).hex()
+
+
+def temporary(path: str) -> str:
+    """The name under which a file is written before it takes that path; no two threads of this machine share one."""
+    return f"{path}.{os.getpid()}.{get_ident():x}"
 
 
 def boot_id() -> str:

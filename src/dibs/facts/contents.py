@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import clock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -172,7 +174,7 @@ def keep(folder: str, blob: str, content: bytes) -> None:
         pass
     else:
         return
-    making = f"{path}.{os.getpid()}"
+    making = clock.temporary(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
     try:
         try:
@@ -196,7 +198,7 @@ def keep_file(folder: str, blob: str, path: str) -> None:
     if os.path.exists(to):
         os.utime(to)
         return
-    making = f"{to}.{os.getpid()}"
+    making = clock.temporary(to)
     try:
         os.makedirs(os.path.dirname(to), 0o700, exist_ok=True)
         with open(path, "rb") as source, open(making, "wb") as copy:

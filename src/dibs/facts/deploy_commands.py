@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import shell
+from dibs.facts import caller, shell
 from dibs.facts.shell import Simple
 from dibs.facts.shell.commands import SHELLS
 
@@ -283,8 +283,14 @@ def _script(words: Words, text: str, cwd: str) -> str:
         return os.path.join(cwd, operands[0]) if operands and not inline else ""
     for word in text.split():
         if word.rpartition("/")[2] == words[0] and "/" in word:
-            return os.path.join(cwd, os.path.expanduser(word))
+            return os.path.join(cwd, _at_home(word))
     return os.path.join(cwd, words[0]) if words[0].endswith((".sh", ".bash")) else ""
+
+
+def _at_home(word: str) -> str:
+    """A word with the caller's home folder for `~/`."""
+    home = caller.environ().get("HOME", "")
+    return home.rstrip("/") + word[1:] if home and word.startswith("~/") else os.path.expanduser(word)
 
 
 def _file(path: str, words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 import time
 
+from dibs.facts import clock
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,7 +67,7 @@ def load(folder: str) -> Read:
     finally:
         os.close(fd)
     data = data[: data.rfind(b"\n") + 1]  # an unfinished line is left out
-    return _rows(data), (status.st_ino, len(data))
+    return rows(data), (status.st_ino, len(data))
 
 
 def tail(folder: str, known: tuple[int, int]) -> Read | None:
@@ -82,7 +84,7 @@ def tail(folder: str, known: tuple[int, int]) -> Read | None:
     finally:
         os.close(fd)
     data = data[: data.rfind(b"\n") + 1]
-    return _rows(data), (known[0], known[1] + len(data))
+    return rows(data), (known[0], known[1] + len(data))
 
 
 def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> Read | None:
@@ -105,7 +107,7 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
                 return None
             added = os.pread(fd, os.fstat(fd).st_size - known[1], known[1])
             added = added[: added.rfind(b"\n") + 1]
-            return _rows(added), (inode, known[1] + len(added))
+            return rows(added), (inode, known[1] + len(added))
         except FileNotFoundError:
             continue
         finally:
@@ -127,7 +129,7 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
         status = os.fstat(fd)
         if (status.st_ino, status.st_size) != known or os.stat(path).st_ino != status.st_ino:
             return False
-        making = f"{path}.{os.getpid()}"
+        making = clock.temporary(path)
         new = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             _write(new, _bytes(lines))
@@ -141,13 +143,14 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
     return True
 
 
-def _rows(data: bytes) -> list[list[str]]:
+def rows(data: bytes) -> list[list[str]]:
     """Lines as their fields. Every hook reads the whole ledger: this function and `State.add` are the cost of it."""
     text = data.decode("utf-8", "surrogateescape")
-    rows = [line.split("\t") for line in text.split("\n")]
+    found = [line.split("\t") for line in text.split("\n")]
+    found.pop()  # what follows the last newline: nothing
     if "\\" in text:
-        return [[_unescaped(field) for field in row] for row in rows]
-    return rows
+        return [[_unescaped(field) for field in row] for row in found]
+    return found
 
 
 def _bytes(lines: Iterable[Sequence[str]]) -> bytes:
@@ -264,7 +267,7 @@ def trim_seen(folder: str, agent: str) -> None:
     if not seen.is_long:
         return
     path = f"{folder}/seen/{name_of(agent)}"
-    making = f"{path}.{os.getpid()}"
+    making = clock.temporary(path)
     rows = [f"1\t{content}\t{_escaped(name)}\n" for name, content in list(seen.files().items())[-2000:]]
     with open(making, "wb") as file:
         file.write("".join(rows).encode("utf-8", "surrogateescape"))

@@ -26,8 +26,36 @@ _LINK, _DIRECTORY, _FILE, _KIND = 0o120000, 0o040000, 0o100000, 0o170000  # st_m
 
 # Kinds of resources and prefixes: not allowed as names, which would be ambiguous.
 _RESERVED = frozenset(("file", "glob", "inode", "name", "path", "tree"))
+KINDS = frozenset(("file", "glob", "name", "tree"))  # of resources
 PER_TREE = ("git:index", "git:head")  # each linked working tree has its own
 _SCHEME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def received(value: object, *, anywhere: bool = False) -> Canonical:
+    """A resource that another process of dibs made canonical and sent; Invalid if it is not in the one form.
+
+    A text that names a file in a second way would overlap with nothing. What the file system alone can tell (links,
+    folded case) the sender has looked up. `anywhere`: also what only guards name, a file outside all working trees and
+    a link by git's own text of it.
+    """
+    parts = list(value) if isinstance(value, (list, tuple)) and len(value) in {2, 3} else []
+    if not parts or not all(isinstance(part, str) for part in parts):
+        raise Invalid("a resource is sent as its kind, its text and its alias", resource=_shown(str(value)))
+    kind, text, alias = (*parts, "")[:3]
+    if kind not in KINDS or (alias and not alias.replace(":", "", 1).isdigit()):
+        raise Invalid(f"{_shown(text)} is not sent as a resource", resource=_shown(text))
+    if text or kind != "tree":
+        _check(text)
+    inner = text[1:] if anywhere and kind == "file" and text.startswith("/") else text
+    plain = kind == "name" or not text or not {"", ".", ".."}.intersection(inner.split("/"))
+    if not plain or (not anywhere and _composed(text) != text):
+        raise Invalid(f"{_shown(text)} is not in its canonical form", resource=_shown(text))
+    return Canonical(parts)
+
+
+def of_parts(kind: str, text: str, alias: str = "") -> Canonical:
+    """The resource of parts that `located` gave, or of a path that git or the file system named."""
+    return Canonical((kind, text, alias))
 
 
 def of_name(text: str) -> Canonical:

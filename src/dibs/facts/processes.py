@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.facts import clock
+from dibs.facts import caller, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,10 +64,10 @@ def of(pid: int) -> list[Any] | None:
 
 
 def ancestors() -> list[tuple[list[Any], str]]:
-    """The processes above this one, nearest first, each with its command's name."""
+    """The processes above the caller's, nearest first, each with its command's name."""
     found: list[tuple[list[Any], str]] = []
     place = here()
-    pid = os.getppid()
+    pid = caller.above()
     while pid > 1 and len(found) < MAX_ANCESTORS:
         stat = _stat(pid)
         if stat is None:

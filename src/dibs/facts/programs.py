@@ -12,6 +12,7 @@ import select
 import time
 
 from dibs.errors import Unavailable
+from dibs.facts import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", tim
     try:
         actions = [(os.POSIX_SPAWN_DUP2, fd, place) for place, fd in enumerate(theirs)]
         try:
-            pid = os.posix_spawnp(words[0], list(words), env, file_actions=actions, setpgroup=0, setsigdef=[_SIGPIPE])
+            program = words[0] if caller.other() is None else _found(words[0])
+            pid = os.posix_spawnp(program, list(words), env, file_actions=actions, setpgroup=0, setsigdef=[_SIGPIPE])
         except OSError as error:
             raise Unavailable(f"{words[0]} cannot be started: {error.strerror}", program=words[0]) from None
         finally:
@@ -68,6 +70,15 @@ def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", tim
         for fd in ours:
             if fd >= 0:
                 os.close(fd)
+
+
+def _found(program: str) -> str:
+    """A program's file by the PATH of the caller; the system itself would look in that of this process."""
+    for folder in caller.environ().get("PATH", os.defpath).split(":"):
+        path = f"{folder}/{program}"
+        if folder.startswith("/") and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    raise FileNotFoundError(2, "No such file or directory")
 
 
 def _pipes() -> tuple[list[int], list[int]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from dibs.lookout.credentials import Credentials
 from dibs.lookout.overlap import Near, overlap
 from dibs.lookout.reading import (
     TWO_TEXTS,
@@ -86,8 +87,12 @@ class Replay:
         self._granted, self._queued = Ids(), Ids()
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
+        self._raised = Ids()
+        self._alerts: dict[str, tuple[str, str]] = {}  # open ones → their kind and subject
+        self._causes: dict[tuple[str, str], str] = {}
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
         self._tasks, self._documents, self._votes = Tasks(report, self), Documents(report), Votes(report)
+        self._credentials = Credentials(report)
         self._commit = self._earlier = self._seq = (
             0  # the lower bound of new tokens: those of earlier commits, a seal's bound
         )
@@ -99,6 +104,12 @@ class Replay:
             "claim.ended": self._on_ended,
             "wait.queued": self._on_queued,
             "wait.ended": self._on_wait_ended,
+            "agent.registered": self._credentials.on_registered,
+            "token.made": self._credentials.on_made,
+            "token.revoked": self._credentials.on_revoked,
+            "alert.raised": self._on_alert_raised,
+            "alert.acknowledged": self._on_alert_acknowledged,
+            "alert.cleared": self._on_alert_cleared,
             "agent.killed": self._on_killed,
             "agent.revived": self._on_revived,
             "task.added": self._once(self._tasks.on_added),
@@ -130,6 +141,7 @@ class Replay:
             self.lost = self._lost_waits = True
             if said is not None and said.subject in self.live:
                 self._end(self.live[said.subject])
+            self._lose_alerts()
             self._lose_work()
             return None
         return said
@@ -143,6 +155,7 @@ class Replay:
         for claim in list(self.live.values()):
             self._end(claim)
         self._killed.clear()
+        self._lose_alerts()
         self._lose_work()
         self.lost = self._lost_waits = True
 
@@ -327,6 +340,36 @@ class Replay:
         elif not self._lost_waits or not self._queued.add(said.subject):
             self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was not waiting")
 
+    def _on_alert_raised(self, said: Statement) -> None:
+        """Once for a cause: no second alert of a kind and a subject while one is open."""
+        if "about" not in said.data:
+            return  # from before alerts had a state
+        cause = text(said.data, "what"), text(said.data, "about")
+        if not self._raised.add(said.subject):
+            self._report.add(said.seq, "alert", f"alert {say(said.subject)} was raised before")
+        other = self._causes.get(cause)
+        if other is not None:
+            self._report.add(said.seq, "alert", f"alert {say(other)} was open for the same cause, {say(cause[1])}")
+        self._causes[cause] = said.subject
+        self._alerts[said.subject] = cause
+
+    def _lose_alerts(self) -> None:
+        self._alerts.clear()
+        self._causes.clear()
+
+    def _on_alert_acknowledged(self, said: Statement) -> None:
+        if said.subject not in self._alerts and not self._lost_waits:
+            self._report.add(said.seq, "alert", f"alert {say(said.subject)} was not open")
+
+    def _on_alert_cleared(self, said: Statement) -> None:
+        must(bool(text(said.data, "why")), "an alert was cleared without a reason")
+        cause = self._alerts.pop(said.subject, None)
+        if cause is None:
+            if not self._lost_waits:
+                self._report.add(said.seq, "alert", f"alert {say(said.subject)} was not open")
+        elif self._causes.get(cause) == said.subject:
+            del self._causes[cause]
+
     def _on_killed(self, said: Statement) -> None:
         self._killed.add(said.subject)
 
@@ -345,11 +388,14 @@ class Replay:
         return with_request
 
     def _lose_work(self) -> None:
-        """Tasks, documents and votes may have changed in the missing events."""
+        """Tasks, documents, votes and credentials may have changed in the missing events."""
         self._tasks.lose()
         self._documents.lose()
         self._votes.lose()
+        self._credentials.lose()
 
     def _on_recovered(self, said: Statement) -> None:
         self._documents.on_recovered(said)
         self._votes.lose()
+        self._credentials.lose()
+        self._lose_alerts()

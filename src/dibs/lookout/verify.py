@@ -2,9 +2,9 @@
 
 The story. Events are read one after the other and dropped again. Memory holds only the state that they describe: live
 claims, waiters, killed agents, the requests of the last 24 hours, the tasks that can still move, the documents'
-versions, the open votes. `_Chain` checks each event against its predecessor (number, link, clock, commit), `Replay`
-checks it against the state before it, `_Seals` checks the seals against the state at their number. At the end the head
-record and a head remembered elsewhere must agree.
+versions, the open votes and alerts. `_Chain` checks each event against its predecessor (number, link, clock, commit),
+`Replay` checks it against the state before it, `_Seals` checks the seals against the state at their number. At the end
+the head record and a head remembered elsewhere must agree.
 
 Nothing of the operations is imported: the digests are computed here, and `lookout.overlap` decides overlap. A broken
 event is a finding and never an error; after one, the check continues with what is still known, so that one defect gives
@@ -58,6 +58,8 @@ CODES = {
     "task_token": "a task was finished without the live token of its claim (promise 2)",
     "finished_twice": "a task was completed a second time (promise 6)",
     "version": "the version of a document did not rise as required",
+    "credential": "a credential was made or revoked twice, or a machine without one registered an agent",
+    "alert": "an alert was raised twice, acknowledged or cleared while it was not open, or cleared without a reason",
     "vote": "a vote got a ballot that does not count, or its outcome came twice or contradicts its ballots",
 }
 

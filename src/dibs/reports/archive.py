@@ -15,9 +15,7 @@ from hashlib import sha256
 from dibs import jsontext
 from dibs.errors import Unavailable
 from dibs.facts import clock
-from dibs.operations.tasks import lifecycle
 from dibs.reports import html_page, markdown, source
-from dibs.stores.seam import KEYS_PER_FETCH, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.session.session import Session
-    from dibs.stores.seam import Transaction
 
 FOLDER = "runs"  # below .dibs/local/
 MAX_MEMORY_BYTES = 8 * 1024 * 1024  # of one member while it is made; more goes to a temporary file
@@ -106,20 +103,13 @@ def _content(path: str) -> Iterator[bytes]:
 
 def _tasks(session: Session, run: str) -> Iterator[dict[str, Any]]:
     """Each task with its whole payload and result; a page at a time, so that they need not fit into memory."""
-    prefix = f"ut\t{run}\t"
-    names = session.store.look(lambda tx: [key[len(prefix) :] for key, _ in walk(tx, prefix, KEYS_PER_FETCH)])
-    for start in range(0, len(names), KEYS_PER_FETCH):
-        some = names[start : start + KEYS_PER_FETCH]
+    from dibs.operations.runs.run_reads import TASKS
 
-        def read(tx: Transaction, some: list[str] = some) -> dict[str, Any]:
-            return values_of(tx, [f"{letter}\t{name}" for name in some for letter in ("t", "tp", "tr")])
-
-        values = session.store.look(read)
-        for name in some:
-            record = values[f"t\t{name}"]
-            if record is not None:
-                task = lifecycle.full(record)
-                yield {**task, "payload": values[f"tp\t{name}"], "result": values[f"tr\t{name}"]}
+    page: dict[str, Any] = {"after": "", "more": True}
+    while page["more"]:
+        page = session.run(TASKS, session.identify(None), {"run": run, "after": page["after"]})
+        for line in page["lines"]:
+            yield jsontext.decode(line)
 
 
 def kept_files(session: Session, run: str) -> list[tuple[str, str]]:

@@ -81,10 +81,10 @@ def write_out(session: Session, out: str, text: str) -> str:
 def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
     """The facts that only a door can know, each "" or the reason why not; writes to the store only if asked."""
     from dibs.operations.runs import quality_gates as rules
-    from dibs.operations.runs import run_records
+    from dibs.operations.runs.run_reads import CHOSEN
     from dibs.reports import archive
 
-    record = session.store.look(lambda tx: run_records.chosen(tx, run, reading=True))
+    record = session.run(CHOSEN, session.identify(None), {"run": run})["run"]
     found = {}
     if rules.SETUP in ((at,) if at else rules.times_of(record)):
         found = {"store": _writable(session), "log": _holds_together(session)}
@@ -98,9 +98,10 @@ def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
 
 def _writable(session: Session) -> str:
     from dibs.errors import DibsError
+    from dibs.operations.upkeep.store_reads import WRITABLE
 
     try:
-        session.store.run(lambda tx: tx.now)
+        session.run(WRITABLE, session.identify(None), {})
     except DibsError as error:
         return error.message
     return ""
@@ -136,9 +137,9 @@ def gates(session: Session, call: Call, values: dict[str, Any], *, reported: boo
 def _asks_for_report(session: Session, run: str, at: str) -> bool:
     """Does one of the requested gates need a whole report?"""
     from dibs.operations.runs import quality_gates as rules
-    from dibs.operations.runs import run_records
+    from dibs.operations.runs.run_reads import CHOSEN
 
-    record = session.store.look(lambda tx: run_records.chosen(tx, run, reading=True))
+    record = session.run(CHOSEN, session.identify(None), {"run": run})["run"]
     return rules.CLEANUP in ((at,) if at else rules.times_of(record))
 
 

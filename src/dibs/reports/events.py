@@ -10,10 +10,13 @@ from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
+    Names = Callable[[list[str]], dict[str, str]]
+
 PAGE = 1000  # events in one trip
+ENDS = ("claim.ended", "wait.ended")  # after these, no event names the claim or the waiter
 
 
 class Filter:
@@ -43,7 +46,12 @@ class Filter:
 
     def _concerns(self, event: dict[str, Any]) -> bool:
         subject, data = event["subject"], event["data"]
-        if subject in self._claims or subject in self._texts or data.get("resource") in self._texts:
+        if subject in self._claims:
+            kind = event["kind"]
+            if kind in ENDS or (kind == "claim.released" and not data.get("left")):
+                self._claims.discard(subject)  # a listener that stays for weeks remembers the live ones only
+            return True
+        if subject in self._texts or data.get("resource") in self._texts:
             return True
         found = data.get("resources")
         parts = [one for one in found if isinstance(one, list)] if isinstance(found, list) else []
@@ -62,8 +70,13 @@ def since_of(text: str) -> tuple[int, int]:
     return 0, clock.wall() - durations.parse(text, "since")
 
 
-def page_of(store: Any, since: int, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
-    """The wanted events after `since`, the oldest first, up to `limit`; the last one looked at, whether more come."""
+def page_of(
+    store: Any, since: int, wanted: Filter, limit: int, called: Names | None = None
+) -> tuple[list[dict[str, Any]], int, bool]:
+    """The wanted events after `since`, the oldest first, up to `limit`; the last one looked at, whether more come.
+
+    `called` gives the names of agents, where the store is asked elsewhere.
+    """
     found: list[dict[str, Any]] = []
     while True:
         page = store.events(since, PAGE)
@@ -71,11 +84,11 @@ def page_of(store: Any, since: int, wanted: Filter, limit: int) -> tuple[list[di
             opened = read_event(event)
             if wanted.takes(opened, event.wall):
                 if limit and len(found) == limit:
-                    return _named(store, found), since, True
+                    return _named(store, found, called), since, True
                 found.append(_shown(opened))
             since = event.seq
         if len(page) < PAGE:
-            return _named(store, found), since, False
+            return _named(store, found, called), since, False
 
 
 def last_of(store: Any, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
@@ -103,11 +116,12 @@ def last_of(store: Any, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]
     return _named(store, found[-limit:]), head, len(found) > limit
 
 
-def _named(store: Any, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None) -> list[dict[str, Any]]:
     """The events with the name that each agent has now."""
     if events:
+        agents = [event["agent"] for event in events if event["agent"]]
         try:
-            known = store.look(lambda tx: names.names_of(tx, [event["agent"] for event in events if event["agent"]]))
+            known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
         except Unsettled:  # a server that lost something: the log is shown all the same
             known = {}
         for event in events:

@@ -7,7 +7,6 @@ what a server will offer. A command may add what only a terminal has (following,
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import names
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 LISTED = 1_000  # events in one answer, unless it is asked for another number
+MAX_THROUGH_SERVER = 10_000  # events in one answer of a server; `after` continues
 LINK = 40  # hexadecimal digits
 FORMATS = ("json", "md", "html")
 
@@ -34,15 +34,19 @@ def wanted(session: Session, fields: dict[str, Any]) -> Filter:
     since, wall = events.since_of(fields["since"])
     agent = fields["agent"]
     if agent:
-        agent = session.store.look(lambda tx: names.found(tx, fields["agent"]))
+        from dibs.operations.agents.lookups import FOUND
+
+        agent = session.run(FOUND, session.identify(None), {"word": fields["agent"]})["id"]
     return events.Filter(kind=fields["kind"], since=since, wall=wall, agent=agent, paths=fields["path"])
 
 
-def _log(session: Session, _: Call, **fields: Any) -> dict[str, Any]:
+def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The last events, or those after a cursor."""
     from dibs.reports import events
 
     found, limit = wanted(session, fields), fields["limit"]
+    if call.credential is not None:  # a server holds the whole answer in its memory, for each that asks
+        limit = min(limit or MAX_THROUGH_SERVER, MAX_THROUGH_SERVER)
     if fields["after"] is None:
         shown, last, earlier = events.last_of(session.store, found, limit)
         return {"events": shown, "more": False, "cursor": last, "earlier": earlier}
@@ -127,7 +131,7 @@ RUN_REPORT = Query(
               metavar="RUN"),
         Field("format", "choice", "json (default in Python), Markdown (default of the command) or one HTML file",
               default="json", choices=FORMATS),
-        Field("out", "text", "write it to this file", default="", longest=0, metavar="FILE"),
+        Field("out", "file", "write it to this file", default="", metavar="FILE"),
     ),
     errors=(NotFound,),
     answer="RunReportAnswer",

@@ -80,6 +80,8 @@ READ = Operation(
     writes=False,
 )
 
+INTERNAL = (READ,)
+
 
 def events(store: Store, run: Record, last: int) -> Iterator[dict[str, Any]]:
     """The events of a run, in order: from its start up to its end or to `last`."""

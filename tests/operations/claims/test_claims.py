@@ -42,6 +42,17 @@ def test_accident_b_two_readers_and_one_asks_to_write(fleet: Fleet) -> None:
     assert fleet.holders() == [("a", "x.py"), ("b", "x.py")]
 
 
+def test_a_refused_reader_is_advised_to_wait_for_a_read_claim(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    with pytest.raises(Held) as reading:
+        fleet.claim("b", "x.py", mode="read")
+    assert "`dibs claim x.py --mode read --wait 60s`" in reading.value.message
+    assert reading.value.fields["mode"] == "read"
+    with pytest.raises(Held) as writing:
+        fleet.claim("b", "x.py")
+    assert "`dibs claim x.py --wait 60s`" in writing.value.message
+
+
 @pytest.mark.parametrize("wide", ["src/", "src/**", "**/x.py", "src/*.py", "src/?.py", "**", "*/x.py", "src/[a-x].py"])
 def test_accident_c_what_could_match_the_same_file_overlaps(fleet: Fleet, wide: str) -> None:
     fleet.claim("a", wide)

@@ -130,6 +130,7 @@ def test_a_retry_may_differ_in_what_only_a_door_says() -> None:
 
 # A request for each idempotent operation that writes, after the same beginning.
 TWICE: dict[str, dict[str, Any]] = {
+    "alerts ack": {"id": "all", "why": "seen"},
     "claim": {"resources": ["a.py"]},
     "leave": {},
     "renew": {"resources": ["held.py"]},
@@ -139,16 +140,22 @@ TWICE: dict[str, dict[str, Any]] = {
     "subscribe": {"what": "build.*"},
     "subscriptions": {},
     "task cancel": {"id": "t"},
+    "token revoke": {"id": "000000000001"},  # the first id that a fleet gives
 }
 
 
 def _begun() -> Fleet:
     fleet = Fleet()
     fleet.rules = "r1"
+    fleet.call("ann", "token new", agent="bob", hash="0" * 64)
     fleet.call("ann", "boot")
     fleet.call("bob", "boot")
     fleet.call("ann", "claim", resources=["held.py"])
     fleet.call("ann", "task add", title="t", id="t")
+    fleet.call("ann", "task add", title="p", id="poison", attempts=1)
+    token = fleet.call("bob", "task claim", id="poison")["token"]
+    why: dict[str, Any] = {"class": "transient", "why": "no luck"}
+    fleet.call("bob", "task fail", id="poison", token=token, **why)  # an alert
     return fleet
 
 
@@ -177,7 +184,8 @@ def test_what_only_reads_is_idempotent_and_destroys_nothing(operation: Operation
 
 def test_what_takes_away_for_good_says_so() -> None:
     said = {one.name for one in catalogue.every() if one.destructive}
-    assert said == {"kill", "prune", "release", "run end", "run purge", "state delete", "task cancel"}
+    assert said == {"kill", "prune", "release", "run end", "run purge", "state delete", "task cancel",
+                    "token revoke"}  # fmt: skip
 
 
 def test_the_queries_answer_as_they_declare(workspace: dibs.Workspace) -> None:
@@ -191,6 +199,13 @@ def test_the_queries_answer_as_they_declare(workspace: dibs.Workspace) -> None:
     assert (checked["found"], checked["live"]) == (0, 1)
     with pytest.raises(Invalid):
         workspace.verify(head="nonsense")
+    audited = workspace.check()
+    assert audited["wrong"] == []
+    assert "record" in {one["check"] for one in audited["checks"]}
+    assert {one["check"] for one in audited["checks"] if not one["ok"]} == set(audited["failed"])
+    examined = workspace.doctor()
+    assert examined["failed"] == []
+    assert {"workspace", "space", "record"} <= {one["check"] for one in examined["checks"]}
     workspace.run_start("r", id="r1")
     assert workspace.run_report("r1")["run"]["id"] == "r1"
     assert workspace.run_report("r1", format="md")["text"].startswith("# ")

@@ -121,7 +121,7 @@ def test_the_first_of_several_sweeps_that_meets_somebody_is_the_answer(fleet: Fl
 # --- whose claims count
 
 
-@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": [{"words": "$F"}]}])
 def test_ones_own_the_familys_readers_and_other_trees_claims_do_not_count(fleet: Fleet, facts: dict[str, Any]) -> None:
     fleet.edit("b", "mine.py")
     fleet.edit("b/child", "childs.py")
@@ -135,7 +135,7 @@ def test_ones_own_the_familys_readers_and_other_trees_claims_do_not_count(fleet:
         run(fleet, "b", tree=OTHER_TREE, **facts)
 
 
-@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": [{"words": "$F"}]}])
 def test_a_claim_by_hand_counts_in_every_tree(fleet: Fleet, facts: dict[str, Any]) -> None:
     fleet.claim("a", "x.py")
     for tree in (TREE, OTHER_TREE):
@@ -143,7 +143,7 @@ def test_a_claim_by_hand_counts_in_every_tree(fleet: Fleet, facts: dict[str, Any
             run(fleet, "b", tree=tree, **facts)
 
 
-@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": ["$F"]}])
+@pytest.mark.parametrize("facts", [{"sweeps": EVERYTHING}, {"unresolved": [{"words": "$F"}]}])
 def test_the_dead_and_the_ended_hold_nothing(fleet: Fleet, facts: dict[str, Any]) -> None:
     fleet.edit("a", "x.py", process=10)
     fleet.claim("c", "y.py", ttl=MINUTE)
@@ -159,14 +159,14 @@ def test_the_dead_and_the_ended_hold_nothing(fleet: Fleet, facts: dict[str, Any]
 
 
 def test_an_unreadable_target_is_refused_while_others_hold_files_here(fleet: Fleet) -> None:
-    run(fleet, "b", unresolved=["$F"])
+    run(fleet, "b", unresolved=[{"words": "$F"}])
     fleet.edit("a", "x.py")
     with pytest.raises(Held, match=r"cannot be read from its words \(\$F, \$G\), and others hold files here: x\.py"):
-        run(fleet, "b", unresolved=["$F", "$G"])
+        run(fleet, "b", unresolved=[{"words": "$F"}, {"words": "$G"}])
     event = fleet.events("command.refused")[-1]
     assert (event["subject"], event["data"]["code"]) == ("$F", "held")
     fleet.release("a")
-    run(fleet, "b", unresolved=["$F"])
+    run(fleet, "b", unresolved=[{"words": "$F"}])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from dibs.operations.core import policy
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.guards import commit_guard
+from tests.canonical import canonical
 from tests.operations.fleet import Fleet, resource
 
 TREE, OTHER_TREE = "/repo", "/repo-linked"
@@ -21,7 +22,7 @@ def run(fleet: Fleet, agent: str, operation: Any, **fields: Any) -> Any:
     call = Call(fleet.policy, agent=agent)
     while True:
         try:
-            answer = fleet.store.run(lambda tx: perform(tx, call, operation, fields))
+            answer = fleet.store.run(lambda tx: perform(tx, call, operation, canonical(operation, fields)))
             break
         except Need as need:
             for process in need.processes:

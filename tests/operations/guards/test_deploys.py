@@ -245,13 +245,13 @@ def test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy
     fields = {"target": "prod", "token": token, "commit": "abc", "process": fleet.process(1), "rollback": True}
     run(fleet, "ann", deploy_guard.START, **fields)
     behind = {**SYNCED, "behind": 3}
-    judge(fleet, "ann", "main", syncs=[behind], under=["prod", token])
-    for agent, under in (("bob", ["prod", token]), ("ann", ["prod", token + 1]), ("ann", ["staging", token])):
+    judge(fleet, "ann", "main", syncs=[behind], under={"target": "prod", "token": token})
+    for agent, target, given in (("bob", "prod", token), ("ann", "prod", token + 1), ("ann", "staging", token)):
         with pytest.raises(Behind):
-            judge(fleet, agent, "main", syncs=[behind], under=under)
+            judge(fleet, agent, "main", syncs=[behind], under={"target": target, "token": given})
     finish(fleet, "ann", token)
     with pytest.raises(Behind):
-        judge(fleet, "ann", "main", syncs=[behind], under=["prod", token])
+        judge(fleet, "ann", "main", syncs=[behind], under={"target": "prod", "token": token})
 
 
 def test_uncommitted_changes_and_placeholders_do_not_ship(on_engine: OnEngine) -> None:

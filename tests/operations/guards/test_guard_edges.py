@@ -144,12 +144,12 @@ def test_the_index_claim_of_a_command_that_was_broken_off_ends_with_the_next_git
 def test_a_name_that_another_holds_is_no_file_here() -> None:
     fleet = Fleet()
     fleet.claim("a", "task:T-1")
-    fleet.internal("b", COMMAND, tree=TREE, unresolved=["$F"])
+    fleet.internal("b", COMMAND, tree=TREE, unresolved=[{"words": "$F"}])
     assert not fleet.events("claim.refused")
     assert not fleet.events("call.refused")
     fleet.claim("a", "x.py")
     with pytest.raises(Held):  # as it would be for a file
-        fleet.internal("b", COMMAND, tree=TREE, unresolved=["$F"])
+        fleet.internal("b", COMMAND, tree=TREE, unresolved=[{"words": "$F"}])
 
 
 def test_what_is_given_back_at_a_stop_takes_its_inode_with_it() -> None:

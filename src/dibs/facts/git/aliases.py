@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
+from dibs.facts import caller
 from dibs.facts.git import effects as git_effects
 from dibs.facts.git.subcommands import top_of
 from dibs.facts.shell.options import leading, options
@@ -86,7 +87,7 @@ def _script(reading: Reading, text: str, cwd: str, hops: int) -> list[GitEffect]
     if hops >= MAX_ALIAS_HOPS:
         reading.doubt(text)
         return []
-    inner = shell.read(text, cwd, home=os.environ.get("HOME", ""))
+    inner = shell.read(text, cwd, home=caller.environ().get("HOME", ""))
     reading.writes += inner.writes
     reading.unresolved += inner.unresolved
     reading.commands += inner.commands

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
+from dibs.facts import clock
 from dibs.facts.git import queries as git
 
 TYPE_CHECKING = False
@@ -151,7 +152,7 @@ def fetched(cwd: str, remote: str, name: str = "", timeout: float = GUARD_FETCH_
     if not name:
         git.fetch(cwd, remote, timeout)
         return ""
-    own = f"refs/dibs/coming/{os.getpid()}"
+    own = clock.temporary("refs/dibs/coming/commit")
     words = ("-c", "gc.auto=0", "-c", "maintenance.auto=false", "fetch", "--quiet", "--no-tags")
     more = ("--no-recurse-submodules", "--no-write-fetch-head", "--", remote, f"+{name}:{own}")
     git.ask(cwd, *words, *more, timeout=timeout)

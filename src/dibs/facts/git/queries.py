@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
+from dibs.facts import caller
 from dibs.facts.programs import Outcome, run
 
 TYPE_CHECKING = False
@@ -78,7 +79,7 @@ class Upstream:
 
 def environment(index: str = "") -> dict[str, str]:
     """Git's environment; `index` names an index file other than the working tree's own."""
-    env = {name: value for name, value in os.environ.items() if name not in ASTRAY}
+    env = {name: value for name, value in caller.environ().items() if name not in ASTRAY}
     env.update(FIXED)
     if index:
         env["GIT_INDEX_FILE"] = index

@@ -10,8 +10,7 @@ earlier shell.
 
 from __future__ import annotations
 
-import os
-
+from dibs.facts import caller
 from dibs.facts.shell.commands import PLAIN_LOOKS
 from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooComplex, unreadable
 from dibs.facts.shell.globs import Look
@@ -30,7 +29,7 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     """What a command would write if it were run in this directory (an absolute path). Never raises."""
     look = Look()
     reading = Reading(look)
-    home = home or os.environ.get("HOME", "")
+    home = home or caller.environ().get("HOME", "")
     env = Env([cwd], {"HOME": home} if home else {})
     reader = Reader(reading, home, look)
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import caller
 from dibs.facts.shell.options import has, last, options
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
@@ -372,7 +373,7 @@ def _mktemp(call: Call) -> Field:
     if isinstance(template, Unknown) or isinstance(place, Unknown):
         return place if isinstance(place, Unknown) and not place.below else between("", ANY, "")
     if not template.startswith("/") and (place or not operands or has(given, "t")):
-        template = os.path.join(place or os.environ.get("TMPDIR", "").rstrip("/") or "/tmp", template)  # noqa: S108
+        template = os.path.join(place or caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp", template)  # noqa: S108
     if template.startswith("/") and isinstance(suffix, str):
         return _line(template + suffix)
     return Unknown((template.partition("XXX")[0],))  # in the current directory, next to files that agents may hold
@@ -384,7 +385,7 @@ def _temporary(given: Given) -> Field:
         if option == "p" or (option == "tmpdir" and value is not None):
             return ANY if value is None else value
         if option == "tmpdir":
-            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks
+            return caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks
     return ""
 
 

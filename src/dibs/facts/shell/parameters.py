@@ -5,8 +5,7 @@ The commands in a substitution are walked too: they run, even if their output is
 
 from __future__ import annotations
 
-import os
-
+from dibs.facts import caller
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell import words as shell_words
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, either
@@ -61,7 +60,7 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
     found = env.variables.get(name)
     if found is None:
         if name == "TMPDIR":
-            return os.environ.get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - the usual place
+            return caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - the usual place
         return PLAIN if name in _PLAIN else ANY
     return (found[0] if found else "") if isinstance(found, list) else found
 

@@ -11,6 +11,7 @@ Only loading is here; walk.py reads the tree.
 from __future__ import annotations
 
 import sys
+from _thread import get_ident
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 STAND_IN = "%"  # can be part of a word, but not of a variable's name
 _MISSING = object()
 _GRAMMAR = "tree_sitter_bash"
-_kept: dict[str, Any] = {}  # the parser, and the C modules that must outlive it
+_kept: dict[str, Any] = {}  # the C modules, which must outlive the parsers
+_parsers: dict[int, Parser] = {}  # by thread: no two may use one at the same time
 
 
 def parse(source: str) -> Node:
@@ -32,12 +34,14 @@ def parse(source: str) -> Node:
     byte is a character.
     """
     data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
-    if "parser" not in _kept:
+    thread = get_ident()
+    parser = _parsers.get(thread)
+    if parser is None:
         try:
-            _kept["parser"] = _light()
+            parser = _light()
         except Exception:  # noqa: BLE001 - if the fast import fails, the plain one is used
-            _kept["parser"] = _plain()
-    parser: Parser = _kept["parser"]
+            parser = _plain()
+        _parsers[thread] = parser
     tree = parser.parse(data.encode("ascii"))
     assert tree is not None, "a parser with a language and without a time limit gives a tree"
     return tree.root_node

@@ -19,7 +19,7 @@ from dibs.operations.agents import names, speech
 from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds
 from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -137,5 +137,13 @@ def _same(tx: Transaction, call: Call, got: Fetched, alias: str) -> Any:
     return {"agent": call.agent}
 
 
-WHO = Operation("who", _who, "Whose shell is this, and what do scripts call an agent?", writes=False)
-SAME = Operation("same", _same, "A script calls the agent by this id.", errors=(Conflict,))
+WHO = Operation(
+    "who", _who, "Whose shell is this, and what do scripts call an agent?",
+    fields=(Field("agent", "text", "the agent", default=""),), writes=False,
+)  # fmt: skip
+SAME = Operation(
+    "same", _same, "A script calls the agent by this id.",
+    fields=(Field("alias", "text", "the id", required=True),), errors=(Conflict,),
+)  # fmt: skip
+
+INTERNAL = (WHO, SAME)

@@ -1,69 +1,65 @@
-"""Reports of dead agents, to the agents that depend on them: the run's coordinator, the leaders, the orchestrators.
+"""Agents found dead: once for each process, with what they held. alerts/kinds.py says who hears of it.
 
-The caller that finds the process gone (a sweep, or a request for what it held) reports it, once for each process. An
-agent that called `leave`, was killed, or was silent for an hour is not reported. A subagent runs in its parent's
-process, so only the parent's death is reported.
+The caller that finds the process gone (a sweep, or a request for what it held) reports it. An agent that called
+`leave`, was killed, or was silent for an hour is not reported; nor is one that held nothing and that no agent
+coordinates. A subagent runs in its parent's process, so only the parent's death is reported.
 """
 
 from __future__ import annotations
 
-from dibs.operations.agents import names
 from dibs.operations.agents.records import put_agent
+from dibs.operations.alerts import suspicions
 from dibs.operations.claims import holds
-from dibs.operations.core.call import process_name, within
-from dibs.operations.messages import mailbox
-from dibs.operations.runs import run_records
+from dibs.operations.core.call import FOLLOW_UPS, process_name, within
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
 DEATH_NEWS_MS = 3_600_000  # after an hour of silence, no agent depends on it any more
-ROLE_RANGE = ("nrole:", "nrole;")  # the claims of leaders (`dibs lead`)
-ORCHESTRATOR = "orchestrator"
+MAX_SHOWN = 4  # ended claims that the alert names as evidence
 
 
-def tell_of(tx: Transaction, call: Call, claims: Iterable[Record]) -> None:
-    """Report the dead holders of these claims."""
+def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
+    """Report the dead holders of these claims, which were just ended."""
     keys = sorted({f"a\t{claim['agent'].partition('/')[0]}" for claim in claims})
-    tell(tx, call, [agent for agent in tx.fetch(keys).values.values() if agent is not None])
+    tell(tx, call, [agent for agent in tx.fetch(keys).values.values() if agent is not None], claims)
 
 
-def tell(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
-    """Report the newly dead agents among these; returns how many."""
+def is_news(tx: Transaction, call: Call, agent: Record) -> bool:
+    """Is its process gone, and was this not noticed yet?"""
+    process = agent["process"]
+    if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
+        return False
+    if agent.get("mourned") == process_name(process):
+        return False
+    return call.facts.get(process_name(process)) is False
+
+
+def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[Record]) -> int:
+    """Report the newly dead agents among these; `ended`: claims that this transaction ended. Returns how many."""
     told = 0
-    for agent in agents:
-        process = agent["process"]
-        if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
+    for identifier in [agent["agent"] for agent in agents if is_news(tx, call, agent)]:
+        agent = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]  # the end of its claims may have changed it
+        if agent is None or not is_news(tx, call, agent):
             continue
-        if agent.get("mourned") == process_name(process) or tx.now - agent["seen"] > DEATH_NEWS_MS:
-            continue
-        if call.facts.get(process_name(process)) is not False:
-            continue
-        concerned = _concerned(tx, call, agent["agent"])
-        if not concerned:
-            continue
-        agent["mourned"] = process_name(process)
+        name = process_name(agent["process"])
+        agent["mourned"] = name
         put_agent(tx, agent)
-        name = names.name_of(tx, agent["agent"], agent)
-        text = f"agent {name} (pid {process[3]}) is not responding: its process is gone. Its claims are released."
-        for one in concerned:
-            mailbox.post(tx, one, "dibs", "dead", text, dead=agent["agent"], pid=process[3])
+        if tx.now - agent["seen"] > DEATH_NEWS_MS:
+            continue
+        mine = [claim for claim in ended if within(claim["agent"], identifier)]
+        left = [one for one in holds.of_agent(tx, holds.CLAIM, identifier, family=True) if one["until"] > tx.now]
+        held = [resource for claim in (*mine, *left) for resource in claim["resources"]]
+        suspicions.put(
+            tx, "dead", identifier, identifier, since=agent["seen"], event="", held=held, pid=agent["process"][3],
+            process=name, commits=[[COMMIT, claim["claim"]] for claim in mine[:MAX_SHOWN]],
+        )  # fmt: skip
         told += 1
+    if told:
+        FOLLOW_UPS["suspicions"](tx, call)
     return told
-
-
-def _concerned(tx: Transaction, call: Call, agent: str) -> list[str]:
-    """The agents that depend on this one."""
-    active = [record for _, _, record in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", run_records.MAX_RUNS_LISTED).rows]
-    keys = [f"ua\t{run['run']}\t{agent}" for run in active]
-    joined = tx.fetch(keys).values if keys else {}
-    found = {run["coordinator"] for run in active if joined[f"ua\t{run['run']}\t{agent}"] is not None}
-    found |= {record["agent"] for record in holds.rows(tx, [ROLE_RANGE]) if holds.CLAIM in record}
-    assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
-    known = tx.fetch([f"a\t{pattern}" for pattern in assigned]).values if assigned else {}
-    found |= {record["agent"] for record in known.values() if record is not None}
-    return sorted(one for one in found if not within(one, agent))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
+MAX_ALERTS_LISTED = 8  # in one briefing
 MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
 OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
 RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
@@ -51,14 +52,14 @@ def _boot(
     process = pid if pid is not None else call.client
     agent = got.values[f"a\t{call.agent}"]
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
+    moved = False
     if agent is None:
         agent = register(
             tx, call.agent, process=process, kind=client_type or type or call.kind, program=call.is_program(process),
-            person=call.is_person,
+            person=call.is_person, machine=call.machine, client=call.kind, host=call.host,
         )  # fmt: skip
-        moved = False
-    else:
-        moved = process is not None and agent["process"] is not None and agent["process"] != process
+    elif process is not None:
+        moved = agent["process"] is not None and agent["process"] != process
     was = "" if agent["left"] else agent["type"]
     agent["type"] = type or client_type or agent["type"]
     _take_on_type(tx, agent, was)
@@ -67,7 +68,8 @@ def _boot(
     agent["can"] = sorted(set(can)) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
     if process is not None and agent["process"] != process:
-        set_process(tx, agent, process, program=call.is_program(process))
+        set_process(tx, agent, process, program=call.is_program(process), host=call.host)
+    agent["client"] = call.kind or agent.get("client", "")
     if moved:
         agent["incarnation"] += 1
     known = agent.get("rules", "")
@@ -77,8 +79,7 @@ def _boot(
     if not call.is_person:
         agent["works"] = True
     told = agent.get("files", {})
-    if files:
-        agent["files"] = {**told, **files}
+    agent.update({"files": {**told, **files}} if files else {})
     call.tied = process is not None and agent["process"] == process
     rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
     put_agent(tx, agent)
@@ -108,6 +109,7 @@ def _boot(
         "messages": [mailbox.shown(tx, message) for _, message in unread],
         "more_messages": more,
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
+        "alerts": _alerts(tx, call.agent),
     }
     if files:
         answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
@@ -115,6 +117,15 @@ def _boot(
     if rival is not None:
         answer["rival"] = rival
     return answer
+
+
+def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:
+    """The open alerts that concern the agent. Most workspaces have none: then nothing is loaded."""
+    if not tx.fetch((), [("al\t", "al\n")], 1).rows:
+        return []
+    from dibs.operations.alerts import records
+
+    return records.concerning(tx, agent, MAX_ALERTS_LISTED)
 
 
 def _take_on_type(tx: Transaction, agent: Record, was: str) -> None:
@@ -261,6 +272,7 @@ def _agents(
     all: bool = False,
     type: str = "",
     state: str = "",
+    usage: bool = False,
     limit: int = 0,
     after: str = "",
 ) -> dict[str, Any]:
@@ -272,7 +284,7 @@ def _agents(
     page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
     found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
-    return {"agents": found, **page.answer()}
+    return {"agents": found, **({"usage": True} if usage else {}), **page.answer()}
 
 
 def listed(
@@ -358,7 +370,9 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
         "state": _state(call, agent),
         "health": _health(tx, call, agent),
         "incarnation": agent["incarnation"],
+        "client": agent.get("client", ""),
         "host": process[0] if process is not None else None,
+        "host_name": agent.get("where") or None,
         "pid": process[3] if process is not None else None,
         "since": iso(tx, agent["since"]),
         "last_seen": iso(tx, agent["seen"]),
@@ -485,9 +499,11 @@ OPERATIONS = (
             Field("all", "flag", "also those that left", default=False),
             Field("type", "text", "only agents of this type", default="", metavar="T"),
             Field("state", "choice", "only agents in this state", default="", choices=STATES),
+            Field("usage", "flag", "with cpu and memory of the agents on this machine; takes a moment", default=False),
             *PAGED,
         ),
         answer="AgentsAnswer",
+        afterwards="usage",
         wants=("rules",),
         writes=False,
     ),

@@ -15,7 +15,7 @@ MAX_FORMER_PROCESSES = 8  # earlier processes of an agent, kept so that they are
 
 def register(
     tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
-    person: bool = False,
+    person: bool = False, machine: str = "", client: str = "", host: str = "",
 ) -> Record:  # fmt: skip
     """Make an agent known, and give it a name. Its parent is in its id."""
     agent: Record = {
@@ -24,19 +24,26 @@ def register(
     }  # fmt: skip
     if person:
         agent["kind"] = "person"
+    if machine:  # by its credential: see credentials.py
+        agent["machine"] = machine
+    if client:
+        agent["client"] = client
     if process is not None:
-        set_process(tx, agent, process, program=program)
+        set_process(tx, agent, process, program=program, host=host)
     names.give(tx, agent, kind)
-    tx.append("agent.registered", identifier, identifier, {"process": process, "name": agent["name"]})
+    data = {"process": process, "name": agent["name"], **({"machine": machine} if machine else {})}
+    tx.append("agent.registered", identifier, identifier, data)
     put_agent(tx, agent)
     return agent
 
 
-def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False) -> None:
+def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False, host: str = "") -> None:
     """Set the process that the agent runs in; the one before is fenced.
 
-    `program`: it calls dibs itself, from Python; a process that it starts is no agent's shell (see speech.py).
+    `program`: it calls dibs itself, from Python; a process that it starts is no agent's shell (see speech.py). `host`:
+    its machine's name, for people.
     """
+    agent["where"] = host
     before = agent["process"]
     if before is not None:
         if "/" not in agent["agent"]:

@@ -1,4 +1,4 @@
-"""Roles: who may write where, commit and deploy. They come from the config only; no agent gives itself one.
+"""Roles: who may write where, commit and deploy. They come from the config or a credential; no agent gives itself one.
 
 A viewer writes nothing. A worker reads everything and writes only to its own scratch folder; it hands its results over
 with a message or as a task's result. An orchestrator integrates, commits and deploys. An agent without a role may write
@@ -9,7 +9,7 @@ that person. authority.py decides which operations a role may call, by its rank.
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
+from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
 from dibs.stores.seam import digest_of
 
@@ -47,6 +47,8 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
+    if call.role and identifier == call.agent:
+        return call.role, _rights(call, call.role)
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
     for pattern, given in roles["assign"]:
         if _speaks_of(pattern, identifier, kind, client):
@@ -57,8 +59,12 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
         name = "" if is_person else roles["default"]
     if not name:
         return "", None
+    return name, _rights(call, name)
+
+
+def _rights(call: Call, name: str) -> dict[str, Any]:
     preset = NO_RIGHTS if rank_of(call, name) in {VIEWER, WORKER} else ALL_RIGHTS
-    return name, {**preset, **roles["named"].get(name, {})}
+    return {**preset, **call.policy.guards["roles"]["named"].get(name, {})}
 
 
 def rank_of(call: Call, role: str) -> str:
@@ -162,4 +168,13 @@ def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> 
     )
 
 
-USE = Operation("use", _use, "May this tool be used?")
+USE = Operation(
+    "use", _use, "May this tool be used?",
+    fields=(
+        Field("tool", "text", "the tool", required=True, longest=0),
+        Field("client", "text", "the client", default=""),
+    ),
+    errors=(Forbidden,),
+)  # fmt: skip
+
+INTERNAL = (USE,)

@@ -13,8 +13,9 @@ again at every poll, so a deadlock that came from a hand-over or from a subagent
 from __future__ import annotations
 
 from dibs.errors import Deadlock
+from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import iso
+from dibs.operations.core.call import FOLLOW_UPS, iso
 from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Record
+    from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
     Steps = list[dict[str, Any]]
@@ -59,11 +60,16 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record 
     return []
 
 
-def refuse(tx: Transaction, wish: Record, cycle: Steps) -> Deadlock:
+def refuse(tx: Transaction, call: Call, wish: Record, cycle: Steps) -> Deadlock:
     """The refusal of a request that would cause a deadlock; the log keeps it like every other refusal."""
     first = resources.shown(wish["resources"])[0]
     data = {"code": "deadlock", "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
     tx.append("claim.refused", wish["agent"], first, {**data, "blockers": cycle})
+    agents = sorted({step["agent"] for step in cycle})
+    suspicions.put(
+        tx, "deadlock", ", ".join(agents), wish["agent"], event=first, told=[wish["agent"]], cycle=cycle
+    )  # the refused agent is told by the refusal
+    FOLLOW_UPS["suspicions"](tx, call)
     return Deadlock(cycle=cycle)
 
 

@@ -42,6 +42,13 @@ def end(tx: Transaction, claim: Record, why: str, **data: Any) -> None:
 def expire(tx: Transaction, claim: Record) -> None:
     """Expire a claim whose deadline has passed; a hand-over that was not picked up in time ends as "unclaimed"."""
     end(tx, claim, "unclaimed" if claim["pending"] else "expired")
+    if not claim["pending"]:  # was its holder alive? whoever looks at the suspicion checks that
+        from dibs.operations.alerts import suspicions
+
+        suspicions.put(
+            tx, "expired", claim["claim"], claim["agent"], held=claim["resources"],
+            commits=[[claim["token"], claim["claim"]]],
+        )  # fmt: skip
 
 
 def give_back(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import due
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards.restores import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
 
@@ -83,4 +83,9 @@ def _held(tx: Transaction, call: Call, resources: Sequence[Sequence[str]]) -> di
     return {"claims": [[claim[key] for key in keys] for claim in _in_the_way(tx, resources)]}
 
 
-HELD = Operation("held", _held, "Which claims would be void?", writes=False)
+HELD = Operation(
+    "held", _held, "Which claims would be void?",
+    fields=(Field("resources", "resources", "what is taken away", default=()),), writes=False,
+)  # fmt: skip
+
+INTERNAL = (HELD,)

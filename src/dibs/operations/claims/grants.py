@@ -101,7 +101,9 @@ def take(
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Found())
     first: Fetched | None = None if waiter else got
-    if by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx):  # guards sweep after a call, not before
+    if (
+        by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call)
+    ):  # guards sweep after a call, not before
         first = None  # the records read on the way in may have ended
     for _ in range(MAX_ROUNDS):
         found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
@@ -137,7 +139,7 @@ def take(
         cycle = deadlocks.find_past(tx, wish, found.queue, found.me)
         if cycle:
             _give_up(tx, found)
-            return deadlocks.refuse(tx, wish, cycle)
+            return deadlocks.refuse(tx, call, wish, cycle)
     return _grant(tx, call, wish, found)
 
 
@@ -190,9 +192,9 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
                 raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
 
 
-def _sweep_a_little(tx: Transaction) -> bool:
+def _sweep_a_little(tx: Transaction, call: Call) -> bool:
     """Sweep a few due records, so that a store in use needs no sweeper; returns whether anything was read."""
-    return bool(FOLLOW_UPS["sweep"](tx, MAX_DUE_SWEPT)["looked_at"] > 0)
+    return bool(FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)["looked_at"] > 0)
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
@@ -347,7 +349,7 @@ def _refresh(
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
     elif ttl is None:
         until = max(until, claim["until"])
-    claim["until"] = until
+    claim["until"], claim["renewed"] = until, tx.now
     holds.put(tx, claim)
     event: dict[str, Any] = {"until": until}
     if not renewed and wish["request"]:
@@ -412,7 +414,8 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
     ]
     tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
     wanted = holds.wanted(in_the_way, wish["resources"])
-    return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted)
+    mode = {"mode": wish["mode"]} if wish["mode"] != resources.WRITE else {}
+    return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
 def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:

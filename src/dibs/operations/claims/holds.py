@@ -50,6 +50,7 @@ def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert
         claim["ends"] = wish["ends"]
     life = tx.now + wish["life"]
     claim.update(claim=f"c{tx.id()}", since=tx.now, until=until, life=life, pending=pending, alert_at=alert_at)
+    claim["renewed"] = tx.now
     return claim
 
 
@@ -226,7 +227,11 @@ def held(tx: Transaction, record: Record) -> dict[str, Any]:
         "left": left(tx, record),
         "reason": record["reason"],
         "task": record["task"],
+        "ttl": record["ttl"] / 1000,
+        "renewed_at": iso(tx, record["renewed"] if "renewed" in record else record["since"]),
     }
+    if record["expect"]:
+        shown["expected"] = record["expect"] / 1000
     if record["tree"]:
         shown["tree"] = record["tree"]
     return shown

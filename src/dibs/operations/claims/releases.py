@@ -49,7 +49,7 @@ def renew_one(tx: Transaction, claim: Record) -> Record:
     until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
     claim["pending"] = False
     if until != claim["until"]:
-        claim["until"] = until
+        claim["until"], claim["renewed"] = until, tx.now
         tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
     holds.put(tx, claim)
     return claim
@@ -76,14 +76,15 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: F
         found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
         mine = [claim for claim in found if claim["until"] > tx.now]
         return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
-    here = holds.meeting(tx, resources.normal(named), "", _held_rows(got))
+    normal = resources.normal(named)
+    here = holds.meeting(tx, normal, "", _held_rows(got))
     mine = [
         record
         for record in here
         if holds.CLAIM in record and within(record["agent"], call.agent) and record["until"] > tx.now
     ]
     chosen: dict[str, tuple[Record, list[Any]]] = {}
-    for wanted in resources.normal(named):
+    for wanted in normal:
         if wanted[0] == "inode":
             continue
         hits = 0

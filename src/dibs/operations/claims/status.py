@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import presence
+from dibs.operations.alerts import records
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 PARTS = ("claims", "waiting", "agents", "tasks")
+MAX_HOLDERS = 4  # shown for each waiter
+MAX_ALERTS = 20  # the gravest; `alerts` has all
 
 
 def _status(
@@ -64,11 +67,14 @@ def _status(
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}
+    alerts = [] if resources or after else records.live(tx)
     return {
         "claims": [holds.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
         "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
+        "alerts": [records.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
+        "alert_count": len(alerts),
         **paging.together(parts),
     }
 
@@ -93,6 +99,29 @@ def _waits(tx: Transaction, waiter: Record) -> dict[str, Any]:
         "since": iso(tx, waiter["since"]),
         "until": iso(tx, waiter["deadline"]),
         "reason": waiter["reason"],
+        "holders": [_holds(tx, claim, waiter) for claim in _in_the_way(tx, waiter)],
+    }
+
+
+def _in_the_way(tx: Transaction, waiter: Record) -> list[Record]:
+    """The first live claims that a waiter waits for."""
+    found = []
+    for record in holds.meeting(tx, waiter["resources"], waiter["tree"]):
+        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, waiter):
+            found.append(record)
+            if len(found) == MAX_HOLDERS:
+                break
+    return found
+
+
+def _holds(tx: Transaction, claim: Record, waiter: Record) -> dict[str, Any]:
+    met = resources.any_overlap(claim["resources"], waiter["resources"])
+    return {
+        "agent": claim["agent"],
+        "claim": claim["claim"],
+        "resource": resources.show(met if met is not None else claim["resources"][0]),
+        "since": iso(tx, claim["since"]),
+        "expires_at": iso(tx, claim["until"]),
     }
 
 

@@ -9,8 +9,10 @@ processes asks.
 from __future__ import annotations
 
 from dibs.errors import Quota
+from dibs.operations.alerts import suspicions
 from dibs.operations.claims import deadlocks, endings, holds, resources
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.call import FOLLOW_UPS
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
 from dibs.stores.seam import COMMIT
 
@@ -40,7 +42,7 @@ def queue(
         if known is not None:
             endings.drop_waiter(tx, known, "deadlock")
             endings.serve(tx, known["resources"])
-        return deadlocks.refuse(tx, wish, cycle)
+        return deadlocks.refuse(tx, call, wish, cycle)
     along = known is not None and bool(waiter_id) and known["waiter"] != waiter_id
     if known is not None and not waiter_id:
         known = _taken_over(tx, known, wish)
@@ -57,9 +59,12 @@ def queue(
         if not along:
             waiter["wake"] = wish["wake"]
     waiter["until"] = min(tx.now + endings.WAITER_LEASE_MS, waiter["deadline"] + 1_000)
-    if waiter["alert_at"] and tx.now >= waiter["alert_at"]:
-        alert(tx, waiter)
+    late = waiter["alert_at"] and tx.now >= waiter["alert_at"]
+    if late:
+        suspect(tx, waiter)
     holds.put(tx, waiter)
+    if late:
+        FOLLOW_UPS["suspicions"](tx, call)
     if known is None:
         data = {key: waiter[key] for key in ("resources", "mode", "tree", "deadline")}
         tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
@@ -109,15 +114,16 @@ def leave_interest(tx: Transaction, wish: Record) -> None:
     holds.put(tx, interest)
 
 
-def alert(tx: Transaction, record: Record) -> None:
-    """Write one alert into the log: a hold or a wait lasts more than twice the expected time."""
+def suspect(tx: Transaction, record: Record) -> None:
+    """A hold or a wait lasts more than twice the expected time: leave a suspicion, once. The caller puts the record."""
     kind = holds.kind_of(record)
-    actual = tx.now - record["since"]
-    expected = record["expected"] if kind == holds.WAITER else record["expect"]
-    what = "wait" if kind == holds.WAITER else "hold"
+    waits = kind == holds.WAITER
     record["alert_at"] = 0
-    data = {"what": what, "expected": expected, "actual": actual, "resources": resources.shown(record["resources"])}
-    tx.append("alert.raised", record["agent"], record[kind], data)
+    suspicions.put(
+        tx, "wait" if waits else "hold", record[kind], record["agent"], since=record["since"], event="",
+        commits=[[record["ticket" if waits else "token"], record[kind]]],
+        expected=record["expected" if waits else "expect"], resources=resources.shown(record["resources"]),
+    )  # fmt: skip
 
 
 def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str) -> dict[str, Any]:
@@ -139,4 +145,12 @@ def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str
     return {}
 
 
-WITHDRAW = Operation("withdraw", _withdraw, "Release the place or claim of an interrupted call.")
+WITHDRAW = Operation(
+    "withdraw", _withdraw, "Release the place or claim of an interrupted call.",
+    fields=(
+        Field("waiter", "text", "the place", default=""),
+        Field("claim", "text", "the claim", default=""),
+    ),
+)  # fmt: skip
+
+INTERNAL = (WITHDRAW,)

@@ -20,6 +20,12 @@ TaskState = Literal[
     "discovery", "scoped", "planned", "executing", "complete", "failed", "cancelled", "quarantined"
 ]  # fmt: skip
 RunState = Literal["active", "ended"]
+AlertKind = Literal[
+    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "deploy_stale", "deploy_unverified",
+    "poison", "breaker", "store", "rules",
+]  # fmt: skip
+AlertState = Literal["open", "acknowledged", "cleared"]
+Severity = Literal["warning", "error"]
 VoteState = Literal["open", "decided", "undecided", "lapsed"]
 
 
@@ -170,6 +176,9 @@ class ClaimView(TypedDict):
     left: str  # how much longer, in words
     reason: str
     task: str
+    ttl: float  # seconds: how long it lasts from its last renewal on
+    renewed_at: str  # the last renewal, or the grant
+    expected: NotRequired[float]  # seconds
     tree: NotRequired[str]  # the working tree that it is confined to
 
 
@@ -183,6 +192,33 @@ class WaiterView(TypedDict):
     since: str
     until: str
     reason: str
+    holders: list[WaitedForView]
+
+
+class WaitedForView(TypedDict):
+    """A claim that a waiter waits for."""
+
+    agent: str
+    name: NotRequired[str]
+    claim: str
+    resource: str
+    since: str
+    expires_at: str
+
+
+class AlertShort(TypedDict):
+    """An alert in one line."""
+
+    id: str
+    kind: AlertKind
+    severity: Severity
+    state: AlertState
+    subject: str
+    agent: str
+    name: NotRequired[str]
+    text: str
+    remedy: str
+    since: str
 
 
 class StatusAnswer(Page):
@@ -192,6 +228,8 @@ class StatusAnswer(Page):
     waiting: list[WaiterView]
     agents: list[AgentView]
     tasks: list[TaskView]
+    alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
+    alert_count: int
     warnings: NotRequired[list[str]]  # the store needs attention
 
 
@@ -209,7 +247,9 @@ class AgentView(TypedDict):
     state: AgentState
     health: Health
     incarnation: int
+    client: str  # the kind of its client (`claude`), "" if that is not known
     host: str | None
+    host_name: str | None  # for people
     pid: int | None
     since: str
     last_seen: str
@@ -219,12 +259,15 @@ class AgentView(TypedDict):
     also: NotRequired[list[str]]  # its other ids
     rules: NotRequired[Literal["current", "old", "not told"]]
     tasks: NotRequired[list[str]]  # that it works on; in `agents`
+    cpu: NotRequired[float]  # percent of one core, with --usage, on this machine
+    memory: NotRequired[int]  # bytes, the same
 
 
 class AgentsAnswer(Page):
     """Of `agents`."""
 
     agents: list[AgentView]
+    usage: NotRequired[bool]  # it was asked for; `cpu` and `memory` are there where they could be measured
 
 
 class WhoamiAnswer(TypedDict):
@@ -238,6 +281,42 @@ class WhoamiAnswer(TypedDict):
     known: bool
     held: int
     by: str
+
+
+class CredentialView(TypedDict):
+    """A credential for a server's caller."""
+
+    id: str
+    kind: Literal["agent", "person", "machine"]
+    who: str  # the agent, person or machine
+    role: str  # "": what the config says
+    state: Literal["live", "expired", "revoked"]
+    by: str
+    note: str
+    since: str
+    until: str
+    fingerprint: str  # of the secret's hash
+    revoked_at: NotRequired[str]
+
+
+class TokenNewAnswer(TypedDict):
+    """Of `token new`."""
+
+    credential: CredentialView
+    token: NotRequired[str]  # what its owner sends; not in the answer to a retry
+    file: NotRequired[str]  # where the command wrote it instead
+
+
+class TokenListAnswer(Page):
+    """Of `token list`."""
+
+    credentials: list[CredentialView]
+
+
+class TokenRevokeAnswer(TypedDict):
+    """Of `token revoke`."""
+
+    credential: CredentialView
 
 
 class LossView(TypedDict):
@@ -336,6 +415,7 @@ class BootAnswer(TypedDict):
     messages: list[MessageView]
     more_messages: bool
     rules: RulesView | None
+    alerts: list[AlertShort]  # open ones that concern the agent
     files: NotRequired[list[FileView]]
     rival: NotRequired[Rival]
 
@@ -412,6 +492,7 @@ class MessageView(_From):
     recipient: NotRequired[str]
     dead: NotRequired[str]
     pid: NotRequired[int]
+    alert: NotRequired[str]
     kind: NotRequired[str]
     subject: NotRequired[str]
     seq: NotRequired[int]
@@ -554,6 +635,7 @@ class TaskView(_For):
     started_at: NotRequired[str]
     finished_at: NotRequired[str]
     waits_for: NotRequired[int]
+    after: NotRequired[list[str]]  # of a list, and of `task show`
     children: NotRequired[ChildrenView]
     not_before: NotRequired[str]
     assigned: NotRequired[Assignment]
@@ -599,7 +681,6 @@ class TaskDetail(TaskView):
 
     payload: NotRequired[Any]
     result: NotRequired[Any]
-    after: NotRequired[list[str]]
     blocked_by: NotRequired[list[BlockingTask]]
     notes: NotRequired[list[TaskNote]]
     token: NotRequired[int]
@@ -994,6 +1075,110 @@ class RunPurgeAnswer(TypedDict):
     more: bool
 
 
+# --- alerts
+
+
+class AlertCommit(TypedDict):
+    """A commit that shows an alert's cause; `seq` is the number of its event about `subject`."""
+
+    commit: int
+    subject: str
+    seq: NotRequired[int]  # not where the log was pruned
+
+
+class AlertNote(TypedDict):
+    """That somebody took note."""
+
+    agent: str
+    name: NotRequired[str]
+    at: str
+    why: str
+
+
+class AlertEnd(TypedDict):
+    """Why the cause is gone."""
+
+    at: str
+    why: str
+
+
+class AlertDelivery(TypedDict):
+    """What became of the delivery to the command or webhook of the config."""
+
+    state: Literal["pending", "delivered", "failed"]
+    tries: int
+    why: str
+
+
+class CycleStep(TypedDict):
+    """An agent of a deadlock, and what it wants of whom."""
+
+    agent: str
+    name: NotRequired[str]
+    resource: str
+    holder: str
+    holder_name: NotRequired[str]
+    since: str
+
+
+class AlertView(TypedDict):
+    """An alert."""
+
+    id: str
+    kind: AlertKind
+    severity: Severity
+    state: AlertState
+    subject: str
+    agent: str
+    name: NotRequired[str]
+    text: str
+    remedy: str  # a command
+    resources: list[str]
+    since: str  # of the cause
+    raised_at: str
+    repeats: int  # how often the same cause came again
+    commits: list[AlertCommit]
+    evidence: NotRequired[list[int]]  # the event numbers
+    expected: NotRequired[float]  # seconds
+    actual: NotRequired[float]  # seconds
+    cycle: NotRequired[list[CycleStep]]
+    pid: NotRequired[int]
+    acknowledged: NotRequired[AlertNote]
+    cleared: NotRequired[AlertEnd]
+    delivery: NotRequired[AlertDelivery]
+
+
+class Deliveries(TypedDict):
+    """How many alerts wait to be delivered, and how many could not be."""
+
+    pending: int
+    failed: int
+
+
+class Looker(TypedDict):
+    """The last process of this machine that looked for trouble."""
+
+    by: str  # worker, wait, sweep, server, hook
+    pid: int
+    ago: float  # seconds
+    lasting: bool  # it is alive, and looks again by itself
+
+
+class AlertsAnswer(Page):
+    """Of `alerts`."""
+
+    alerts: list[AlertView]
+    not_kept: int  # for which there was no room
+    deliveries: Deliveries
+    looker: NotRequired[Looker | None]
+
+
+class AlertAckAnswer(TypedDict):
+    """Of `alerts ack`."""
+
+    alerts: list[AlertView]  # that were acknowledged, now or before
+
+
 # --- upkeep
 
 
@@ -1004,7 +1189,8 @@ class SweptCounts(TypedDict):
     waiters: int
     interests: int
     answers: int
-    alerts: int
+    alerts: int  # raised
+    cleared: int  # alerts whose cause is gone
     agents: int
     sealed: int
     pruned: int
@@ -1188,6 +1374,32 @@ class VerifyAnswer(TypedDict):
     last: int
     link: str
     findings: list[FindingView]
+
+
+class CheckView(TypedDict):
+    """One check of `check` or `doctor`."""
+
+    check: str
+    ok: bool
+    severity: Literal["error", "warning", "advice"]
+    message: str
+
+
+class CheckAnswer(TypedDict):
+    """Of `check`."""
+
+    checks: list[CheckView]
+    failed: list[str]
+    wrong: list[str]  # those of `failed` that are errors
+
+
+class DoctorAnswer(TypedDict):
+    """Of `doctor`; the command adds the checks on the guards, the guarded clients, and what is left to do."""
+
+    checks: list[CheckView]
+    failed: list[str]  # only errors
+    guarded: NotRequired[list[str]]
+    todo: NotRequired[list[str]]
 
 
 class RunReportAnswer(TypedDict):

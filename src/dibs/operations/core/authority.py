@@ -10,9 +10,10 @@ ranks before it:
 - orchestrator: others' tasks, assignments, kill, revive, forced releases, deploys.
 - person: everything, with pruning, the store, the configuration.
 
-A rank comes from the config's `[roles]`, never from the caller's word. Without a role there, an agent is an agent, and
-a caller with no client above its process (a person at a terminal, a script, CI) is a person: by the operating system's
-user, which is all that can be known. An agent may always act on its own things and on its subagents'.
+A rank comes from a credential (credentials.py) or the config's `[roles]`, never from the caller's word. Without a role
+there, an agent is an agent, and a caller with no client above its process (a person at a terminal, a script, CI) is a
+person: by the operating system's user, which is all that can be known. An agent may always act on its own things and on
+its subagents'.
 
 - refusal: `forbidden`, in the log as `call.refused`; it names the needed rank and the agents known to have it.
 - retry: refused again, until the config changes or the thing is the caller's own.
@@ -23,7 +24,7 @@ from __future__ import annotations
 from dibs.errors import Forbidden
 from dibs.operations.agents import names, roles, speech
 from dibs.operations.core.call import process_name, within
-from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Operation
+from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Field, Operation
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -68,6 +69,8 @@ def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> st
     role, _ = roles.of(call, agent, who=who)
     if role:
         return roles.rank_of(call, role)
+    if call.credential is not None:  # a person's has a role
+        return AGENT
     return AGENT if comes_from_agent(tx, call) else PERSON
 
 
@@ -145,7 +148,12 @@ def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
     return {}
 
 
-MAY = Operation("may", _may, "May this be done from here?", writes=False)
+MAY = Operation(
+    "may", _may, "May this be done from here?",
+    fields=(Field("act", "choice", "the act", choices=tuple(ACTS), required=True),), errors=(Forbidden,), writes=False,
+)  # fmt: skip
+
+INTERNAL = (MAY,)
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:

@@ -45,21 +45,27 @@ class Call:
         "agent",
         "ancestors",
         "client",
+        "credential",
         "decided",
         "facts",
         "fallback",
+        "host",
         "how",
         "inside",
         "jobs",
         "kind",
+        "machine",
         "name",
         "operation",
+        "person",
         "policy",
         "request",
+        "role",
         "rules",
         "session",
         "tied",
         "typed",
+        "via",
     )
 
     def __init__(
@@ -75,6 +81,8 @@ class Call:
         typed: bool = False,
         session: str = "",
         how: str = "",
+        credential: tuple[str, str] | None = None,
+        host: str = "",
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: the agent registered for one of the ancestors, else the fallback
@@ -86,6 +94,12 @@ class Call:
         self.typed = typed  # from a shell or a script, git's hooks included; not a client's own call
         self.session = session  # the id in the session variable of the client whose shell this is, if any
         self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
+        # of a server's caller: the credential's id and the hash of its secret; verified on the way in (credentials.py)
+        self.credential = credential
+        self.role = ""  # set on the way in: the credential's role
+        self.machine = ""  # set on the way in: the machine whose credential it is
+        self.person = False  # set on the way in: it is a person's, and the person speaks for itself
+        self.host = host  # the name of the machine that the caller's process runs on, for people to read
         self.inside = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
         self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
@@ -97,6 +111,8 @@ class Call:
             Record
         ] = []  # set on the way: the jobs that are going, where tasks are looked for (long_jobs.py)
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
+        # the connection of a request that goes through a server, its number there, and whether this is a retry of it
+        self.via: tuple[str, int, bool] | None = None
 
     def know(self, processes: Iterable[Process | None]) -> None:
         """Raise Need for the processes among these that were not checked yet."""
@@ -110,8 +126,9 @@ class Call:
 
     @property
     def is_person(self) -> bool:
-        """Is this the operating system's user, with no client above? Known once the caller is named."""
-        return self.how == "user" and (self.client is None or self.is_program(self.client))
+        """Is this the operating system's user, with no client above, or a person by credential? Known once named."""
+        local = self.credential is None and self.how == "user"
+        return self.person or (local and (self.client is None or self.is_program(self.client)))
 
     def alive(self, process: Process | None) -> bool | None:
         """Is that process alive? None if it cannot be seen from here. Raises Need if it was not checked yet."""
@@ -202,8 +219,9 @@ _last_day = (-1, "")
 def _day(days: int) -> str:
     """A day since 1970 as text. The last one is cached: one answer has many times of one day."""
     global _last_day  # noqa: PLW0603 - a cache of one entry
-    if _last_day[0] == days:
-        return _last_day[1]
+    last = _last_day  # read once: another thread may replace it
+    if last[0] == days:
+        return last[1]
     # the civil calendar from a day count (Howard Hinnant's method): no module that knows a clock is imported here
     z = days + 719_468
     era, of_era = divmod(z, 146_097)
@@ -212,5 +230,6 @@ def _day(days: int) -> str:
     shifted = (5 * of_year + 2) // 153
     day, month = of_year - (153 * shifted + 2) // 5 + 1, shifted + 3 if shifted < JANUARY else shifted - 9
     year += era * 400 + (shifted >= JANUARY)
-    _last_day = (days, f"{year:04d}-{month:02d}-{day:02d}")
-    return _last_day[1]
+    text = f"{year:04d}-{month:02d}-{day:02d}"
+    _last_day = (days, text)
+    return text

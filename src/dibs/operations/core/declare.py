@@ -12,6 +12,7 @@ from __future__ import annotations
 from dibs.canonical import Canonical
 from dibs.errors import Busy, Fenced, Forbidden, Invalid, Killed, Unavailable
 from dibs.jsontext import is_text
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,15 +32,23 @@ RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # who may 
 #   flag       True or False                       choice     one of `choices`
 #   words      a list of words                     process    a process, from its pid
 #   number     a whole number, of either sign      json       a plain value; on a command line its text, or @FILE
+#   file       a path on the caller's machine, which is written there
 #   commit     the full id of a commit that is in this repository, where there is one
+# Only in what guards and other doors bring, which no caller writes:
+#   raw        a text of a machine (a path, a command); what is not Unicode is replaced. `raws` is a list of those
+#   object     an object; `items` are its fields   rows       a list of lists; `items` are the columns
+#   texts      an object whose values are texts    amount     a number, 0 or more
 # `Field.check` holds the outcome to this, whatever the door: an operation never meets a value of another type.
 
 MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
 SHOWN = 60  # letters of a wrong value that a refusal repeats
 SECOND = 1_000  # ms
 MAX_TEXT = 2_000  # letters of people's words, unless a field says otherwise
+PROCESS_PARTS = 5  # of a process's full name (facts/processes.py)
 MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
-LOCAL = frozenset(("commit", "process", "resource", "resources"))  # kinds that only the caller's machine can read
+LOCAL = frozenset(
+    ("commit", "file", "process", "resource", "resources")
+)  # kinds that only the caller's machine can read
 
 
 class Field:
@@ -50,7 +59,7 @@ class Field:
     - `env`: the environment variable that names it where the caller does not.
     - `least`, `most`: the bounds of a number or a duration (ms), and of the length of a list with `items`.
     - `longest`: letters of a text, of each word, or of a value as JSON text; 0 for no limit.
-    - `items`: the fields of each object, where it is a list of objects.
+    - `items`: the fields of each object, where it is a list of objects; of an `object`; the columns of `rows`.
     """
 
     __slots__ = (
@@ -97,7 +106,10 @@ class Field:
         return self.kind in LOCAL or bool(self.env)
 
     def check(self, value: Any) -> Any:
-        """The value, if it is of this field's kind and within its limits; else Invalid with the field's name."""
+        """The value, if it is of this field's kind and within its limits; else Invalid with the field's name.
+
+        It is the same value, but for what no store can keep of a machine's texts.
+        """
         is_of_kind, what = _KINDS[self.kind]
         if self.kind == "choice":
             if not (isinstance(value, str) and value in self.choices):
@@ -109,17 +121,29 @@ class Field:
         elif self.kind == "words":
             for word in value:
                 self._check_text(word)
-        elif self.kind == "json":
+                if self.choices and word not in self.choices:
+                    raise self.refusal(word, f"each one of {', '.join(self.choices)}")
+        elif self.kind == "json" or self.items:
+            if self.items:
+                from dibs.operations.core import nested
+
+                return nested.check(self, value)
             from dibs.operations.core import json_values
 
             json_values.check_field(self, value)
+        elif self.kind == "raw":
+            return _plain(value)
+        elif self.kind == "raws":
+            return [_plain(one) for one in value]
         elif self.least is not None or self.most is not None:
             self._check_bounds(value)
         return value
 
     def _check_text(self, text: str) -> None:
-        """Not too long, and no control characters but newline and tab."""
+        """Not too long, and no control characters but newline and tab. Without a limit, all but one may be in it."""
         if not self.longest:
+            if COMMIT in text:
+                raise Invalid(f"{self.name}: no U+001A in a text", field=self.name)
             return
         if len(text) > self.longest:
             raise Invalid(f"{self.name}: at most {self.longest} characters, not {len(text)}", field=self.name)
@@ -148,6 +172,13 @@ class Field:
         return Invalid(f"{self.name}: {what or _KINDS[self.kind][1]}, not {shown}", field=self.name)
 
 
+def _plain(text: str) -> str:
+    """A text of a machine as a store can keep it."""
+    if is_text(text) and COMMIT not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace(COMMIT, "\ufffd")
+
+
 def has_controls(text: str) -> bool:
     """Has it control characters other than newline and tab?"""
     return any((letter < " " and letter not in "\n\t") or letter == "\x7f" for letter in text)
@@ -166,11 +197,45 @@ def _is_words(value: Any) -> bool:
 
 
 def _is_resource(value: Any) -> bool:
-    return isinstance(value, Canonical) and all(map(is_text, value))
+    return isinstance(value, Canonical) and 2 <= len(value) <= 3 and all(map(is_text, value))  # noqa: PLR2004 - an alias
 
 
 def _is_resources(value: Any) -> bool:
     return isinstance(value, (list, tuple)) and all(map(_is_resource, value))
+
+
+def _is_raw(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))
+
+
+def _is_raws(value: Any) -> bool:
+    return _is_list(value) and all(map(_is_raw, value))
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, dict) and _is_words([*value, *value.values()])
+
+
+def _is_amount(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < MAX_INTEGER
+
+
+def _is_process(value: Any) -> bool:
+    """Machine, boot and namespace, the pid, and when it was started: what makes a process unique."""
+    return (
+        isinstance(value, list)
+        and len(value) == PROCESS_PARTS
+        and all(map(is_text, value[:3]))
+        and all(map(_is_integer, value[3:]))
+    )
 
 
 def _is_anything(_: Any) -> bool:
@@ -189,9 +254,16 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "flag": (lambda value: isinstance(value, bool), "True or False"),
     "choice": (is_text, "a text"),
     "words": (_is_words, "a list of texts"),
-    "process": (lambda value: isinstance(value, list), "a process"),
+    "process": (_is_process, "a process"),
     "json": (_is_anything, "a plain value"),
     "commit": (is_text, "a commit's id"),
+    "raw": (_is_raw, "a text"),
+    "raws": (_is_raws, "a list of texts"),
+    "object": (_is_object, "an object"),
+    "rows": (_is_list, "a list of rows"),
+    "texts": (_is_texts, "an object of texts"),
+    "amount": (_is_amount, "a number, 0 or more"),
+    "file": (is_text, "a path"),
 }
 
 
@@ -216,7 +288,8 @@ class Operation:
     """
 
     __slots__ = (
-        "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand", "body", "boots", "destructive",
+        "_by_name", "_defaults", "_unsaid", "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand",
+        "body", "boots", "destructive",
         "fields", "group", "help", "idempotent", "may", "name", "others", "own_errors", "refuses", "registers",
         "required", "takes", "wants", "whole", "withdraws", "writes",
     )  # fmt: skip
@@ -275,23 +348,32 @@ class Operation:
         self.around = around
         self.withdraws = withdraws
         self.whole = whole  # a `Query`: its body gets the session
+        self._by_name: dict[str, Field] | None = None
+        self._defaults: dict[str, Any] | None = None
+        self._unsaid: frozenset[str] | None = None
 
-    # Made when they are asked for: a hook loads declarations that it does not use.
+    # Made when they are first asked for: a hook loads declarations that it does not use, a server asks at each call.
 
     @property
     def by_name(self) -> dict[str, Field]:
-        """Its fields."""
-        return {field.name: field for field in self.fields}
+        """Its fields. Not to be changed."""
+        if self._by_name is None:
+            self._by_name = {field.name: field for field in self.fields}
+        return self._by_name
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What a request means that does not say a field."""
-        return {field.name: field.default for field in self.fields if not field.required}
+        """What a request means that does not say a field; the caller's own dict."""
+        if self._defaults is None:
+            self._defaults = {field.name: field.default for field in self.fields if not field.required}
+        return self._defaults.copy()
 
     @property
     def unsaid(self) -> frozenset[str]:
         """What is no part of a request: how long it waits, and what no caller says. A retry may differ in it."""
-        return frozenset(["wait", *[field.name for field in self.fields if field.internal]])
+        if self._unsaid is None:
+            self._unsaid = frozenset(["wait", *[field.name for field in self.fields if field.internal]])
+        return self._unsaid
 
     @property
     def errors(self) -> tuple[type[DibsError], ...]:
@@ -304,18 +386,25 @@ class Operation:
 
     def checked(self, given: dict[str, Any]) -> dict[str, Any]:
         """The request that the body gets: each value held to its field, and the default of what was not said."""
-        found, known = self.defaults, self.by_name
-        for name, value in given.items():
-            field = known.get(name)
-            if field is None:  # the body's own business
-                found[name] = value
-            elif field.kind == "choice" and value == field.default:
-                pass  # "": none of them
-            elif value is not None or field.kind == "json":
-                found[name] = field.check(value)
-        for name in self.required:
-            if name not in found:
+        found: dict[str, Any] = {}
+        left = len(given)
+        for field in self.fields:
+            name = field.name
+            value = field.default
+            if name in given:
+                left -= 1
+                said = given[name]
+                if field.kind == "choice" and said == value:
+                    pass  # "": none of them
+                elif said is not None or (field.kind == "json" and not field.items):
+                    found[name] = field.check(said)
+                    continue
+            if field.required:
                 raise Invalid(f"{self.name} needs `{name}`", field=name)
+            found[name] = value
+        if left:
+            name = next(name for name in given if name not in found)
+            raise Invalid(f"{self.name}: there is no field {name!r}", field=name)
         return found
 
 

@@ -12,7 +12,7 @@ from dibs import jsontext
 from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
-from dibs.operations.core.declare import AGENT, RANKS
+from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Fetched, Range, Transaction
+
+# Is the caller who its credential says? For what is done before, or without, an operation of its own.
+CALLER = Operation("caller", lambda _tx, _call: None, "Verify the caller's credential.", writes=False)
 
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
@@ -32,20 +34,33 @@ SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a clai
 def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
     said = fields
-    if operation.fields:
+    if operation.fields or fields:
         fields = operation.checked(fields)
     _check_caller(call)
     call.operation = operation.name
     if operation.agents:
         fields = _by_id(tx, operation, fields)
     if not operation.writes:
-        return _named(tx, call, _done(tx, call, operation.body, fields))
+        return _read(tx, call, operation, fields)
     got = _way_in(tx, call, operation, fields)
-    own, request_key = f"a\t{call.agent}", _request_key(call, operation)
+    if call.via is None or _by_credential(tx, call, got) is not None:  # nobody else gets a kept answer
+        return _changed(tx, call, operation, said, fields, got)
+    from dibs.operations.core import exchanges
+
+    known = got.values[f"x\t{call.via[0]}"]
+    return exchanges.once(tx, call.via, known, lambda: _changed(tx, call, operation, said, fields, got))
+
+
+def _changed(
+    tx: Transaction, call: Call, operation: Operation, said: dict[str, Any], fields: dict[str, Any], got: Fetched
+) -> Any:
+    """The rest of the way in of an operation that writes, and what it decides."""
+    own = f"a\t{call.agent}"
     agent = got.values[own]
     call.tied = _comes_from(call, agent)
     refusal = (
-        _out_of_place(tx, call)
+        _by_credential(tx, call, got)
+        or _out_of_place(tx, call)
         or _turned_away(call, operation, got)
         or _not_allowed(tx, call, operation, agent, fields)
     )
@@ -55,6 +70,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         unsaid = operation.unsaid
         asked = {name: fields[name] for name in said if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
+        request_key = _request_key(call, operation)
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
@@ -132,7 +148,39 @@ def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Seque
     keys = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
     if call.request:
         keys.append(_request_key(call, operation))
+    if call.via is not None:
+        keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file for those who need it not
+    if call.credential is not None:
+        keys.append(f"cr\t{call.credential[0]}")
     return tx.fetch(keys, ranges, AHEAD)
+
+
+def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
+    """The answer of an operation that only reads. All may read most of it, and nobody is registered for it."""
+    if call.credential is not None or operation.may != VIEWER:
+        refusal = _reader(tx, call, operation, fields)
+        if refusal is not None:
+            return _named(tx, call, refusal)
+    return _named(tx, call, _done(tx, call, operation.body, fields))
+
+
+def _reader(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
+    """Why this caller may not read this. Asked where a credential says who it is, or where not all may read."""
+    got = _way_in(tx, call, operation, fields)
+    refusal = _by_credential(tx, call, got)
+    if refusal is None and operation.may != VIEWER:
+        agent = got.values[f"a\t{call.agent}"]
+        refusal = _out_of_place(tx, call) or _not_allowed(tx, call, operation, agent, fields)
+    return refusal
+
+
+def _by_credential(tx: Transaction, call: Call, got: Fetched) -> DibsError | None:
+    """Why the caller's credential does not speak for this agent; raises if it is none that counts."""
+    if call.credential is None:
+        return None
+    from dibs.operations.agents import credentials
+
+    return credentials.enter(tx, call, got)
 
 
 def _turned_away(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
@@ -181,15 +229,26 @@ def _not_allowed(
     tx: Transaction, call: Call, operation: Operation, agent: Record | None, fields: dict[str, Any]
 ) -> DibsError | None:
     """Why this caller may not do this, if so (authority.py)."""
-    if not operation.may:
-        return None
+    if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
+        if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:
+            return None
+        from dibs.operations.core import authority
+
+        return authority.refusal(tx, call, operation, agent, WORKER, ())
     asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
     needed, given = asked or operation.may, call.policy.guards["roles"]
-    if RANKS[needed] <= RANKS[AGENT] and not given["default"] and not given["assign"]:
+    if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
         return None  # without roles everybody is an agent at least
     from dibs.operations.core import authority
 
     return authority.refusal(tx, call, operation, agent, needed, owners)
+
+
+def _rank_of(call: Call) -> str:
+    """The rank of the credential's role."""
+    from dibs.operations.agents import roles
+
+    return roles.rank_of(call, call.role)
 
 
 def _named(tx: Transaction, call: Call, result: Any) -> Any:
@@ -223,7 +282,8 @@ def _is_fenced(call: Call, agent: Record) -> bool:
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
     data = {"code": error.code, **({"needs": error.fields["needs"]} if "needs" in error.fields else {})}
-    tx.append("call.refused", call.agent, operation.name, data)
+    spoke = call.credential is not None and "wanted" in error.fields  # for another: the log names the one it was
+    tx.append("call.refused", error.fields["agent"] if spoke else call.agent, operation.name, data)
     _named(tx, call, error)
     return error
 
@@ -235,7 +295,11 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
 
         program = call.is_program(call.client)
         person = call.is_person
-        return register(tx, call.agent, process=call.client, kind=call.kind, program=program, person=person), False
+        made = register(
+            tx, call.agent, process=call.client, kind=call.kind, program=program, person=person, client=call.kind,
+            host=call.host, machine=call.machine,
+        )  # fmt: skip
+        return made, False
     every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
@@ -243,7 +307,7 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
 
     agent["seen"] = tx.now
     if agent["process"] is None and call.client is not None:
-        set_process(tx, agent, call.client, program=call.is_program(call.client))
+        set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)
     return agent, True
 
@@ -279,10 +343,16 @@ def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:
     outcomes.orphaned(tx, claim, why)
 
 
-def _sweep(tx: Transaction, count: int) -> dict[str, Any]:
+def _sweep(tx: Transaction, call: Call, count: int) -> dict[str, Any]:
     from dibs.operations.upkeep import sweeps
 
-    return sweeps.some(tx, count)
+    return sweeps.some(tx, call, count)
+
+
+def _suspicions(tx: Transaction, call: Call) -> int:
+    from dibs.operations.alerts import watch
+
+    return watch.at_once(tx, call)
 
 
 def _change_accepted(tx: Transaction, call: Call, change: str) -> str:
@@ -331,6 +401,7 @@ FOLLOW_UPS.update(
     {
         "task claim ended": _task_claim_ended,
         "sweep": _sweep,
+        "suspicions": _suspicions,
         "change accepted": _change_accepted,
         "job: unblock": _unblock,
         "job: cancel": _call_off,

@@ -83,7 +83,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "agent.registered": (
         "agent",
         "An agent was registered.",
-        "`process, name`",
+        "`process, name`, `machine` if a machine's credential did",
     ),
     "agent.booted": (
         "agent",
@@ -114,6 +114,16 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "the agent it happened to",
         "A killed agent was revived.",
         "`why`",
+    ),
+    "token.made": (
+        "credential id",
+        "A person made a credential for a server's caller.",
+        "`kind` (`agent`, `person`, `machine`), `who, role, until, fingerprint` (of the secret's hash)",
+    ),
+    "token.revoked": (
+        "credential id",
+        "A credential was revoked: its calls are refused.",
+        "`who`",
     ),
     "message.posted": (
         "recipient; `type:T` if it is kept for agents that come later",
@@ -151,9 +161,22 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "",
     ),
     "alert.raised": (
-        "claim, waiter or task id",
-        "A hold or a wait takes twice as long as expected; a task fails again and again.",
-        "`what` (`hold`, `wait`), `expected, actual, resources`; of a task `what` (`poison`), `failures`",
+        "alert id",
+        "An alert was raised: something needs somebody. The event's agent is the one it is about.",
+        (
+            "`what` (its kind: `hold`, `wait`, `deadlock`, …; ALERTS.md has them), `severity` (`warning`, `error`), "
+            "`about` (its subject), `resources`, `expected, actual` (ms)"
+        ),
+    ),
+    "alert.acknowledged": (
+        "alert id",
+        "An agent or a person acknowledged an alert.",
+        "`what` (its kind), `why`",
+    ),
+    "alert.cleared": (
+        "alert id",
+        "The cause of an alert is gone.",
+        "`what` (its kind), `why`",
     ),
     "log.sealed": (
         '`""`',

@@ -31,43 +31,9 @@ def check(value: Any, field: str, largest: int) -> Any:
 
 
 def check_field(field: Field, value: Any) -> None:
-    """The value of a field of kind `json`, by what the field declares."""
-    if field.items:
-        if value is not None or field.required:
-            _check_items(field, value)
-    elif value is not None:
+    """The value of a field of kind `json`; nested.py looks at those with `items`."""
+    if value is not None:
         check(value, field.name, field.longest)
-
-
-def _check_items(field: Field, value: Any) -> None:
-    """A list of objects, each with the fields that are declared for it."""
-    name = field.name
-    needed = ", ".join([one.name for one in field.items if one.required])
-    if not isinstance(value, (list, tuple)) or not all(isinstance(item, dict) for item in value):
-        raise Invalid(f"{name}: a list of objects, each with at least {needed}", field=name)
-    if field.most is not None and len(value) > field.most:
-        raise Invalid(f"{name}: at most {field.most} at once, not {len(value)}", field=name)
-    if field.least is not None and len(value) < field.least:
-        raise Invalid(f"{name}: at least {field.least}, each with at least {needed}", field=name)
-    known = {one.name: one for one in field.items}
-    for place, item in enumerate(value):
-        try:
-            _check_item(known, item)
-        except Invalid as error:
-            inner = error.fields.get("field", name)
-            raise Invalid(f"{name}: item {place + 1}: {error.message}", field=inner) from None
-
-
-def _check_item(known: dict[str, Field], item: dict[str, Any]) -> None:
-    """One object of a list. What is null was not said."""
-    for name, value in item.items():
-        if name not in known:
-            raise Invalid(f"there is no field {name!r}", field=str(name))
-        if value is not None:
-            known[name].check(value)
-    for name, field in known.items():
-        if field.required and item.get(name) is None:
-            raise Invalid(f"{name} is missing ({field.help})", field=name)
 
 
 def _walk(value: Any, field: str, depth: int) -> None:

@@ -66,6 +66,12 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "cr⇥ID": (
+        "agents",
+        "a credential: for whom, its role and end, the hash of its secret",
+        "",
+        "`due⇥TIME`: a week after its end",
+    ),
     "m⇥AGENT⇥STAMP⇥ID": (
         "messages",
         "a message; stamps rise within a mailbox",
@@ -268,6 +274,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "gh⇥TREE": ("guards", "how much of a working tree's reflog was reported: `size`", "", ""),
     "d⇥TARGET": (
         "guards",
         "the last good deploy of a target",
@@ -280,9 +287,39 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "as⇥KIND⇥SUBJECT⇥ID": (
+        "alerts",
+        "a suspicion: something that may need an alert; whoever sweeps next looks into it",
+        "",
+        "`due⇥TIME` (0: at once)",
+    ),
+    "al⇥KIND⇥SUBJECT": (
+        "alerts",
+        "an alert that is open or acknowledged",
+        "`alertout⇥TIME⇥ID` while it waits to be delivered",
+        "",
+    ),
+    "ac⇥TIME⇥ID": (
+        "alerts",
+        "a cleared alert",
+        "`alertout⇥TIME⇥ID` while it waits to be delivered",
+        DUE,
+    ),
+    "an": (
+        "alerts",
+        "the number of open and of cleared alerts, and of those for which there was no room",
+        "",
+        "",
+    ),
     "q⇥AGENT⇥OPERATION⇥ID": (
         "core",
         "the answer to a request id",
+        "",
+        "`due⇥TIME`",
+    ),
+    "x⇥CONNECTION": (
+        "core",
+        "the last answer to a request that came through a server's connection",
         "",
         "`due⇥TIME`",
     ),

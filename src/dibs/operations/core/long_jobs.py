@@ -209,3 +209,5 @@ CONTINUE = Operation(
     errors=(NotFound,),
     answer="JobAnswer",
 )
+
+INTERNAL = (CONTINUE,)

@@ -69,6 +69,15 @@ WORK: dict[str, dict[str, Any]] = {
     },
     "agents": {"keep": 7 * DAY},  # how long a gone agent stays known before a sweep forgets it
     "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
+    "alerts": {
+        "command": "",  # run with `sh -c` for each alert, which is JSON on its standard input
+        "webhook": "",  # an https URL that each alert is posted to
+        "secret_file": "",  # by whose content the webhook's requests are signed
+        "min_severity": "warning",  # what is delivered: or "error"
+        "silent": 10 * MINUTE,  # an agent that holds what others want gives a sign of life more often
+        "rules": 10 * MINUTE,  # an active agent is told new rules within this time
+        "keep": 7 * DAY,  # how long a cleared alert stays, and how long an open one without an acknowledgement
+    },
     "log": {"keep": 0},  # a sweep drops events older than this; 0: never
 }
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, iso, related
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_present
+from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
 
@@ -76,13 +77,16 @@ def _audit(
         endings.give_back(tx, claim, claim["resources"], "released")
         freed += claim["resources"]
     endings.serve(tx, freed)
-    sweeps.some(tx, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
+    sweeps.some(tx, call, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
 
 
 def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
-    return {"violations": changes.tell(tx, call, found, "", direct=False)}
+    violations = changes.tell(tx, call, found, "", direct=False)
+    if violations:
+        FOLLOW_UPS["suspicions"](tx, call)
+    return {"violations": violations}
 
 
 # --- news
@@ -165,6 +169,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     A client that is told to forget (`/clear`) continues under another id in the same process.
     """
     there, mine = [], []
+    agents = list(dict.fromkeys(agents))
     for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
         if is_present(tx, call, agent):
             there.append(agent)
@@ -179,12 +184,47 @@ def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str =
     return {}
 
 
-OTHERS = Operation("others", _others, "Who else holds what in this working tree?", writes=False)
+_FOUND = Field(
+    "found", "json", "the changed files, as the ledger has them", default=(),
+    items=(
+        Field("id", "text", "the change", required=True),
+        Field("resource", "resource", "the file", required=True),
+        Field("tree", "raw", "its working tree", required=True),
+        Field("was", "text", "the content before", required=True),
+        Field("now", "text", "the content after", required=True),
+        Field("actor", "text", "the agent that made it; empty if that is not known", required=True),
+        Field("grade", "choice", "how certain that is", choices=(SURE, LIKELY, NOBODY, OUTSIDE), required=True),
+        Field("suspects", "words", "the agents that may have made it", required=True),
+        Field("owners", "words", "the agents that had unfinished work in it", required=True),
+        Field("named", "flag", "a call of the actor named the file", required=True),
+        Field("heard", "words", "the agents whose calls are reported", required=True),
+    ),
+)  # fmt: skip
+_TOOL = Field("tool", "text", "the client's tool", default="", longest=0)
+OTHERS = Operation(
+    "others", _others, "Who else holds what in this working tree?",
+    fields=(Field("tree", "raw", "the working tree; empty for all", default=""),), writes=False,
+)  # fmt: skip
 MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", writes=False)
 KNOWN = Operation("known", _known, "Am I registered?", writes=False)
-AUDIT = Operation("audit", _audit, "What did this call change that others hold?", wants=("rules", "deliveries"))
-CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.")
+AUDIT = Operation(
+    "audit", _audit, "What did this call change that others hold?",
+    fields=(_FOUND, Field("release", "words", "the claims that end with the call", default=()), _TOOL),
+    wants=("rules", "deliveries"),
+)  # fmt: skip
+CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.", fields=(_FOUND,))
 ACTIVITY = Operation("activity", _activity, "I am here; what is new?", wants=("rules", "deliveries"))
-PEERS = Operation("peers", _peers, "Which of these agents are at work?", writes=False)
-IDLE = Operation("idle", _idle, "My turn is over.", wants=("rules",))
-DOUBT = Operation("doubt", _doubt, "A guard let something pass without knowing.")
+PEERS = Operation(
+    "peers", _peers, "Which of these agents are at work?",
+    fields=(Field("agents", "words", "the agents", required=True),), writes=False,
+)  # fmt: skip
+IDLE = Operation(
+    "idle", _idle, "My turn is over.",
+    fields=(Field("now", "texts", "the content of each file, by claim and path"),), wants=("rules",),
+)  # fmt: skip
+DOUBT = Operation(
+    "doubt", _doubt, "A guard let something pass without knowing.",
+    fields=(Field("why", "raw", "why it could not be decided", default=""), _TOOL),
+)  # fmt: skip
+
+INTERNAL = (OTHERS, MINE, KNOWN, AUDIT, CHANGED, ACTIVITY, PEERS, IDLE, DOUBT)

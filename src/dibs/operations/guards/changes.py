@@ -105,7 +105,15 @@ def _record(
     from dibs.operations.messages import mailbox
 
     told = None
-    for agent, text in _texts(tx, record, victims, actor, change["grade"]).items():
+    texts = _texts(tx, record, victims, actor, change["grade"])
+    if how in {"violated", "unattributed"} and unsettled(tx, tree, [name]):
+        from dibs.operations.alerts import suspicions
+
+        suspicions.put(
+            tx, "violation", f"{tree}/{name}" if tree else name, record["by"] or victims[0], event=name, told=texts,
+            path=name, tree=tree, holder=victims[0], by=record["by"], how=how, id=identifier, blob=was,
+        )  # fmt: skip
+    for agent, text in texts.items():
         if agent == here:
             told = text
         else:

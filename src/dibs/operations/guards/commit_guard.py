@@ -11,11 +11,11 @@ In git's hooks only the parent's id is known, so the family counts as one here.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Held
+from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, iso, lineage_of, related
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.stores.seam import prefix_range
@@ -37,6 +37,7 @@ MAX_LOSSES_READ = 1_000  # records of lost claims
 MAX_SHOWN = 16  # blockers named in a refusal, and paths in an event
 # paths with their tokens: the ten that a commit's message names, and one more to see that there are more
 MAX_TOKENS_RETURNED = 11
+HOW = ("checked", "past", "replayed")  # how a commit met the guard; `_committed` has what they mean
 
 
 # --- before a commit
@@ -318,6 +319,8 @@ def _report_bypass(
         text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
+        from dibs.operations.alerts import suspicions
+
         taken = [path for one in unseen for path in one["paths"]]
         data = {
             "tree": tree,
@@ -326,8 +329,36 @@ def _report_bypass(
             "holders": sorted({one["agent"] for one in unseen}),
         }
         tx.append("commit.unverified", call.agent, commit, data)
+        suspicions.put(
+            tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
+            holders=data["holders"],
+        )  # fmt: skip
+        FOLLOW_UPS["suspicions"](tx, call)
     return unseen
 
 
-CHECK = Operation("commit-check", _check, "May these paths be committed?", errors=(Held, Fenced, Conflict))
-COMMITTED = Operation("committed", _committed, "These paths were committed.")
+_PATH = Field("path", "resource", "the path", required=True)
+_TREE = Field("tree", "raw", "the top of the working tree", default="")
+CHECK = Operation(
+    "commit-check", _check, "May these paths be committed?",
+    fields=(
+        Field("paths", "resources", "the staged paths", default=()),
+        _TREE,
+        Field("client", "text", "the client", default=""),
+        Field("owned", "rows", "paths with unfinished work", default=(),
+              items=(_PATH, Field("owners", "words", "the agents whose work it is", required=True))),
+    ),
+    errors=(Held, Fenced, Conflict, Forbidden),
+)  # fmt: skip
+COMMITTED = Operation(
+    "committed", _committed, "These paths were committed.",
+    fields=(
+        Field("commit", "text", "the commit", default=""),
+        _TREE,
+        Field("items", "rows", "its paths", default=(),
+              items=(_PATH, Field("same", "flag", "the file equals what was committed", required=True))),
+        Field("how", "choice", "how the guard met it", choices=HOW, default=HOW[0]),
+    ),
+)  # fmt: skip
+
+INTERNAL = (CHECK, COMMITTED)

@@ -19,8 +19,8 @@ from __future__ import annotations
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, iso, related
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import audits
 
 TYPE_CHECKING = False
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
 DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
+UNSURE_RESULTS = ("unverified", "unchecked", "interrupted")  # what raises an alert
 ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
 UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # if no door looked
 MAX_SHOWN = 5  # paths and places, in a text
@@ -97,7 +98,7 @@ def _judge(
     unsynced: bool = False,
     rollback: bool = False,
     dirty: bool = False,
-    under: Sequence[Any] = (),
+    under: dict[str, Any] | None = None,
 ) -> Any:
     """May this ship? `syncs`: its status against each deciding branch (Standing.as_json).
 
@@ -132,9 +133,9 @@ def stale(
     if rollback:
         return None
     facts = {"target": target, **sync} if target else dict(sync)
-    if sync["behind"]:
+    if sync.get("behind"):
         return Behind(**facts)
-    if sync["behind"] is None and not unsynced:
+    if sync.get("behind") is None and not unsynced:
         return _cannot_compare(sync.get("why") or "nothing is known", facts)
     return None
 
@@ -167,13 +168,12 @@ def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
     )
 
 
-def _accepted_risks(tx: Transaction, call: Call, under: Sequence[Any]) -> dict[str, bool]:
+def _accepted_risks(tx: Transaction, call: Call, under: dict[str, Any] | None) -> dict[str, bool]:
     """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
-        target, token = under
-        key = f"D\t{check_text(target, 'target')}"
+        key = f"D\t{check_text(under['target'], 'target')}"
         running = tx.fetch([key]).values[key]
-        if running is not None and running["token"] == token and related(running["agent"], call.agent):
+        if running is not None and running["token"] == under["token"] and related(running["agent"], call.agent):
             return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
     return dict.fromkeys(ACCEPTED_RISKS, False)
 
@@ -279,7 +279,6 @@ def _finish(
     keep: bool = False,
 ) -> Any:
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
-    assert result in RESULTS, result
     claim = _live(tx, target, token)
     key = f"D\t{target}"
     running = tx.fetch([key]).values[key]
@@ -290,8 +289,13 @@ def _finish(
     data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
     if claim is None:
         tx.append("deploy.finished", call.agent, target, {**data, "fenced": True})
+        _suspect(tx, call, target, commit, "fenced")
         return _fenced(tx, call, target, token)
     tx.append("deploy.finished", call.agent, target, data)
+    if result in UNSURE_RESULTS:
+        _suspect(tx, call, target, commit, result)
+    if said.get("unsynced") and result in DEPLOYED_RESULTS:
+        _suspect(tx, call, target, commit, "unsynced")
     if result in DEPLOYED_RESULTS:
         good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
         tx.put(f"d\t{target}", good)
@@ -304,6 +308,15 @@ def _finish(
         endings.give_back(tx, claim, released, "released", commit=commit)
         endings.serve(tx, released)
     return {"target": target, "token": token, "result": result}
+
+
+def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) -> None:
+    """A deploy ended of which nobody knows for certain that it is good."""
+    from dibs.operations.alerts import suspicions
+
+    kind = "deploy_stale" if how == "unsynced" else "deploy_unverified"
+    suspicions.put(tx, kind, target, call.agent, told=[call.agent], commit=commit, how=how)
+    FOLLOW_UPS["suspicions"](tx, call)
 
 
 def _live(tx: Transaction, target: str, token: int) -> Record | None:
@@ -332,7 +345,68 @@ def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
     )
 
 
-CHECK = Operation("deploy-check", _check, "May these targets be deployed to?", errors=(Held,))
-JUDGE = Operation("deploy-judge", _judge, "May this ship?", errors=(Behind, Conflict, Forbidden, Unavailable))
-START = Operation("deploy-start", _start, "A deploy begins.", errors=(Held, Fenced))
-FINISH = Operation("deploy-finish", _finish, "A deploy ended.", errors=(Fenced,))
+_TARGET = Field("target", "text", "the target", required=True)
+_TOKEN = Field("token", "integer", "the token of the claim on it", required=True)
+_COMMIT = Field("commit", "text", "the commit that ships", default="")
+_RISKS = tuple([Field(risk, "flag", "a risk that the caller accepts", default=False) for risk in ACCEPTED_RISKS])
+CHECK = Operation(
+    "deploy-check", _check, "May these targets be deployed to?",
+    fields=(
+        Field("targets", "words", "the targets", default=()),
+        Field("client", "text", "the client", default=""),
+    ),
+    errors=(Forbidden, Held),
+)  # fmt: skip
+JUDGE = Operation(
+    "deploy-judge", _judge, "May this ship?",
+    fields=(
+        _TARGET,
+        Field("syncs", "json", "its status against each deciding branch", default=(),
+              items=(
+                  Field("branch", "raw", "its branch"),
+                  Field("commit", "text", "its commit"),
+                  Field("behind", "integer", "the commits that it lacks; not known, if nothing is said"),
+                  Field("ahead", "integer", "the commits that the branch lacks"),
+                  Field("upstream", "raw", "the deciding branch"),
+                  Field("why", "raw", "why nothing is known"),
+                  Field("note", "raw", "what else is to be said"),
+              )),
+        Field("contains", "flag", "the last good deploy is part of it; not known, if nothing is said"),
+        Field("changed", "raws", "tracked files that differ from the commit", default=()),
+        Field("tree", "raw", "the top of the working tree", default=""),
+        Field("placeholders", "json", "placeholder texts in what ships", default=(),
+              items=(
+                  Field("path", "raw", "the file", required=True),
+                  Field("line", "integer", "its line", required=True),
+                  Field("text", "raw", "the text", required=True),
+              )),
+        *_RISKS,
+        Field("dirty", "flag", "uncommitted changes are accepted", default=False),
+        Field("under", "object", "the running deploy whose command asks", items=(_TARGET, _TOKEN)),
+    ),
+    errors=(Behind, Conflict, Forbidden, Unavailable),
+)  # fmt: skip
+START = Operation(
+    "deploy-start", _start, "A deploy begins.",
+    fields=(
+        _TARGET, _TOKEN, _COMMIT,
+        Field("command", "text", "its command", default=""),
+        Field("process", "process", "the process of the deploy"),
+        Field("runs", "process", "the process of its command"),
+        *_RISKS,
+    ),
+    errors=(Held, Fenced),
+)  # fmt: skip
+FINISH = Operation(
+    "deploy-finish", _finish, "A deploy ended.",
+    fields=(
+        _TARGET, _TOKEN, _COMMIT,
+        Field("result", "choice", "what came of it", choices=RESULTS, required=True),
+        Field("seconds", "amount", "how long it took", default=0),
+        Field("exit", "number", "the exit code of its command"),
+        Field("keep", "flag", "the claim stays: the caller held it before", default=False),
+    ),
+    errors=(Fenced,),
+)  # fmt: skip
+
+INTERNAL = (CHECK, JUDGE, START, FINISH)

@@ -20,7 +20,7 @@ from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import covers, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
+    Target = dict[str, Any]
+
 BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
 MAX_BLOCKERS_SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
@@ -41,25 +43,16 @@ SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
 NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
-class Target:
-    """One path that an agent wants to write, with the facts that the door gathered about it."""
-
-    __slots__ = ("content", "facts", "ignored", "inside", "resource")
-
-    def __init__(
-        self,
-        resource: Sequence[str],
-        *,
-        ignored: bool = False,
-        content: str = "",
-        facts: dict[str, Any] | None = None,
-        inside: Sequence[str] = (),
-    ) -> None:
-        self.resource = resource  # [kind, text, alias]
-        self.ignored = ignored  # by git
-        self.content = content  # the blob of the file as it is now; "" if there is none
-        self.facts = facts  # what the ledger says (facts_of in doors/hooks/edit_guard.py); None: nothing
-        self.inside = inside  # the files in it, if it is a directory
+def target(
+    resource: Sequence[str],
+    *,
+    ignored: bool = False,
+    content: str = "",
+    facts: dict[str, Any] | None = None,
+    inside: Sequence[str] = (),
+) -> Target:
+    """One path that an agent wants to write, with the facts that the door gathered about it (`_TARGETS`)."""
+    return {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
 
 
 class _Caller:
@@ -110,18 +103,18 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     strict: list[Target] = []
     for target in targets:
         refusal: DibsError | None = roles.refusal_of_write(
-            call, caller.agent, target.resource, local=local, client=caller.client, tool=caller.tool
+            call, caller.agent, target["resource"], local=local, client=caller.client, tool=caller.tool
         )
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
         if is_strict(call.policy.guards, target):
             strict.append(target)
             wanted.append(target)
-        elif guard_level(call.policy.guards, target.resource, ignored=target.ignored) != FREE:
+        elif guard_level(call.policy.guards, target["resource"], ignored=target["ignored"]) != FREE:
             wanted.append(target)
     if not wanted:
         return []
-    normal = resources.normal([target.resource for target in wanted])
+    normal = resources.normal([target["resource"] for target in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
     for target in strict:
         refusal = _not_explicit(tx, call, target, tree, met)
@@ -131,10 +124,10 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if isinstance(held, DibsError):
         return held
     for target in wanted:
-        unseen = _unseen(tx, call, target) if target.facts is not None else None
+        unseen = _unseen(tx, call, target) if target.get("facts") else None
         if unseen is not None:
             return _refuse(tx, call, target, tree, unseen)
-    disputed = [target.resource[1] for target in wanted if target.facts is not None and target.facts["disputed"]]
+    disputed = [target["resource"][1] for target in wanted if (target.get("facts") or {}).get("disputed")]
     if disputed:
         from dibs.operations.guards import changes
 
@@ -152,8 +145,8 @@ def _take(
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
     held: dict[str, Any] | DibsError = grants.take(
-        tx, call, got, [target.resource for target in wanted], tree=tree, by=BY, interest=True,
-        base={target.resource[1]: target.content for target in wanted},
+        tx, call, got, [target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
+        base={target["resource"][1]: target["content"] for target in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
         _warn(tx, call, endings.living(tx, call, across), normal, tree)
@@ -162,8 +155,8 @@ def _take(
 
 def is_strict(guards: dict[str, Any], target: Target) -> bool:
     """Does the target need an explicit claim? A directory does if anything in it does."""
-    return any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target.inside) or (
-        guard_level(guards, target.resource, ignored=False) == STRICT
+    return any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]) or (
+        guard_level(guards, target["resource"], ignored=False) == STRICT
     )
 
 
@@ -199,7 +192,7 @@ def _covering_claims(
 
 def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> DibsError | None:
     """Refuse a strict path without an explicit claim of this agent or of one of its ancestors."""
-    wanted = resources.normal([target.resource])
+    wanted = resources.normal([target["resource"]])
     for record in met:
         if (
             holds.CLAIM in record
@@ -213,7 +206,7 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
     held = _held_by_others(tx, call, target, tree, met)
     if held is not None:
         return held
-    name = resources.show(target.resource)
+    name = resources.show(target["resource"])
     return Forbidden(
         f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
         "again, then edit.",
@@ -226,13 +219,13 @@ def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal
     """For a directory that may not be written as a whole: a holder inside it is the better answer."""
     if not refusal.fields.get("within"):
         return refusal
-    met = list(holds.meeting(tx, resources.normal([target.resource]), tree))
+    met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
     return _held_by_others(tx, call, target, tree, met) or refusal
 
 
 def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> Held | None:
     """The refusal because of other agents' live claims, with an interest left; None if there are none."""
-    wanted = resources.normal([target.resource])
+    wanted = resources.normal([target["resource"]])
     found = [
         record
         for record in met
@@ -259,8 +252,8 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
 
 def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
     """May the agent overwrite the present content? It holds the path already, so nobody else changes it now."""
-    facts = target.facts or {}
-    name, known, author = resources.show(target.resource), facts["known"], facts["author"]
+    facts = target.get("facts") or {}
+    name, known, author = resources.show(target["resource"]), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
         if known in {OLDER, BLIND}:
@@ -337,7 +330,7 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
 
 
 def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsError) -> DibsError:
-    name = resources.show(target.resource)
+    name = resources.show(target["resource"])
     tx.append("edit.refused", call.agent, name, {"code": error.code, "tree": tree})
     return error
 
@@ -345,7 +338,40 @@ def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsE
 def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
     if more:  # the rows of each working tree are read in its turn
         return []
-    return ranges_for([target.resource for target in targets])
+    return ranges_for([target["resource"] for target in targets])
 
 
-EDIT = Operation("edit", _edit, "May these files be written now?", takes=True, ahead=_ahead)
+_FACTS = (
+    Field("merges", "flag", "it changes a part of what is there", required=True),
+    Field("known", "choice", "what the agent knows of it", choices=(SAME, OLDER, BLIND, NOTHING, GONE), required=True),
+    Field("author", "text", "the agent that made what is there", required=True),
+    Field("owners", "words", "the agents with unfinished work in it", required=True),
+    Field("since", "flag", "it was changed after the agent began", required=True),
+    Field("disputed", "flag", "another agent changed it last", required=True),
+)
+_TARGETS = Field(
+    "targets", "json", "the paths to be written", required=True,
+    items=(
+        Field("resource", "resource", "the path", required=True),
+        Field("ignored", "flag", "by git", required=True),
+        Field("content", "text", "the blob of the file as it is now; empty if there is none", required=True),
+        Field("facts", "object", "what the ledger says; nothing if it says nothing", items=_FACTS),
+        Field("inside", "raws", "the files in it, if it is a directory", required=True),
+    ),
+)  # fmt: skip
+_TREE = Field("tree", "raw", "the top of their working tree", required=True)
+EDIT = Operation(
+    "edit", _edit, "May these files be written now?",
+    fields=(
+        _TARGETS,
+        _TREE,
+        Field("local", "flag", "this working tree has dibs' own record", default=True),
+        Field("client", "text", "the client", default=""),
+        Field("tool", "text", "its tool", default="", longest=0),
+        Field("more", "json", "paths in further working trees", default=(),
+              items=(_TARGETS, _TREE, Field("local", "flag", "it has dibs' own record", required=True))),
+    ),
+    errors=(Conflict, Forbidden, Held), takes=True, ahead=_ahead,
+)  # fmt: skip
+
+INTERNAL = (EDIT,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
 from dibs.operations.core.call import related
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import audits
 from dibs.operations.guards.edit_guard import is_present
 
@@ -64,4 +64,20 @@ def _moved(
     return {"told": sorted(at_work)}
 
 
-MOVED = Operation("moved", _moved, "HEAD of this working tree was moved.")
+MOVED = Operation(
+    "moved", _moved, "HEAD of this working tree was moved.",
+    fields=(
+        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("size", "integer", "the size of git's reflog", required=True),
+        Field("moves", "rows", "the moves", required=True,
+              items=(
+                  Field("end", "integer", "where its line ends in the reflog", required=True),
+                  Field("old", "text", "the old commit", required=True),
+                  Field("new", "text", "the new commit", required=True),
+                  Field("what", "raw", "git's text", required=True),
+              )),
+        Field("owners", "words", "the agents with unfinished work there", default=()),
+    ),
+)  # fmt: skip
+
+INTERNAL = (MOVED,)

@@ -7,12 +7,12 @@ before it in the same way, so that a restore can be undone.
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Held, NotFound
+from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_text, due, iso
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
 from dibs.stores.seam import prefix_range
@@ -95,12 +95,20 @@ def _ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
     return ranges_for([resource])
 
 
-RESTORABLE = Operation("restorable", _restorable, "Which overwritten contents are kept?", writes=False)
+RESTORABLE = Operation(
+    "restorable", _restorable, "Which overwritten contents are kept?",
+    fields=(Field("tree", "raw", "the working tree; empty for all", default=""),), writes=False,
+)  # fmt: skip
 RESTORE = Operation(
-    "restore-take",
-    _restore,
-    "Take a path to bring back what was there.",
-    errors=(Held, NotFound),
-    takes=True,
-    ahead=_ahead,
-)
+    "restore-take", _restore, "Take a path to bring back what was there.",
+    fields=(
+        Field("kept", "text", "the kept content", required=True),
+        Field("resource", "resource", "its path", required=True),
+        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("now", "text", "where the present content is kept", default=""),
+        Field("local", "flag", "this working tree has dibs' own record", default=True),
+    ),
+    errors=(Forbidden, Held, NotFound), takes=True, ahead=_ahead,
+)  # fmt: skip
+
+INTERNAL = (RESTORABLE, RESTORE)

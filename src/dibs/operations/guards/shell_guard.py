@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, working_tree
 
@@ -43,7 +43,7 @@ def _command(
     got: Fetched,
     tree: str,
     sweeps: Sequence[dict[str, Any]] = (),
-    unresolved: Sequence[str | dict[str, Any]] = (),
+    unresolved: Sequence[dict[str, Any]] = (),
     index: Sequence[Sequence[str]] = (),
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
@@ -72,8 +72,9 @@ def _command(
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps else []
-        for sweep in sweeps:
-            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep.get("tree", tree)}]
+        for found in sweeps:
+            sweep = {"tree": tree, **found}
+            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep["tree"]}]
             refusal = working_tree.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
@@ -135,19 +136,15 @@ def _undeployed(command: str, target: str, against: str) -> Forbidden:
     )
 
 
-def _unreadable(
-    tx: Transaction, unresolved: Sequence[str | dict[str, Any]], others: list[Record], tree: str
-) -> Held | None:
+def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: list[Record], tree: str) -> Held | None:
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
     found: list[tuple[str, Record, list[list[str]]]] = []
     for doubt in unresolved:
-        # A bare text may be any path in the command's working tree.
-        anywhere: dict[str, Any] = {"words": doubt, "tree": tree, "below": None}
-        known = anywhere if isinstance(doubt, str) else doubt
+        where, below = doubt.get("tree", tree), doubt.get("below")
         for record in others:
-            if record["tree"] in {"", known["tree"]}:
-                hits = [resource for resource in record["resources"] if _may_be(known["below"], resource)]
-                found += [(known["words"], record, hits)] if hits else []
+            if record["tree"] in {"", where}:
+                hits = [resource for resource in record["resources"] if _may_be(below, resource)]
+                found += [(doubt["words"], record, hits)] if hits else []
     if not found:
         return None
     words = list(dict.fromkeys([words for words, _, _ in found]))
@@ -172,4 +169,40 @@ def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsErr
     return error
 
 
-COMMAND = Operation("command", _command, "May this command run now?", takes=True)
+_WORDS = Field("words", "raw", "the words that leave it open", required=True)
+COMMAND = Operation(
+    "command", _command, "May this command run now?",
+    fields=(
+        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=working_tree.FACTS),
+        Field("unresolved", "json", "targets that cannot be read from the words", default=(),
+              items=(
+                  _WORDS,
+                  Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
+                  Field("below", "resources", "where it is; anywhere, if nothing is said"),
+              )),
+        Field("index", "resources", "what of git's it touches", default=()),
+        Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
+        Field("deploys", "rows", "deploys by their bare command", default=(),
+              items=(
+                  Field("command", "raw", "the command", required=True),
+                  Field("target", "text", "its target", required=True, longest=0),
+                  Field("against", "text", "why it would be refused now; empty if not", required=True, longest=0),
+              )),
+        Field("client", "text", "the client", default=""),
+        Field("owned", "rows", "unfinished work", default=(),
+              items=(
+                  Field("tree", "raw", "the working tree", required=True),
+                  Field("path", "resource", "the path", required=True),
+                  Field("owners", "words", "the agents whose work it is", required=True),
+              )),
+        Field("spoken", "rows", "the dibs commands that it would run", default=(),
+              items=(
+                  Field("command", "raw", "the command", required=True),
+                  Field("agent", "raw", "as which agent; empty for the caller", required=True),
+              )),
+    ),
+    errors=(Forbidden, Held), takes=True,
+)  # fmt: skip
+
+INTERNAL = (COMMAND,)

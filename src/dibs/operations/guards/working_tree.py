@@ -23,6 +23,7 @@ from dibs.errors import Forbidden, Held
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
+from dibs.operations.core.declare import Field
 from dibs.operations.guards.edit_guard import is_present
 
 TYPE_CHECKING = False
@@ -40,6 +41,32 @@ STASHES_KEY = "gs"  # the record of each stash's maker
 MAX_STASHES = 200
 WORK = "work"  # the `by` of unfinished work that no claim covers
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
+FACTS = (
+    Field("what", "raw", "the command", required=True),
+    Field("tree", "raw", "the top of the working tree; the command's own, if nothing is said"),
+    Field("paths", "raws", "the files; not known, if nothing is said"),
+    Field("folders", "raws", "whole folders"),
+    Field("does", "raw", "what would happen to them"),
+    Field("may", "flag", "it is not certain"),
+    Field("own", "flag", "only claims of that very working tree count"),
+    Field("safe", "raw", "how the safe command begins"),
+    Field("wide", "raw", "the same, where it says what to leave out"),
+    Field("without", "raw", "how git clean's patterns begin"),
+    Field("named", "raw", "the end of git clean's command"),
+    Field("inside", "raw", "the folder from which git counts paths"),
+    Field("below", "flag", "the command is run below the top"),
+    Field("else", "raw", "the advice, if there is no safe command"),
+    Field("head", "choice", "what happens to HEAD", choices=("switch", "move"), default=""),
+    Field("to", "raw", "the branch that HEAD would be on"),
+    Field("main", "flag", "claims that are bound to no working tree count there"),
+    Field("makers", "texts", "the commits that would go, by their agents"),
+    Field("stashes", "words", "the stashes that are there"),
+    Field("takes", "words", "those that would go"),
+    Field("pushes", "flag", "a stash is made"),
+    Field("record", "raw", "the command that leaves dibs' own record"),
+    Field("past", "raw", "the option that bypasses git's hook"),
+    Field("protected", "raws", "the branches that it protects"),
+)
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
@@ -104,12 +131,12 @@ def unfinished(
 
 def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
-    if fact["does"] in KEEPS:  # an ended agent's work is not lost by it
+    if fact.get("does", "") in KEEPS:  # an ended agent's work is not lost by it
         others = [record for record in others if record["by"] != WORK or record["there"]]
     if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
         others = [record for record in others if record["tree"] == fact["tree"]]
     found: list[tuple[str, Record]] = []
-    paths: list[str] | None = fact["paths"]
+    paths: list[str] | None = fact.get("paths")
     folders: Sequence[str] = fact.get("folders", ())
     known = set(paths or ())
     for record in others:
@@ -125,7 +152,8 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     if len(left) == len(found):
         names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
-    would = fact["does"] if fact.get("may") else f"would {fact['does']}"
+    does = fact.get("does") or "touch"
+    would = does if fact.get("may") else f"would {does}"
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
     return Held(
         f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
@@ -159,13 +187,13 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     held = set(theirs)
     folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
     whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
-    free = [path for path in fact["paths"] or () if path not in held] + whole
+    free = [path for path in fact.get("paths") or () if path not in held] + whole
     if not fact.get("safe") or not (free or len(whole) < len(folders)):
         return str(fact.get("else") or OTHER_WAY)
     inside, below = fact.get("inside", ""), bool(fact.get("below"))
     if "without" in fact:  # git clean deletes a folder together with the paths that a pathspec excludes
         but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
-        return f"Run `{fact['safe']} {' '.join(but)}{fact['named']}` instead."
+        return f"Run `{fact['safe']} {' '.join(but)}{fact.get('named', '')}` instead."
     if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
         listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
         return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
@@ -209,7 +237,7 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     if not found:
         return None
     if fact["head"] == "switch":
-        lands = f" Their next commit would land on {fact['to']}." if fact["to"] else ""
+        lands = f" Their next commit would land on {fact['to']}." if fact.get("to") else ""
         does = f"change the branch of this working tree, where others are at work: {_named(tx, found)}.{lands}"
     else:
         does = f"move the branch, or change the history, on which others are at work: {_named(tx, found)}."
@@ -228,8 +256,9 @@ def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden |
     for agent, commit in sorted(fact["makers"].items()):
         if related(agent, call.agent) or not _is_at_work(tx, call, agent):
             continue
+        does = fact.get("does", "drop")
         return Forbidden(
-            f"`{fact['what']}` would {fact['does']} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
+            f"`{fact['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
             f"commits as they are: add to them (`git commit`, `git merge`, `git revert {commit[:10]}`), or ask "
             f"(`dibs send {agent} TEXT`).",
             agent=agent,
@@ -257,12 +286,12 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
     makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
     if record["making"]:
         makers.update({stash: record["making"] for stash in there if stash not in record["seen"]})
-    for stash in fact["takes"]:
+    for stash in fact.get("takes", ()):
         maker = makers.get(stash, "")
         if maker and not related(maker, call.agent):
             return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
-    after = {"makers": makers, "making": call.agent if fact["pushes"] else "", "seen": there[:MAX_STASHES]}
-    if before != after and (fact["pushes"] or before is not None):
+    after = {"makers": makers, "making": call.agent if fact.get("pushes") else "", "seen": there[:MAX_STASHES]}
+    if before != after and (fact.get("pushes") or before is not None):
         tx.put(STASHES_KEY, after)
     return None
 

@@ -287,6 +287,7 @@ ARCHIVED = Operation(
     answer="RunArchivedAnswer",
 )
 
+INTERNAL = (ARCHIVED,)
 OPERATIONS = (
     Operation(
         "run end",

@@ -313,6 +313,8 @@ USAGE = Operation(
     answer="RunUsageAnswer",
 )
 
+INTERNAL = (USAGE,)
+
 
 def of_state(tx: Transaction, state: str, limit: int = MAX_RUNS_READ) -> tuple[list[Record], bool]:
     """The runs in one state, the oldest first; and whether there are more."""

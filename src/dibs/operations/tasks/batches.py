@@ -182,3 +182,5 @@ OUTLOOK = Operation(
     answer="BatchOutlookAnswer",
     writes=False,
 )
+
+INTERNAL = (ADD, OUTLOOK)

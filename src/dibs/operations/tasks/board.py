@@ -16,7 +16,7 @@ from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import cancellations, holders, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.stores.seam import prefix_range
+from dibs.stores.seam import prefix_range, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
+MAX_AFTER_LISTED = 100  # dependencies of one task in a list; `task show` has all
 MAX_NOTES = 50  # for one task; older ones are dropped
 
 
@@ -89,7 +90,18 @@ def _list(
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
     page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
-    return {"tasks": [lifecycle.shown(tx, task) for task in page.records], **page.answer()}
+    return {"tasks": _with_after(tx, page.records), **page.answer()}
+
+
+def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]]:
+    """Tasks as a list shows them, with the ids of what each comes after."""
+    found = values_of(tx, [f"ta\t{task['task']}" for task in tasks])
+    shown = []
+    for task in tasks:
+        after = found[f"ta\t{task['task']}"]
+        more = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
+        shown.append({**lifecycle.shown(tx, task), **more})
+    return shown
 
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:

@@ -53,6 +53,11 @@ def promote(tx: Transaction, call: Call) -> Due:
     return found
 
 
+def is_due(tx: Transaction) -> bool:
+    """Is a task due, or is a job going?"""
+    return bool(tx.scan(2, "later\t", 1, before=lifecycle.later(tx.now + 1)).rows)
+
+
 def _came(tx: Transaction, call: Call, task: Record) -> None:
     """Handle one due task."""
     if task["assigned"] or task["window"] or task["strategy"] == "preemptive":

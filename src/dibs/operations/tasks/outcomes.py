@@ -15,9 +15,10 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
+from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_text, iso, related, within
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
@@ -354,6 +355,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
         _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
     lifecycle.put(tx, task)
     _let_go(tx, claim, "failed", got)
+    FOLLOW_UPS["suspicions"](tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -364,7 +366,7 @@ def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any
     if task["failures"] >= task["max_attempts"]:
         lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
         task.update(finished=tx.now, error={**task["error"], "class": "poison"})
-        tx.append("alert.raised", agent, task["task"], {"what": "poison", "failures": task["failures"]})
+        suspicions.put(tx, "poison", task["task"], agent, told=[task["by"]], failures=task["failures"])
         _tell_owner(tx, task, f"failed or was lost {task['failures']} times and is quarantined")
         return
     lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
@@ -497,6 +499,8 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     record["strikes"] = record.get("strikes", 0) + 1 if failed else 0
     record["struck"] = tx.now
     put_agent(tx, record)
+    if failed and record["strikes"] > 1:  # how many open the breaker is the policy's
+        suspicions.put(tx, "breaker", agent, agent, event="")
 
 
 _TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
@@ -509,6 +513,7 @@ KEEP = Operation(
     may="worker",
 )  # fmt: skip
 
+INTERNAL = (KEEP,)
 OPERATIONS = (
     Operation(
         "task done",

@@ -202,12 +202,27 @@ _SPECS = Field(
 IMPORT = Operation(
     "registry import", _import, "Add the tasks of a registry.", fields=(_SPECS,), errors=_ERRORS, may="agent"
 )
-TAKE = Operation("registry take", _take, "Claim a task for a script.", errors=_ERRORS, takes=True, may="worker")
-ADOPT = Operation("registry adopt", _adopt, "Record a claim that was made with files.", errors=_ERRORS, takes=True)
+_SPEC = Field(
+    "spec", "object", "a task as its file has it", required=True,
+    items=tuple([field for field in _SPECS.items if field.name == "id"])
+    + tuple([Field(field.name, field.kind, field.help, choices=field.choices, longest=field.longest)
+             for field in _SPECS.items if field.name != "id"]),
+)  # fmt: skip
+_IDS = Field("ids", "words", "the tasks", required=True)
+_STATE = Field("state", "text", "the folder it goes to", required=True)
+TAKE = Operation(
+    "registry take", _take, "Claim a task for a script.", fields=(_SPEC,), errors=_ERRORS, takes=True, may="worker"
+)
+ADOPT = Operation(
+    "registry adopt", _adopt, "Record a claim that was made with files.",
+    fields=(_SPEC, Field("left", "duration", "the rest of its time", required=True)), errors=_ERRORS, takes=True,
+)  # fmt: skip
 GIVE_BACK = Operation(
-    "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID,), errors=_ERRORS,
+    "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID, _STATE), errors=_ERRORS,
     ahead=outcomes.ahead,
 )  # fmt: skip
-SETTLE = Operation("registry settle", _settle, "End expired and lost claims.", errors=_ERRORS)
-MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID,), errors=_ERRORS)
-LOOK = Operation("registry look", _look, "The states and holders of these tasks.", writes=False)
+SETTLE = Operation("registry settle", _settle, "End expired and lost claims.", fields=(_IDS,), errors=_ERRORS)
+MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID, _STATE), errors=_ERRORS)
+LOOK = Operation("registry look", _look, "The states and holders of these tasks.", fields=(_IDS,), writes=False)
+
+INTERNAL = (IMPORT, TAKE, ADOPT, GIVE_BACK, SETTLE, MOVE, LOOK)

@@ -68,3 +68,5 @@ OUTLOOK = Operation(
     answer="OutlookAnswer",
     writes=False,
 )
+
+INTERNAL = (OUTLOOK,)

@@ -7,7 +7,8 @@ every use of an old one is refused. Kills are carried over as far as they could 
 from __future__ import annotations
 
 from dibs.operations.agents.records import put_agent
-from dibs.operations.core.declare import Operation
+from dibs.operations.alerts import suspicions
+from dibs.operations.core.declare import Field, Operation
 
 CLAIMS_PER_TRANSACTION = 256
 MAX_CLAIMS_READ = 10_000
@@ -32,6 +33,7 @@ def _recovered(
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
     tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
     tx.append("store.recovered", call.agent, aside, {"killed": kept})
+    suspicions.put(tx, "store", "recovered", call.agent, event=aside)
     return {"killed": kept}
 
 
@@ -48,8 +50,17 @@ def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     for waiter in waiting if len(old) <= CLAIMS_PER_TRANSACTION else ():
         endings.drop_waiter(tx, waiter, "epoch")
     tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
+    suspicions.put(tx, "store", "epoch", call.agent, event="", claims=ended)
     return {"more": len(old) > CLAIMS_PER_TRANSACTION or len(waiting) >= CLAIMS_PER_TRANSACTION}
 
 
 VOID = Operation("void", _void, "End the claims from before the store lost data.")
-RECOVERED = Operation("recovered", _recovered, "Start a database that replaces a damaged one.")
+RECOVERED = Operation(
+    "recovered", _recovered, "Start a database that replaces a damaged one.",
+    fields=(
+        Field("agents", "json", "the records of agents that could be read", default=(), longest=0),
+        Field("aside", "raw", "the name of the damaged file", default=""),
+    ),
+)  # fmt: skip
+
+INTERNAL = (VOID, RECOVERED)

@@ -5,7 +5,8 @@ The copying is in stores/move/carry.py. A URL's password is not in the record.
 
 from __future__ import annotations
 
-from dibs.operations.core.declare import Operation
+from dibs.operations.alerts import suspicions
+from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +33,24 @@ def _moved(
 def _fallen_back(tx: Transaction, call: Call, got: Fetched, left: str) -> dict[str, Any]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
     tx.append("store.fallback", call.agent, left, {})
+    suspicions.put(tx, "store", "fallback", call.agent, event=left, left=left, lasts="fallback")
     return {"agent": call.agent}
 
 
-MOVING = Operation("store move", _moving, "Record that the workspace is about to be moved.", may="person")
-MOVED = Operation("store moved", _moved, "Record that the workspace was moved here.")
-FALLEN_BACK = Operation("store fallback", _fallen_back, "Record that this store replaces another.")
+_TO = Field("to", "raw", "the new store, without its password", required=True)
+_LEFT = Field("left", "raw", "the store before, without its password", required=True)
+_MOVE = Field("move", "text", "the move", required=True)
+MOVING = Operation(
+    "store move", _moving, "Record that the workspace is about to be moved.", fields=(_TO, _MOVE), may="person"
+)
+MOVED = Operation(
+    "store moved", _moved, "Record that the workspace was moved here.",
+    fields=(
+        _TO, _LEFT, _MOVE,
+        Field("digest", "text", "the digest of what was moved", required=True),
+        Field("events", "integer", "the number of events", required=True),
+    ),
+)  # fmt: skip
+FALLEN_BACK = Operation("store fallback", _fallen_back, "Record that this store replaces another.", fields=(_LEFT,))
+
+INTERNAL = (MOVING, MOVED, FALLEN_BACK)

@@ -32,7 +32,7 @@ SEAL_INTERVAL_MS = 86_400_000  # if the config limits the log: the oldest events
 MAX_SEALS_READ = 10_000  # pruning deletes the seals before its own
 
 
-def some(tx: Transaction, limit: int) -> dict[str, int]:
+def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     """Handle up to `limit` due records."""
     page = tx.scan(2, "due\t", limit, before=due(tx.now + 1))
     done = {"claims": 0, "waiters": 0, "interests": 0, "answers": 0, "alerts": 0, "more": int(page.truncated)}
@@ -42,16 +42,18 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
     from dibs.operations.claims import waiters
 
     freed: list[Any] = []
+    suspected = False
     for _, key, record in page.rows:
         held = holds.CLAIM in record and not key.startswith("l\t")  # not the record of a lost claim
         if (held or holds.WAITER in record) and record["until"] > tx.now:
-            waiters.alert(tx, record)
+            waiters.suspect(tx, record)
             holds.put(tx, record)
-            done["alerts"] += 1
+            suspected = True
         elif held:
             endings.expire(tx, record)
             freed += record["resources"]
             done["claims"] += 1
+            suspected = True
         elif holds.WAITER in record:
             endings.drop_waiter(tx, record, "lapsed")
             freed += record["resources"]
@@ -60,10 +62,18 @@ def some(tx: Transaction, limit: int) -> dict[str, int]:
             holds.remove(tx, record)
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
             done["interests"] += 1
+        elif "suspicion" in record:
+            from dibs.operations.alerts import watch
+
+            done["alerts"] += watch.look_into(tx, call, key, record)
         else:
             done["more"] |= not _other(tx, key, record)
             done["answers"] += 1
     endings.serve(tx, freed)
+    if suspected:
+        from dibs.operations.alerts import watch
+
+        done["alerts"] += watch.at_once(tx, call)
     return done
 
 
@@ -89,6 +99,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.messages import broadcasts
 
         broadcasts.lapse(tx, key, record)
+    elif family == "ac":
+        from dibs.operations.alerts import records
+
+        records.forget(tx, key)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
@@ -98,15 +112,19 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
     return True
 
 
-def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | None = None) -> dict[str, Any]:
+    from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks
 
-    done = {**some(tx, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
+    done = {**some(tx, call, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     done["tasks"] = came.done
     # one step is enough for a transaction
     left = call.jobs[long_jobs.take_step(tx, call.jobs[0]) :] if call.jobs else []
-    dead_more = _end_dead_claims(tx, call, done)
+    dead_more, agents = _end_dead_claims(tx, call, done)
+    looked = watch.look(tx, call, agents, store)
+    done["cleared"] = looked["cleared"]
+    done["alerts"] += watch.at_once(tx, call)
     more = bool(done.pop("more")) or came.more or bool(left) or dead_more
     del done["looked_at"]
     due = _log_upkeep_due(tx, call)
@@ -119,42 +137,41 @@ def _sweep(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"swept": done, "more": more or bool(due)}
 
 
-def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
-    """End the claims of agents whose process is gone, up to DUE_PER_SWEEP; returns whether there may be more.
+def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Record]]:
+    """End the claims of agents whose process is gone, up to DUE_PER_SWEEP.
+
+    Returns whether there may be more, and the agents that were looked at.
 
     If there are none, agents that are gone for good are forgotten. In a workspace with many known agents, each sweep
     continues after the last one's place.
     """
-    low, high = prefix_range("a\t")
-    last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
-    found = tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP)
-    suspects = [agent for _, agent in found.rows if agent["process"] is not None and not agent["left"]]
-    call.know([agent["process"] for agent in suspects])
-    freed: list[Any] = []
-    ended, cut = 0, ""
+    found, last = _agents(tx)
+    agents = [agent for _, agent in found.rows]
+    suspects = _suspects(call, agents)
+    over: list[Record] = []
+    cut = ""
     for agent in suspects:
         if call.alive(agent["process"]) is not False:
             continue
         for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
-            if claim["tied"] and ended < DUE_PER_SWEEP:
+            if claim["tied"] and len(over) < DUE_PER_SWEEP:
                 endings.end(tx, claim, "gone")
-                freed += claim["resources"]
-                ended += 1
-        if ended >= DUE_PER_SWEEP:
+                over.append(claim)
+        if len(over) >= DUE_PER_SWEEP:
             cut = agent["agent"]
             break
-    endings.serve(tx, freed)
-    done["claims"] += ended
+    endings.serve(tx, [resource for claim in over for resource in claim["resources"]])
+    done["claims"] += len(over)
     dead = [agent for agent in suspects if call.alive(agent["process"]) is False]
     if dead:
         from dibs.operations.agents import deaths
 
-        deaths.tell(tx, call, dead)
+        deaths.tell(tx, call, dead, over)
     if cut:  # the next sweep begins with the same agent: it may hold more
         before = [agent["agent"] for _, agent in found.rows if agent["agent"] < cut]
         if before:
             tx.put(SWEEP_PLACE_KEY, {"agent": before[-1]})
-        return True
+        return True, agents
     from dibs.operations.agents import forgotten
 
     done["agents"] = forgotten.some(tx, call, [agent for _, agent in found.rows])
@@ -162,7 +179,39 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> bool:
         tx.put(SWEEP_PLACE_KEY, {"agent": found.rows[-1][1]["agent"]})
     elif last is not None:
         tx.delete(SWEEP_PLACE_KEY)
-    return False
+    return False, agents
+
+
+def _agents(tx: Transaction) -> tuple[Fetched, Record | None]:
+    """The agents that the next sweep looks at, and the one after which they come."""
+    low, high = prefix_range("a\t")
+    last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
+    return tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
+
+
+def _suspects(call: Call, agents: list[Record]) -> list[Record]:
+    """The agents whose process may be gone; it was looked whether they are."""
+    found = [agent for agent in agents if agent["process"] is not None and not agent["left"]]
+    call.know([agent["process"] for agent in found])
+    return found
+
+
+# --- whether there is anything to do
+
+
+def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Would a sweep find anything? Asked often, by whoever waits: it only reads."""
+    from dibs.operations.agents import deaths
+    from dibs.operations.alerts import watch
+    from dibs.operations.tasks import due_tasks
+
+    if tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows or due_tasks.is_due(tx):
+        return {"due": True}
+    agents = [agent for _, agent in _agents(tx)[0].rows]
+    suspects = _suspects(call, agents)
+    if any(deaths.is_news(tx, call, agent) for agent in suspects):
+        return {"due": True}
+    return {"due": watch.is_due(tx, call, agents, store)}
 
 
 # --- the log
@@ -226,6 +275,22 @@ def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = 
     return {"through": through}
 
 
+_STORE = Field(
+    "store", "object", "what the caller's machine says of the store",
+    items=(
+        Field("fallback", "flag", "SQLite stands in for a server", required=True),
+        Field("warnings", "raws", "what a person should change", required=True),
+    ),
+)  # fmt: skip
+UPKEEP_DUE = Operation(
+    "upkeep-due", _upkeep_due, "Would a sweep find anything?", fields=(_STORE,), writes=False, wants=("rules",)
+)
+# The same as a sweep, for whichever process of dibs is alive: it registers nobody, and whoever waits may do it.
+UPKEEP = Operation(
+    "upkeep", _sweep, "Look for trouble, and do what is due.", fields=(_STORE,), registers=False, wants=("rules",)
+)
+INTERNAL = (UPKEEP_DUE, UPKEEP)
+
 OPERATIONS = (
     Operation(
         "sweep",
@@ -235,6 +300,7 @@ OPERATIONS = (
         may="worker",
         registers=False,
         answer="SweepAnswer",
+        wants=("rules",),
     ),
     Operation(
         "seal",

@@ -1,0 +1,291 @@
+"""Credentials: who a caller is that a server cannot see, proved by a secret of which the store has a hash only.
+
+A person makes one (`dibs token new`) for
+
+- an agent: speaks for that agent and its subagents, nobody else.
+- a person: speaks for that person, and for any agent, as a person at a terminal does.
+- a machine: a host whose dibs names its own agents. The agents that it registers are its own: no other machine's
+  credential speaks for them, and it speaks for no agent that another registered.
+
+The door that got a credential passes its id and the hash of its secret (`Call.credential`). Every call verifies them in
+the transaction that decides, reads too, so that a revocation counts at once. The credential's role is the caller's,
+whatever the caller says; without one the config decides, as for any agent.
+
+- refusal: `unauthorized` (unknown, revoked, expired; raised, so that it leaves no event), `forbidden` for the word of
+  another agent.
+- retry: a second `token new` with the same request id gets the first answer without the secret, which was shown once.
+  A second `token revoke` changes nothing.
+"""
+
+from __future__ import annotations
+
+from _operator import _compare_digest as same_text  # hmac's own, without its imports
+
+from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
+from dibs.operations.core.declare import PAGED, PERSON, RANKS, Field, Operation
+from dibs.operations.core.policy import DAY, MAX_DURATION_MS, MINUTE
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+AGENT_KIND, PERSON_KIND, MACHINE_KIND = "agent", "person", "machine"
+LIFE_MS = 90 * DAY  # long enough for a quarter's work, short enough that a forgotten one ends
+KEPT_MS = 7 * DAY  # how long one that ended stays listed
+MAX_CREDENTIALS = 1_000  # in one workspace, with those that ended lately
+HASH_CHARS = 64  # SHA-256, hexadecimal
+FINGERPRINT_CHARS = 16  # of the hash, in answers and events: tells two secrets apart, proves nothing
+PREFIX = "cr\t"
+
+
+# --- verification, on the way into every call
+
+
+def key_of(identifier: str) -> str:
+    """The key of a credential's record."""
+    return f"{PREFIX}{identifier}"
+
+
+def live(tx: Transaction, identifier: str, digest: str, record: Record | None) -> Record:
+    """The record of a credential whose secret has this hash, if it may be used now; else `Unauthorized`."""
+    if record is None or not same_text(record["hash"], digest):
+        raise Unauthorized(why="unknown")
+    if record["revoked"]:
+        raise Unauthorized(why="revoked", credential=identifier)
+    if record["until"] <= tx.now:
+        raise Unauthorized(why="expired", credential=identifier)
+    return record
+
+
+def read(tx: Transaction, identifier: str, digest: str) -> Record:
+    """The record of a presented credential; `Unauthorized` if it may not be used."""
+    key = key_of(identifier)
+    return live(tx, identifier, digest, tx.fetch([key]).values[key])
+
+
+def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
+    """Verify the call's credential; take its role; why it does not speak for this agent, or None.
+
+    `got` has the records of the credential, of the agent and of those above it.
+    """
+    assert call.credential is not None
+    identifier, digest = call.credential
+    record = live(tx, identifier, digest, got.values[key_of(identifier)])
+    kind, who = record["kind"], record["who"]
+    call.role, call.machine, call.person = record["role"], "", False
+    if kind == PERSON_KIND:
+        call.person = call.agent == who
+        return None
+    if kind == AGENT_KIND:
+        own = within(call.agent, who) or within(call.agent, _alias(tx, who))
+        return None if own else _another(call, kind, who)
+    call.machine = who
+    known = [got.values[f"a\t{one}"] for one in lineage_of(call.agent)]
+    own = all(one is None or one.get("machine") == who for one in known)
+    return None if own else _another(call, kind, who)
+
+
+def _alias(tx: Transaction, agent: str) -> str:
+    """The agent that this id is another id of (aliases.py); never one that only has it as a name."""
+    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    return str(record.get("same", agent)) if record is not None else agent
+
+
+def _another(call: Call, kind: str, who: str) -> Forbidden:
+    if kind == AGENT_KIND:
+        text = f"this credential speaks for {who} and its subagents, not for {call.agent}."
+    else:
+        text = f"this credential is the machine {who}'s; {call.agent} was not registered by that machine."
+    return Forbidden(f"{text} A person makes another: `dibs token new`.", agent=who, wanted=call.agent)
+
+
+# --- making, listing, revoking
+
+
+def _new(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    agent: str = "",
+    person: str = "",
+    machine: str = "",
+    role: str = "",
+    expires: int = LIFE_MS,
+    note: str = "",
+    hash: str = "",
+) -> Any:
+    named = [(kind, who) for kind, who in ((AGENT_KIND, agent), (PERSON_KIND, person), (MACHINE_KIND, machine)) if who]
+    if len(named) != 1:
+        raise Invalid("say for whom it is: one of `agent`, `person` and `machine`", field="agent")
+    kind, who = named[0]
+    check_agent_id(who)
+    if kind != AGENT_KIND and "/" in who:
+        raise Invalid(f"{kind}: a name without a slash, which separates subagents", field=kind)
+    if role and role not in RANKS and role not in call.policy.guards["roles"]["named"]:
+        raise Invalid(f"role: one of {', '.join(RANKS)}, or a role of the config, not {role!r}", field="role")
+    if kind == MACHINE_KIND and role == PERSON:
+        raise Invalid("role: a machine's agents are no persons; make a credential for the person", field="role")
+    if len(tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
+        return _full()
+    return {"credential": shown(tx, make(tx, call, kind, who, role or (PERSON if kind == PERSON_KIND else ""),
+                                         expires, note, hash))}  # fmt: skip
+
+
+def _full() -> Quota:
+    return Quota(f"at most {MAX_CREDENTIALS} credentials; those that ended go after a week.",
+                 what="credentials", limit=MAX_CREDENTIALS)  # fmt: skip
+
+
+def make(
+    tx: Transaction, call: Call, kind: str, who: str, role: str, expires: int, note: str, digest: str
+) -> Record:  # fmt: skip
+    """Keep a new credential. The secret is not here, and never was."""
+    if len(digest) != HASH_CHARS:
+        raise Invalid("a credential needs the hash of its secret", field="hash")
+    record: Record = {
+        "id": tx.id(), "kind": kind, "who": who, "role": role, "hash": digest, "by": call.agent, "note": note,
+        "since": tx.now, "until": tx.now + expires, "revoked": 0,
+    }  # fmt: skip
+    tx.put(key_of(record["id"]), record, i2=due(record["until"] + KEPT_MS))
+    data = {"kind": kind, "who": who, "role": role, "until": record["until"], "fingerprint": digest[:FINGERPRINT_CHARS]}
+    tx.append("token.made", call.agent, record["id"], data)
+    return record
+
+
+def _list(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
+    from dibs.operations.core import paging
+
+    def wanted(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if all or _state(tx, row[1]) == "live"]
+
+    page = paging.read(tx, [(paging.KEYS, PREFIX, wanted)], paging.check_limit(limit), after)
+    return {"credentials": [shown(tx, record) for record in page.records], **page.answer()}
+
+
+def _revoke(tx: Transaction, call: Call, got: Fetched, id: str) -> dict[str, Any]:
+    key = key_of(id)
+    record: Record | None = tx.fetch([key]).values[key]
+    if record is None:
+        raise NotFound(f"no credential {id} is known here; `dibs token list --all` lists them.", id=id)
+    return {"credential": shown(tx, end(tx, call, record))}
+
+
+def end(tx: Transaction, call: Call, record: Record) -> Record:
+    """Revoke a credential; one that was revoked stays as it is."""
+    if not record["revoked"]:
+        record["revoked"] = tx.now
+        tx.put(key_of(record["id"]), record, i2=due(tx.now + KEPT_MS))
+        tx.append("token.revoked", call.agent, record["id"], {"who": record["who"]})
+    return record
+
+
+def shown(tx: Transaction, record: Record) -> dict[str, Any]:
+    """A credential as people see it, without its hash."""
+    found = {
+        "id": record["id"], "kind": record["kind"], "who": record["who"], "role": record["role"],
+        "state": _state(tx, record), "by": record["by"], "note": record["note"], "since": iso(tx, record["since"]),
+        "until": iso(tx, record["until"]), "fingerprint": record["hash"][:FINGERPRINT_CHARS],
+    }  # fmt: skip
+    if record["revoked"]:
+        found["revoked_at"] = iso(tx, record["revoked"])
+    return found
+
+
+def _state(tx: Transaction, record: Record) -> str:
+    return "revoked" if record["revoked"] else "live" if record["until"] > tx.now else "expired"
+
+
+# --- a server's own
+
+
+def _of_server(tx: Transaction, call: Call, got: Fetched, hash: str, before: str = "") -> dict[str, Any]:
+    """A person's credential for the local user of a server that starts, in the place of the last one's."""
+    key = key_of(before)
+    last = tx.fetch([key]).values[key] if before else None
+    if last is not None:
+        end(tx, call, last)
+    made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", hash)
+    return {"credential": shown(tx, made)}
+
+
+def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
+    """Whose credential was presented to a server."""
+    record = read(tx, id, hash)
+    return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
+
+
+_HASH = Field("hash", "text", "SHA-256 of the secret", default="", internal=True)
+
+# For `dibs serve` alone: whoever may start it may read the file that it writes.
+OF_SERVER = Operation(
+    "serve token",
+    _of_server,
+    "Make the credential of a server's own user.",
+    fields=(_HASH, Field("before", "text", "the one to revoke", default="", internal=True)),
+    registers=False,
+)
+
+BEARER = Operation(
+    "bearer",
+    _bearer,
+    "Say whose credential this is.",
+    fields=(Field("id", "text", "the credential's id", default="", internal=True), _HASH),
+    writes=False,
+)
+
+OPERATIONS = (
+    Operation(
+        "token new",
+        _new,
+        "Make a credential for a server's caller; its secret is shown once.",
+        group="server",
+        fields=(
+            Field("agent", "agent", "for this agent and its subagents", default="", metavar="AGENT"),
+            Field("person", "text", "for this person, who may speak for any agent", default="", longest=200,
+                  metavar="NAME"),
+            Field("machine", "text", "for a machine, whose dibs names its own agents", default="", longest=200,
+                  metavar="NAME"),
+            Field("role", "text", "viewer, worker, agent, orchestrator, person, or a role of the config (default: "
+                  "person for a person, else what the config says)", default="", longest=100, metavar="ROLE"),
+            Field("expires", "duration", "how long it is valid (default 90d)", default=LIFE_MS, least=MINUTE,
+                  most=MAX_DURATION_MS, metavar="D"),
+            Field("note", "text", "what it is for", default="", longest=200, metavar="T"),
+            _HASH,
+        ),
+        errors=(Invalid, Quota),
+        may=PERSON,
+        answer="TokenNewAnswer",
+        registers=False,
+        beforehand="make a secret",
+        afterwards="show the secret",
+    ),
+    Operation(
+        "token list",
+        _list,
+        "List the credentials; never their secrets.",
+        group="server",
+        fields=(Field("all", "flag", "also those that expired or were revoked", default=False), *PAGED),
+        errors=(Forbidden,),
+        may=PERSON,
+        answer="TokenListAnswer",
+        writes=False,
+    ),
+    Operation(
+        "token revoke",
+        _revoke,
+        "Revoke a credential: its next call is refused.",
+        group="server",
+        fields=(Field("id", "text", "the credential", positional=True, required=True, longest=100, metavar="ID"),),
+        errors=(NotFound,),
+        may=PERSON,
+        answer="TokenRevokeAnswer",
+        registers=False,
+        idempotent=True,
+        destructive=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,33 @@
+"""What doors ask of agents' names, outside any other operation: the names of ids, and the id that a word means."""
+
+from __future__ import annotations
+
+from dibs.operations.agents import names
+from dibs.operations.core.declare import Field, Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Transaction
+
+
+def _names(tx: Transaction, _: Call, agents: list[str]) -> dict[str, Any]:
+    return {"names": names.names_of(tx, agents)}
+
+
+def _found(tx: Transaction, _: Call, word: str) -> dict[str, Any]:
+    return {"id": names.found(tx, word)}
+
+
+NAMES = Operation(
+    "names", _names, "What are these agents called?",
+    fields=(Field("agents", "words", "their ids", required=True),), writes=False,
+)  # fmt: skip
+FOUND = Operation(
+    "found", _found, "Which agent does this word mean?",
+    fields=(Field("word", "text", "an id or a name", required=True),), writes=False,
+)  # fmt: skip
+
+INTERNAL = (NAMES, FOUND)

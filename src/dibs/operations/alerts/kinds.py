@@ -1,0 +1,464 @@
+"""The kinds of alert: when each is raised, whom it is told to, what to do about it, and when its cause is gone.
+
+| kind | raised when | severity | cleared when |
+| --- | --- | --- | --- |
+| hold | a claim is held beyond twice its expected time | warning | the claim ended |
+| wait | an agent waits beyond twice the expected time | warning | the wait ended |
+| deadlock | a request was refused because it would have closed a cycle | error | one of the others' waits ended, or what the refused agent wanted is free of the others |
+| expired | a claim expired while its holder is alive | warning | the holder has it again, settled the loss, or is gone |
+| dead | an agent's process is gone, and it held something or another agent coordinates it | error, warning if it held nothing | the agent booted again, left, was killed or forgotten |
+| silent | an agent is alive, gave no sign for `[alerts] silent`, and holds what others wait for | error | it gave a sign, ended, or nobody wants it any more |
+| violation | a file was changed although another agent held it | error, warning if the actor is not certain | the path is settled: restored, accepted, edited |
+| bypass | a commit bypassed the guards | error if it has files that others held, else warning | a day after it was acknowledged |
+| deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
+| deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
+| poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
+| breaker | an agent failed so often in a row that it gets no work | warning | the breaker is closed |
+| store | the store lost commits, was replaced, fell back to SQLite, or warns | error, warning for a warning | the fallback or the warning ended; else a day after it was acknowledged |
+| rules | an agent was active for `[alerts] rules` after the rules changed, and was not told | warning | it was told, or is gone |
+
+A kind that nothing observes for certain (bypass, dead, a store's lost commits) also clears a day after it was acknowledged. An alert that is
+never acknowledged clears after `[alerts] keep`.
+
+`look_into` makes an alert of a suspicion, or drops it. `gone` says why the cause of an alert is gone, "" while it
+stands. Both only read, but for what `records.py` writes.
+"""  # noqa: E501 - a table
+
+from __future__ import annotations
+
+from dibs.errors import quoted
+from dibs.operations.alerts import records
+from dibs.operations.alerts.records import ERROR, WARNING, name_of
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import process_name, related
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+    Judged = dict[str, Any] | None  # what `records.raise_` gets; None: no alert
+
+RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded: it is at work
+SETTLED_MS = 86_400_000  # after it was acknowledged, an alert without an observable cause is cleared
+FEW = 3  # names in a sentence
+
+
+def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
+    """Raise an alert for a suspicion, or count it, or drop it; returns whether an alert was raised."""
+    tx.delete(key)
+    kind = suspicion["suspicion"]
+    judged = _KINDS[kind][0](tx, call, suspicion)
+    if judged is None:
+        return False
+    at = records.key_of(kind, suspicion["subject"])
+    known: Record | None = tx.fetch([at]).values[at]
+    if known is not None:
+        why = gone(tx, call, known)
+        if not why:
+            records.repeat(tx, known, suspicion["commits"])
+            return False
+        records.clear(tx, call, known, why)
+    return bool(records.raise_(tx, call, suspicion, **judged))
+
+
+def gone(tx: Transaction, call: Call, alert: Record) -> str:
+    """Why the cause of an alert is gone; "" while it stands."""
+    why = _KINDS[alert["kind"]][1](tx, call, alert)
+    if why:
+        return why
+    if alert["acknowledged"] and alert["kind"] in UNOBSERVED and not _observed(alert):
+        return "it was acknowledged a day ago" if tx.now - alert["acknowledged"]["at"] >= SETTLED_MS else ""
+    if not alert["acknowledged"] and tx.now - alert["last"] >= call.policy.work["alerts"]["keep"]:
+        return "nobody acknowledged it, and it is old"
+    return ""
+
+
+def _observed(alert: Record) -> bool:
+    """Does something say when this alert's cause is gone, although that is not so for all of its kind?"""
+    return "lasts" in alert["facts"]
+
+
+def _agent(tx: Transaction, agent: str) -> Record | None:
+    found: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    return found
+
+
+def _is_there(agent: Record | None) -> bool:
+    return agent is not None and not agent["left"] and not agent["killed"]
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - FEW} more" if len(names) > FEW else ""
+    return ", ".join(names[:FEW]) + more
+
+
+def _long(ms: int) -> str:
+    return f"{ms // 1000} s" if ms < holds.MINUTE else holds.in_words(ms)
+
+
+# --- hold, wait, deadlock
+
+
+def _claim(tx: Transaction, agent: str, claim: str) -> Record | None:
+    """A live claim by its id; under another agent it is another hold."""
+    rows = tx.scan(1, f"claims\t{agent}\t{claim}", 1).rows
+    found: Record | None = rows[0][2] if rows and rows[0][2]["claim"] == claim else None
+    return found if found is not None and found["until"] > tx.now else None
+
+
+def _place(tx: Transaction, agent: str, waiter: str) -> Record | None:
+    rows = tx.scan(1, f"waits\t{agent}\t{waiter}", 1).rows
+    found: Record | None = rows[0][2] if rows and rows[0][2]["waiter"] == waiter else None
+    return found if found is not None and found["until"] > tx.now else None
+
+
+def _hold(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, agent = suspicion["facts"], suspicion["agent"]
+    if _claim(tx, agent, suspicion["subject"]) is None:
+        return None
+    actual, names = tx.now - suspicion["since"], facts["resources"]
+    text = (
+        f"{name_of(tx, agent)} has held {_few(names)} for {_long(actual)}, more than twice the expected "
+        f"{_long(facts['expected'])}."
+    )
+    return {
+        "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'how much longer?'", "tell": [agent],
+        "resources": names, "expected": facts["expected"], "actual": actual,
+    }  # fmt: skip
+
+
+def _hold_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    return "" if _claim(tx, alert["agent"], alert["subject"]) is not None else "the claim ended"
+
+
+def _in_the_way(tx: Transaction, place: Record) -> list[Record]:
+    """The live claims that a waiter waits for."""
+    return [
+        record
+        for record in holds.meeting(tx, place["resources"], place["tree"])
+        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks(record, place["mode"], place["agent"])
+    ]
+
+
+def _wait(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, agent = suspicion["facts"], suspicion["agent"]
+    place = _place(tx, agent, suspicion["subject"])
+    if place is None:
+        return None
+    actual, names = tx.now - suspicion["since"], facts["resources"]
+    holders = list(dict.fromkeys(record["agent"] for record in _in_the_way(tx, place)))
+    held = f", which {_few([name_of(tx, one) for one in holders])} holds" if holders else ""
+    text = (
+        f"{name_of(tx, agent)} has waited for {_few(names)}{held}, for {_long(actual)}, more than twice the expected "
+        f"{_long(facts['expected'])}."
+    )
+    return {
+        "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'please release it'",
+        "tell": [agent, *holders], "resources": names, "expected": facts["expected"], "actual": actual,
+        "holders": holders,
+    }  # fmt: skip
+
+
+def _wait_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    if _place(tx, alert["agent"], alert["subject"]) is not None:
+        return ""
+    mine = [one for one in holds.of_agent(tx, holds.WAITER, alert["agent"], limit=64) if one["until"] > tx.now]
+    same = any(one["since"] == alert["since"] for one in mine)  # asked again: the same turn under a new id
+    return "" if same else "the wait ended"
+
+
+def _deadlock(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    cycle = suspicion["facts"]["cycle"]
+    agents = list(dict.fromkeys(step["agent"] for step in cycle))
+    steps = "; ".join(
+        f"{name_of(tx, step['agent'])} wants {step['resource']} of {name_of(tx, step['holder'])}" for step in cycle
+    )
+    text = f"deadlock, refused to {name_of(tx, suspicion['agent'])}: {steps}."
+    wanted = cycle[0]["resource"]
+    return {
+        "severity": ERROR, "text": text, "remedy": f"dibs ask {quoted(wanted)} 'please release it: deadlock'",
+        "tell": agents, "resources": [step["resource"] for step in cycle], "cycle": cycle,
+    }  # fmt: skip
+
+
+def _deadlock_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    """The refused agent's edge was never there; the cycle opens when one of the other edges goes."""
+    first, *rest = alert["facts"]["cycle"]
+    for step in rest:
+        places = holds.of_agent(tx, holds.WAITER, step["agent"], limit=64)
+        if not any(place["until"] > tx.now for place in places):
+            return f"{name_of(tx, step['agent'])} no longer waits"
+    for step in (first, *rest):
+        held = [claim for claim in holds.of_agent(tx, holds.CLAIM, step["holder"]) if claim["until"] > tx.now]
+        queued = holds.of_agent(tx, holds.WAITER, step["holder"], limit=64)
+        if not held and not queued:
+            return f"{name_of(tx, step['holder'])} holds nothing any more"
+        if step is first and not any(step["resource"] in resources.shown(one["resources"]) for one in (*held, *queued)):
+            return f"{name_of(tx, step['holder'])} released {step['resource']}"
+    return ""
+
+
+# --- expired, dead, silent, rules
+
+
+def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    """Is the holder alive? A process that cannot be seen from here counts as alive if its agent acted lately."""
+    agent = _agent(tx, suspicion["agent"])
+    if not _is_there(agent) or _expired_gone(tx, call, suspicion):
+        return None
+    assert agent is not None
+    alive = call.alive(agent["process"])
+    if alive is False or (alive is None and tx.now - agent["seen"] > RECENT_MS):
+        return None
+    names = resources.shown(suspicion["facts"]["held"])
+    text = f"the claim of {name_of(tx, suspicion['agent'])} on {_few(names)} expired, and its holder is alive."
+    return {
+        "severity": WARNING, "text": text, "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))}",
+        "tell": [suspicion["agent"]], "resources": names, "held": suspicion["facts"]["held"],
+    }  # fmt: skip
+
+
+def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    agent = _agent(tx, alert["agent"])
+    if not _is_there(agent):
+        return "the agent is gone"
+    assert agent is not None
+    if agent["process"] is not None and call.facts.get(process_name(agent["process"])) is False:
+        return "the agent is gone"
+    key = f"l\t{alert['agent']}\t{alert['subject']}"
+    loss = tx.fetch([key]).values[key]
+    if loss is None or loss.get("settled"):
+        return "the loss is settled"
+    held = [claim for claim in holds.of_agent(tx, holds.CLAIM, alert["agent"]) if claim["until"] > tx.now]
+    mine = [resource for claim in held for resource in claim["resources"]]
+    return "the agent holds it again" if mine and resources.all_covered(alert["facts"]["held"], mine) else ""
+
+
+def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, agent = suspicion["facts"], suspicion["agent"]
+    held = resources.shown(facts["held"])
+    if not held and not records.coordinators(tx, call, agent, persons=False):
+        return None  # no agent depends on it
+    what = f" It held {_few(held)}." if held else ""
+    text = (
+        f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone. "
+        f"Its claims are released.{what}"
+    )
+    return {
+        "severity": ERROR if held else WARNING, "text": text, "remedy": f"dibs log --agent {quoted(agent)} --limit 20",
+        "resources": held, "dead": agent, "pid": facts["pid"], "process": facts["process"],
+    }  # fmt: skip
+
+
+def _dead_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    agent = _agent(tx, alert["agent"])
+    if agent is None:
+        return "the agent was forgotten"
+    if agent["killed"] or agent["left"]:
+        return "the agent was killed" if agent["killed"] else "the agent left"
+    now = agent["process"]
+    return "" if now is not None and process_name(now) == alert["facts"]["process"] else "the agent is back"
+
+
+def _silent(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, agent = suspicion["facts"], suspicion["agent"]
+    silence = tx.now - suspicion["since"]
+    text = (
+        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for {_long(silence)}; it holds "
+        f"{_few(facts['resources'])}, which {_few([name_of(tx, one) for one in facts['wanted_by']])} wants."
+    )
+    remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent is silent'"
+    return {
+        "severity": ERROR, "text": text, "remedy": remedy, "tell": [agent, *facts["wanted_by"]],
+        "resources": facts["resources"], "pid": facts["pid"], "actual": silence,
+        "expected": call.policy.work["alerts"]["silent"],
+    }  # fmt: skip
+
+
+def _silent_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    agent = _agent(tx, alert["agent"])
+    if not _is_there(agent):
+        return "the agent is gone"
+    assert agent is not None
+    if agent["process"] is None or call.facts.get(process_name(agent["process"])) is False:
+        return "the agent is gone"
+    if agent["seen"] > alert["since"]:
+        return "the agent gave a sign of life"
+    return "" if wanted_of(tx, alert["agent"]) else "nobody wants what it holds"
+
+
+def wanted_of(tx: Transaction, agent: str) -> list[tuple[str, str]]:
+    """What others want of what an agent holds, as (resource, agent that wants it)."""
+    found = []
+    for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=64):
+        if claim["until"] <= tx.now:
+            continue
+        for record in holds.meeting(tx, claim["resources"], claim["tree"]):
+            if holds.CLAIM in record or record["until"] <= tx.now or related(record["agent"], agent):
+                continue
+            if endings.blocks(claim, record["mode"], record["agent"]):
+                met = resources.any_overlap(claim["resources"], record["resources"])
+                found.append((resources.show(met or claim["resources"][0]), record["agent"]))
+    return found
+
+
+def _rules(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    agent = suspicion["agent"]
+    text = f"{name_of(tx, agent)} works by old rules: it was active for a while and was not told the present ones."
+    remedy = f"dibs send {quoted(agent)} 'the rules changed: dibs rules --ack'"
+    return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent]}
+
+
+def _rules_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    agent = _agent(tx, alert["agent"])
+    if not _is_there(agent):
+        return "the agent is gone"
+    assert agent is not None
+    if agent["process"] is not None and call.facts.get(process_name(agent["process"])) is False:
+        return "the agent is gone"
+    return "the agent was told the rules" if not call.rules or agent.get("rules") == call.rules else ""
+
+
+# --- violation, bypass, deploys
+
+
+def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, path = suspicion["facts"], suspicion["facts"]["path"]
+    if _violation_gone(tx, call, suspicion):
+        return None
+    holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
+    who = name_of(tx, facts["by"]) if sure else "an agent or a program that is not known for certain"
+    text = f"{who} changed {path}, which {holder} holds."
+    remedy = f"dibs restore {facts['id']}" if facts["blob"] else f"dibs ack {facts['id']}"
+    return {
+        "severity": ERROR if sure else WARNING, "text": text, "remedy": remedy, "resources": [path],
+        "tree": facts["tree"], "path": path,
+    }  # fmt: skip
+
+
+def _violation_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    key = f"vu\t{alert['facts']['tree']}\t{alert['facts']['path']}"
+    unsettled = tx.fetch([key]).values[key]
+    return "" if unsettled is not None and unsettled["until"] > tx.now else "the change is settled"
+
+
+def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts = suspicion["facts"]
+    names, commit = facts["paths"], suspicion["subject"][:12]
+    what = f"; it has {_few(names)}, held by {_few([name_of(tx, one) for one in facts['holders']])}" if names else ""
+    text = f"{name_of(tx, suspicion['agent'])} committed past the guard ({commit}){what}."
+    return {
+        "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {commit}",
+        "resources": names,
+    }  # fmt: skip
+
+
+def _never(tx: Transaction, call: Call, alert: Record) -> str:
+    return ""
+
+
+def _deploy(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, target = suspicion["facts"], suspicion["subject"]
+    who, commit = name_of(tx, suspicion["agent"]), facts["commit"][:12] or "something"
+    said = {
+        "unsynced": "was not compared with the remote", "unverified": "failed its verification",
+        "unchecked": "was not verified", "interrupted": "was interrupted", "fenced": "went on without its claim",
+    }  # fmt: skip
+    severe = suspicion["suspicion"] == "deploy_unverified" and facts["how"] != "unchecked"
+    text = f"the deploy of {commit} to {target} by {who} {said[facts['how']]}."
+    return {
+        "severity": ERROR if severe else WARNING, "text": text,
+        "remedy": f"dibs log {quoted(f'deploy:{target}')} --limit 20", "resources": [f"deploy:{target}"],
+    }  # fmt: skip
+
+
+def _deploy_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    key = f"d\t{alert['subject']}"
+    last = tx.fetch([key]).values[key]
+    if last is None or last["at"] <= alert["last"] or last["result"] != "ok":
+        return ""
+    if alert["kind"] == "deploy_stale" and last.get("unsynced"):
+        return ""
+    return "a later deploy is good"
+
+
+# --- tasks, the store
+
+
+def _poison(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    if _poison_gone(tx, call, suspicion):
+        return None
+    task = suspicion["subject"]
+    text = f"task {task} failed or was lost {suspicion['facts']['failures']} times and is quarantined."
+    return {"severity": ERROR, "text": text, "remedy": f"dibs task move {quoted(task)} planned"}
+
+
+def _poison_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    from dibs.operations.tasks import lifecycle
+
+    key = lifecycle.key_of(alert["subject"])
+    kept = tx.fetch([key]).values[key]
+    if kept is None:
+        return "the task is gone"
+    state = lifecycle.full(kept)["state"]
+    return "" if state == lifecycle.QUARANTINED else f"the task is {state}"
+
+
+def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    if _breaker_gone(tx, call, suspicion):
+        return None
+    agent = suspicion["agent"]
+    text = f"{name_of(tx, agent)} failed so often in a row that it gets no work for now."
+    remedy = f"dibs log --agent {quoted(agent)} --kind task. --limit 20"
+    return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent]}
+
+
+def _breaker_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    from dibs.operations.tasks import workforce
+
+    agent = _agent(tx, alert["agent"])
+    if not _is_there(agent):
+        return "the agent is gone"
+    return "the breaker is closed" if workforce.breaker(tx, call, agent)[0] == "closed" else ""
+
+
+_STORE = {
+    "epoch": "the store lost commits, or may have: {claims} claims that depended on them were ended.",
+    "recovered": "a new database took the place of a damaged one; its claims are gone.",
+    "fallback": "SQLite stands in for {left}, which did not start.",
+}
+_STORE_REMEDY = {"fallback": "dibs up"}
+
+
+def _store(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts, what = suspicion["facts"], suspicion["subject"].partition(":")[0]
+    text = _STORE[what].format(**facts) if what in _STORE else facts["warning"]
+    more = {"lasts": facts["lasts"]} if "lasts" in facts else {}
+    return {
+        "severity": ERROR if what in _STORE else WARNING, "text": text,
+        "remedy": _STORE_REMEDY.get(what, "dibs doctor"), **more,
+    }  # fmt: skip
+
+
+_KINDS: dict[str, tuple[Callable[..., Judged], Callable[..., str]]] = {
+    "hold": (_hold, _hold_gone),
+    "wait": (_wait, _wait_gone),
+    "deadlock": (_deadlock, _deadlock_gone),
+    "expired": (_expired, _expired_gone),
+    "dead": (_dead, _dead_gone),
+    "silent": (_silent, _silent_gone),
+    "violation": (_violation, _violation_gone),
+    "bypass": (_bypass, _never),
+    "deploy_stale": (_deploy, _deploy_gone),
+    "deploy_unverified": (_deploy, _deploy_gone),
+    "poison": (_poison, _poison_gone),
+    "breaker": (_breaker, _breaker_gone),
+    "store": (_store, _never),
+    "rules": (_rules, _rules_gone),
+}
+KINDS = tuple(_KINDS)
+UNOBSERVED = frozenset(("bypass", "store", "dead"))

@@ -1,0 +1,95 @@
+"""`alerts` and `alerts ack`: what needs somebody, and that somebody has taken note. records.py has the story."""
+
+from __future__ import annotations
+
+from dibs.errors import NotFound
+from dibs.operations.alerts import delivery, kinds, records
+from dibs.operations.core import paging
+from dibs.operations.core.declare import PAGED, Field, Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+EVERY = "all"
+STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
+
+
+def _alerts(
+    tx: Transaction, call: Call, state: str = "", kind: str = "", limit: int = 0, after: str = ""
+) -> dict[str, Any]:
+    """Alerts that are not cleared (of a state; all of them), the gravest first; cleared ones by their time."""
+    wanted = {"": (records.OPEN, records.ACKNOWLEDGED), EVERY: STATES}.get(state, (state,))
+
+    def fits(alert: Record) -> bool:
+        return alert["state"] in wanted and (not kind or alert["kind"] == kind)
+
+    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+        return [row for row in rows if fits(row[1])]
+
+    sections: list[Any] = [(paging.KEYS, records.LIVE, fitting)]
+    if records.CLEARED in wanted:
+        sections.append((paging.KEYS, records.DONE, fitting))
+    page = paging.read(tx, sections, paging.check_limit(limit), after)
+    page.records.sort(key=_order)
+    return {
+        "alerts": [records.shown(tx, alert) for alert in page.records],
+        "not_kept": records.dropped(tx),
+        "deliveries": delivery.waiting(tx, call),
+        **page.answer(),
+    }
+
+
+def _order(alert: Record) -> tuple[Any, ...]:
+    over = alert["state"] == records.CLEARED
+    return over, -records.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
+
+
+def _ack(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -> dict[str, Any]:
+    """Take note of an alert, or of all open ones. The same once more changes nothing."""
+    found = records.live(tx)
+    chosen = [alert for alert in found if alert["alert"] == id or (id == EVERY and alert["state"] == records.OPEN)]
+    if not chosen and id != EVERY:
+        raise NotFound(f"no alert {id} is open; `dibs alerts` lists them", id=id)
+    for alert in chosen:
+        if alert["state"] == records.OPEN:
+            records.acknowledge(tx, alert, call.agent, why)
+    return {"alerts": [records.shown(tx, alert) for alert in chosen]}
+
+
+OPERATIONS = (
+    Operation(
+        "alerts",
+        _alerts,
+        "Show what needs somebody: open and acknowledged alerts, with evidence and a remedy.",
+        group="record",
+        fields=(
+            Field("state", "choice", "only alerts in this state (default: open and acknowledged)", default="",
+                  choices=STATES),
+            Field("kind", "choice", "only alerts of this kind", default="", choices=kinds.KINDS),
+            *PAGED,
+        ),
+        answer="AlertsAnswer",
+        beforehand="look for trouble",
+        afterwards="evidence",
+        writes=False,
+    ),
+    Operation(
+        "alerts ack",
+        _ack,
+        "Acknowledge an alert: you have taken note of it.",
+        group="record",
+        fields=(
+            Field("id", "text", "the alert's id, or `all`", positional=True, required=True, metavar="ID"),
+            Field("why", "text", "what you do about it", default="", metavar="T"),
+        ),
+        errors=(NotFound,),
+        may="agent",
+        idempotent=True,
+        answer="AlertAckAnswer",
+        afterwards="evidence",
+    ),
+)  # fmt: skip

@@ -1,0 +1,47 @@
+"""Taking back a request that went through a server, when its caller was interrupted or has gone.
+
+Unlike `withdraw` (waiters.py), the caller does not know what was decided: the answer never reached it. The record of
+the connection says so (core/exchanges.py); if the request was not decided yet, it never will be.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import waiters
+from dibs.operations.core import exchanges
+from dibs.operations.core.declare import Field, Operation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+
+def _recall(
+    tx: Transaction, call: Call, got: Fetched, connection: str, number: int, waiter: str, kept: bool
+) -> dict[str, Any]:
+    """Release the place or claim that this request got. A claim that the agent had before it keeps."""
+    known, late = exchanges.close(tx, connection, number)
+    if late:
+        return {"recalled": False}
+    decided = known.get("result") if known is not None else None
+    decided = decided if isinstance(decided, dict) else {}
+    claim = "" if kept or decided.get("renewed") else decided.get("claim", "")
+    place = decided.get("waiting") or waiter
+    if place or claim:
+        waiters.WITHDRAW.body(tx, call, got, waiter=place, claim=claim)
+    return {"recalled": True}
+
+
+RECALL = Operation(
+    "recall", _recall, "Take back a request whose answer nobody reads.",
+    fields=(
+        Field("connection", "text", "the connection that it came through", required=True),
+        Field("number", "integer", "its number there", required=True),
+        Field("waiter", "text", "the place in the queue that it had before", default=""),
+        Field("kept", "flag", "a claim that it got stays: a retry will be told of it", default=False),
+    ),
+)  # fmt: skip
+
+INTERNAL = (RECALL,)

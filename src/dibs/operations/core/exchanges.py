@@ -1,0 +1,91 @@
+"""A request that goes through a server is done once, also if its answer is lost and the caller asks again.
+
+A caller that asks a server may lose the answer: the server is killed, or stopped, or the connection breaks. Nobody can
+tell whether the commit was made. So each such request has a name, which its caller makes up: a connection's id and the
+number of the request on it. The transaction that decides the request keeps its answer under the connection; a second
+run of the same number, by the server or by the caller itself (a retry), gets that answer and changes nothing. One
+connection has one request under way, so its last answer is enough: one record for each connection, not for each call.
+
+- What wrote nothing is not kept: a second run decides the same by the same record. A retry is kept in any case, so that
+  a server that was stopped and continues cannot do after it what the caller has done meanwhile.
+- A number below the last one is late: its caller has gone on. It changes nothing.
+- `recall` (claims/recalls.py) takes a request back whose caller has gone: what it granted, or the request itself if it
+  comes later. A retry that was answered (`taken`) cannot be taken back.
+
+The record is swept some time after the connection's last request. A caller that retries later than RETRY_WITHIN_MS is
+refused by its own side (session/remote.py), because the record may be gone.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import ERRORS, Conflict, DibsError
+from dibs.operations.core.call import due
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.operations.core.call import Record
+    from dibs.stores.seam import Transaction
+
+LIFE_MS = 600_000  # how long an answer is kept: far longer than any caller waits for a server
+RETRY_WITHIN_MS = 300_000  # a caller that was paused for longer does not retry
+
+
+def key_of(connection: str) -> str:
+    """Where the last answer of a connection is kept."""
+    return f"x\t{connection}"
+
+
+def once(tx: Transaction, via: tuple[str, int, bool], known: Record | None, decide: Callable[[], Any]) -> Any:
+    """What `decide` says, or what it said when this request was decided before; `known` is the connection's record."""
+    connection, number, retry = via
+    key = key_of(connection)
+    if known is not None and known["n"] >= number:
+        if known["n"] > number or (known.get("recalled") and not retry):
+            raise Conflict("the caller of this request has gone on without it; nothing was changed.")
+        if not known.get("recalled"):
+            if retry and not known.get("taken"):
+                _put(tx, key, known, {**known, "taken": True})
+            return answer_in(known)
+    result = decide()
+    if (tx.touched or retry) and not (type(result) is dict and result.get("again") is True):
+        record: Record = {"n": number, **_kept(result), **({"taken": True} if retry else {})}
+        _put(tx, key, known, record)
+    return result
+
+
+def close(tx: Transaction, connection: str, number: int) -> tuple[Record | None, bool]:
+    """Take a request back: its record, if it was decided, and whether it is too late, because a retry has the answer.
+
+    From now on a run of this request changes nothing.
+    """
+    key = key_of(connection)
+    known: Record | None = tx.fetch([key]).values[key]
+    if known is not None and (known["n"] > number or (known["n"] == number and known.get("taken"))):
+        return None, True
+    _put(tx, key, known, {"n": number, "recalled": True})
+    return (known if known is not None and known["n"] == number else None), False
+
+
+def answer_in(known: Record) -> Any:
+    """The answer that a record keeps."""
+    if "error" in known:
+        code, message, fields = known["error"]
+        return ERRORS[code](message, **fields)
+    return known["result"]
+
+
+def _kept(result: Any) -> Record:
+    if isinstance(result, DibsError):
+        return {"error": [result.code, result.message, result.fields]}
+    return {"result": result}
+
+
+def _put(tx: Transaction, key: str, known: Record | None, record: Record) -> None:
+    """Write it, with the entry by which a sweep finds it; that one moves now and then, not at every request."""
+    until = known["until"] if known is not None else 0
+    if until < tx.now + LIFE_MS // 2:
+        until = tx.now + LIFE_MS
+    tx.put(key, {**record, "until": until}, i2=due(until))

@@ -1,0 +1,55 @@
+"""What a report reads of a run besides its records: which run is meant, and its tasks with all they contain."""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.runs import run_records
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import AFTER_KEY, KEYS_PER_FETCH, prefix_range, values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Transaction
+
+MAX_LETTERS = 4 * 1024 * 1024  # of one page of tasks; the next page continues
+
+
+def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Any]:
+    """The named run, else the only active one, else the one that ended last."""
+    return {"run": run_records.chosen(tx, run, reading=True)}
+
+
+def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
+    """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
+    low, high = prefix_range(f"ut\t{run}\t")
+    page = tx.fetch((), [(f"ut\t{run}\t{after}{AFTER_KEY}" if after else low, high)], KEYS_PER_FETCH // 4)
+    names = [key[len(low) :] for key, _ in page.rows]
+    values = values_of(tx, [f"{letter}\t{name}" for name in names for letter in ("t", "tp", "tr")])
+    lines: list[str] = []
+    letters, last = 0, ""
+    for name in names:
+        record = values[f"t\t{name}"]
+        if record is not None:
+            task = {**lifecycle.full(record), "payload": values[f"tp\t{name}"], "result": values[f"tr\t{name}"]}
+            lines.append(jsontext.encode(task))
+            letters += len(lines[-1])
+        last = name
+        if letters > MAX_LETTERS:
+            break
+    return {"lines": lines, "after": last, "more": page.truncated or (bool(names) and last != names[-1])}
+
+
+CHOSEN = Operation(
+    "run chosen", _chosen, "Which run is meant?", fields=(Field("run", "text", "the run", default=""),), writes=False,
+)  # fmt: skip
+TASKS = Operation(
+    "run tasks", _tasks, "Read a run's tasks with all they contain.",
+    fields=(Field("run", "text", "the run", required=True), Field("after", "text", "continue after it", default="")),
+    writes=False,
+)  # fmt: skip
+
+INTERNAL = (CHOSEN, TASKS)

@@ -1,0 +1,56 @@
+"""What doors ask of the store itself: can it be written, which files do its records name; and a wake for a waiter."""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import AFTER_KEY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+PAGE_RECORDS = 512  # read at a time
+AFTER_ALL_KEYS = "\U0010ffff"  # sorts after every key
+
+
+def _writable(tx: Transaction, _: Call, got: Fetched) -> dict[str, Any]:
+    return {"now": tx.now}
+
+
+def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: str) -> dict[str, Any]:
+    """Those of these names that one page of records mentions, and where the next page begins ("" after the last)."""
+    page = tx.fetch((), [(low or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
+    found: set[str] = set()
+    for _key, value in page.rows:
+        text = jsontext.encode(value)
+        if folder in text:
+            found.update([name for name in names if name in text])
+    return {"mentioned": sorted(found), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
+
+
+def _wake(tx: Transaction, _: Call, got: Fetched, channel: str) -> dict[str, Any]:
+    tx.wake(channel)
+    tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
+    return {}
+
+
+WRITABLE = Operation("writable", _writable, "Can the store be written?", registers=False)
+NAMED_FILES = Operation(
+    "named files", _named_files, "Which of these files do records name?",
+    fields=(
+        Field("names", "words", "the files", required=True),
+        Field("folder", "text", "where they lie", required=True),
+        Field("low", "raw", "where to begin", default=""),
+    ),
+    writes=False,
+)  # fmt: skip
+WAKE = Operation(
+    "wake", _wake, "Let a call look up that waits under this name.",
+    fields=(Field("channel", "text", "the name", required=True, longest=100),), registers=False,
+)  # fmt: skip
+
+INTERNAL = (WRITABLE, NAMED_FILES, WAKE)
