@@ -99,9 +99,9 @@ def _pairs(bench: Bench, rounds: int) -> list[Row]:
     def pair(tool: str, given: dict[str, str], work: Callable[[], object]) -> float:
         use = f"toolu_{next(numbers)}"
         sent = [payload(folder, tool, given, event=event, use=use) for event in ("PreToolUse", "PostToolUse")]
-        before = timed(partial(_through_a_socket, command_of(folder), sent[0], folder))
+        before = timed(partial(through_a_socket, command_of(folder), sent[0], folder))
         work()
-        after[tool].append(timed(partial(_through_a_socket, command_of(folder, "PostToolUse"), sent[1], folder)))
+        after[tool].append(timed(partial(through_a_socket, command_of(folder, "PostToolUse"), sent[1], folder)))
         return before
 
     def edit() -> float:
@@ -130,13 +130,13 @@ def _append(path: str) -> None:
         file.write("bench\n")
 
 
-def _through_a_socket(words: list[str], payload: dict[str, Any], folder: str) -> None:
+def through_a_socket(words: list[str], payload: dict[str, Any], folder: str) -> None:
     """Start one hook with its payload in a socket, as programs on Node do, and wait for it."""
     mine, its = socket.socketpair()
     with mine, its:
-        mine.sendall(json.dumps(payload).encode())
+        mine.sendall(json.dumps(payload).encode() + b"\n")  # as Claude Code ends it
         mine.shutdown(socket.SHUT_WR)
-        _wait([_start(words, (os.POSIX_SPAWN_DUP2, its.fileno(), 0), folder)], words)
+        wait([start(words, (os.POSIX_SPAWN_DUP2, its.fileno(), 0), folder)], words)
 
 
 def _audits(bench: Bench) -> list[Row]:
@@ -277,16 +277,18 @@ def calls(call: Callable[[int], tuple[list[str], dict[str, Any]]], folder: str) 
 
 def _at_once(calls: list[tuple[list[str], str]], folder: str) -> None:
     """Start them all, wait for them all; a refusal here is a defect of the bench."""
-    started = [_start(words, (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0), folder) for words, given in calls]
-    _wait(started, calls[0][0])
+    started = [start(words, (os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0), folder) for words, given in calls]
+    wait(started, calls[0][0])
 
 
-def _start(words: list[str], stdin: tuple[Any, ...], folder: str) -> int:
+def start(words: list[str], stdin: tuple[Any, ...], folder: str) -> int:
+    """Start a command, without waiting for it; its pid."""
     files = [stdin, (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     return os.posix_spawnp(words[0], words, {**os.environ, "CLAUDE_PROJECT_DIR": folder}, file_actions=files)
 
 
-def _wait(started: list[int], words: list[str]) -> None:
+def wait(started: list[int], words: list[str]) -> None:
+    """Wait until they have all ended, and well."""
     for pid in started:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         if code:

@@ -6,7 +6,21 @@ import json
 import os
 from typing import TYPE_CHECKING, Any
 
-from benchmarks import claims, cold, contention, hooks, plot, redis, scale, table, work
+from benchmarks import (
+    claims,
+    cold,
+    contention,
+    groups,
+    hooks,
+    links,
+    mcp,
+    plot,
+    redis,
+    scale,
+    served_hooks,
+    table,
+    work,
+)  # fmt: skip
 from benchmarks.environment import Environment
 from benchmarks.place import Bench, machine
 from dibs.errors import Unavailable
@@ -14,7 +28,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from benchmarks.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "scale", "tasks", "contention", "redis")
+GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "mcp")
 
 
 class Options:
@@ -70,16 +84,23 @@ def run(options: Options) -> Report:
             rows += cold.measure(bench, environment)
         if "hooks" in options.groups:
             rows += hooks.measure(bench, environment)
+            rows += served_hooks.measure(bench)
         if "claims" in options.groups:
             rows += claims.measure(bench, environment)
+        if "groups" in options.groups:
+            rows += groups.measure(bench)
         if "scale" in options.groups:
             rows += scale.measure(bench)
         if "tasks" in options.groups:
             rows += work.measure(bench, environment)
+        if "links" in options.groups:
+            rows += links.measure(bench, options.seconds)
         if "contention" in options.groups:
             rows += contention.measure(bench, options.seconds)
         if "redis" in options.groups:
             rows += redis.measure(bench, environment, options.seconds)
+        if "mcp" in options.groups:
+            rows += mcp.measure(bench)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")

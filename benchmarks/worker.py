@@ -2,7 +2,8 @@
 
 It opens its store, says `ready`, waits for a line with the start time, works for SECONDS and answers with one line of
 JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims its own file; `busy`
-runs bare transactions with SQLite's busy timeout alone, which the gate improves on.
+runs bare transactions with SQLite's busy timeout alone, which the gate improves on; `direct` and `socket` are `files`
+at the store itself and through the workspace's server.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import apsw
 import dibs
 from benchmarks.guard import Guard, MutualExclusionError
 from dibs.errors import DibsError
+from dibs.session.remote import SocketLink
+from dibs.session.store_link import StoreLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from dibs.session.session import Link
 
 Way = TypeVar("Way")  # a process's open session or connection
 
@@ -49,9 +54,11 @@ def one_path(folder: str, name: str) -> Callable[[], float]:
     return act
 
 
-def own_file(folder: str, name: str) -> Callable[[], float]:
+def own_file(folder: str, name: str, link: Link | None = None) -> Callable[[], float]:
     """Claim the process's own file and release it: only the store is contended for."""
     workspace = dibs.open(folder, agent=name)
+    if link is not None:
+        workspace.session.link = link
 
     def act() -> float:
         before = time.perf_counter()
@@ -93,7 +100,19 @@ def make_busy(folder: str) -> None:
     connection.close()
 
 
-MODES = {"path": one_path, "files": own_file, "busy": busy_timeout}
+def at_the_store(folder: str, name: str) -> Callable[[], float]:
+    """The same, whatever serves the workspace."""
+    return own_file(folder, name, StoreLink())
+
+
+def through_the_socket(folder: str, name: str) -> Callable[[], float]:
+    """The same through the server, also if nobody else is there."""
+    return own_file(folder, name, SocketLink(os.path.join(folder, ".dibs", "local")))
+
+
+MODES = {
+    "path": one_path, "files": own_file, "busy": busy_timeout, "direct": at_the_store, "socket": through_the_socket,
+}  # fmt: skip
 
 
 def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, Any]:

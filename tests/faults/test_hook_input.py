@@ -392,7 +392,8 @@ def test_a_large_content_of_an_ordinary_write_is_read_and_decided(hooks: Hooks) 
 def test_a_client_that_never_ends_its_input_gets_an_answer(hooks: Hooks) -> None:
     """A hook that waits for ever is one that the client gives up on, and then lets the write through."""
     text = json.dumps(hooks.base("claude-2.1.325_PreToolUse_Write")).encode()
-    for given in (b"", text[:100], text):
+    started = []
+    for given in (b"", text[:100], text):  # at once: each takes as long as a hook waits
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", ENTRY, "claude"], cwd=hooks.folder, env=hooks.env,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -400,9 +401,11 @@ def test_a_client_that_never_ends_its_input_gets_an_answer(hooks: Hooks) -> None
         assert process.stdin is not None
         process.stdin.write(given)
         process.stdin.flush()
-        try:
-            assert process.wait(LIMIT) == 2
-        finally:
+        started.append(process)
+    try:
+        assert [process.wait(LIMIT) for process in started] == [2, 2, 2]
+    finally:
+        for process in started:
             process.kill()
             process.communicate()
             assert is_gone(process.pid)

@@ -50,7 +50,7 @@ def test_a_call_made_again_by_its_request_id_has_one_effect_and_the_same_answer(
             lambda: session.run(session.operation(operation), call, canonical(session.operation(operation), fields))
         )
 
-    calls = size(1_500, 10_000)
+    calls = size(600, 10_000)
     killed = retried = effects = 0
     try:
         for number in range(calls):

@@ -66,7 +66,7 @@ def test_a_call_about_a_task_made_again_by_its_request_id_has_one_effect_and_the
 ) -> None:
     session = Session(str(world.folder), None)
     caller = Caller(dice)
-    calls = size(600, 10_000)
+    calls = size(300, 10_000)
     killed, effects = 0, Counter[str]()
 
     def here(agent: str, operation: str, fields: dict[str, Any], request: str) -> Any:

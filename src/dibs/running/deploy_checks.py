@@ -218,10 +218,10 @@ def _pushed_syncs(
     return [own, counts]
 
 
-def _under() -> list[Any]:
+def _under() -> dict[str, Any] | None:
     """The deploy whose command this is, if so: target and token."""
     target, token = os.environ.get("DIBS_DEPLOY", ""), os.environ.get("DIBS_TOKEN", "")
-    return [target, int(token)] if target and token.isdigit() else []
+    return {"target": target, "token": int(token)} if target and token.isdigit() else None
 
 
 def _pushed_placeholders(session: Session, top: str, target: str, there: str, here: str) -> list[dict[str, Any]]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.python.workspace import Workspace
     from dibs.facts.usage import Meter
+    from dibs.running.calls import Calls
     from dibs.running.child_process import Child
 
 # Between two checks that the task is still ours: a check is cheap, and a cancelled task should end soon.
@@ -32,7 +32,7 @@ MAX_NOTE_LETTERS = 500  # of a reason or a note
 class Job:
     """One task at work, as a handler sees it."""
 
-    def __init__(self, ws: Workspace, taken: dict[str, Any]) -> None:
+    def __init__(self, ws: Calls, taken: dict[str, Any]) -> None:
         self.task: dict[str, Any] = {k: v for k, v in taken["task"].items() if k not in {"payload", "inputs"}}
         self.id: str = taken["task"]["id"]
         self.resource: Any = paths.of_name(f"task:{self.id}")  # what its claim is on
@@ -92,7 +92,7 @@ class Job:
 class Heart:
     """Keeps one job at a time."""
 
-    def __init__(self, ws: Workspace) -> None:
+    def __init__(self, ws: Calls) -> None:
         self.ws = ws
         self.job: Job | None = None
         self._telling = Lock()  # held during a report about the job, which cannot end meanwhile

@@ -27,13 +27,14 @@ from dibs.operations.tasks import remaining
 from dibs.running import sweep_loop
 from dibs.running.heartbeat import Heart, Job, clean
 from dibs.session import read_fields as readers
+from dibs.session import upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from dibs.doors.python.workspace import Workspace
+    from dibs.running.calls import Calls
 
     Handler = Callable[[Job], Any]
     Tell = Callable[[dict[str, Any]], None]
@@ -62,7 +63,7 @@ class Worker:
 
     def __init__(  # noqa: PLR0913 - one for each option of `dibs worker`
         self,
-        ws: Workspace,
+        ws: Calls,
         handler: Handler | None = None,
         *,
         command_for: Callable[[dict[str, Any]], str | None] | None = None,
@@ -409,4 +410,5 @@ class Worker:
     def _sweep(self) -> None:
         if clock.since_boot() - self._swept >= SWEEP_INTERVAL_MS:
             self._watch.step()
+            upkeep.step(self.ws.session, "worker", self.agent)
             self._swept = clock.since_boot()

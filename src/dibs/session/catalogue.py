@@ -13,11 +13,14 @@ _FOUND: dict[str, Operation] = {}  # a program that calls often need not look fo
 
 
 def operation(name: str) -> Operation:
-    """The declared operation or query of that name; KeyError if there is none."""
+    """The operation or query of that name, also one that only guards and doors run; KeyError if there is none."""
     if name not in _FOUND:
         if name in index.FILES:
             module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
             _FOUND.update((one.name, one) for one in module.OPERATIONS)
+        elif name in index.INTERNAL:
+            module = __import__(f"dibs.{index.INTERNAL[name]}", fromlist=["INTERNAL"])
+            _FOUND.update((one.name, one) for one in module.INTERNAL)
         else:
             module = __import__(f"dibs.{index.QUERIES[name]}", fromlist=["QUERIES"])
             _FOUND.update((one.name, one) for one in module.QUERIES)
@@ -27,6 +30,11 @@ def operation(name: str) -> Operation:
 def queries() -> list[Operation]:
     """All declared queries, by name."""
     return [operation(name) for name in sorted(index.QUERIES)]
+
+
+def internal() -> list[Operation]:
+    """All operations that only guards and other doors run, by name. No command, method or route is made from them."""
+    return [operation(name) for name in sorted(index.INTERNAL)]
 
 
 def every() -> list[Operation]:

@@ -10,7 +10,7 @@ import os
 
 from dibs import jsontext
 from dibs.errors import Invalid
-from dibs.facts import paths
+from dibs.facts import clock, paths
 from dibs.operations.core.policy import MAX_DURATION_MS, Policy, check_duration
 from dibs.session.known_clients import DIGEST
 
@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = f"6 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"7 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
-KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs", "log")
+KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
+         "alerts", "log", "server")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -96,8 +97,29 @@ id = "{id}"            # names this workspace on a shared store
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
 
+# [alerts]                       # what needs somebody: `dibs alerts`, docs/ALERTS.md
+# command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
+# webhook = "https://…"          # each alert is posted there, signed with the content of secret_file
+# secret_file = ".dibs/local/alerts.secret"
+# min_severity = "warning"       # what is delivered: or "error"
+# silent = "10m"                 # a holder that gave no sign for this long, while others wait, raises an alert
+# rules = "10m"                  # an active agent that was not told new rules within this time does, too
+# keep = "7d"                    # how long a cleared alert stays
+
 # [log]
 # keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
+
+# [server]                       # `dibs serve`, see docs/SERVER.md
+# host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)
+# port = 0                       # 0: the last one, or any that is free
+# names = []                     # other host names by which callers reach it
+# start = "off"                  # "auto": the first session starts one,
+# idle = "10m"                   # and it ends when nobody called for this long
+# rate = 1000                    # calls a second of one credential
+# body = 1048576                 # bytes of one request
+# connections = 1024             # at once,
+# waits = 256                    # of these requests that wait,
+# streams = 1000                 # and listeners of /events
 
 # [deploy]
 # branch = "main"                # what a deploy must contain (default: the remote's default branch)
@@ -115,13 +137,23 @@ id = "{id}"            # names this workspace on a shared store
 class Config:
     """What the file says."""
 
-    __slots__ = ("fold", "id", "policy", "store")
+    __slots__ = ("fold", "id", "policy", "server", "store")
 
     def __init__(self, read: dict[str, Any]) -> None:
         self.id: str = read["id"]
         self.store: str = read["store"]
         self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
         self.policy = Policy(**read["policy"])
+        self.server: dict[str, Any] = read["server"]  # config_server.py has the settings
+
+
+def signature(path: str) -> tuple[object, ...]:
+    """What tells one state of the file from another, for a process that keeps what it has read."""
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return (path, error.errno)
+    return (path, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def load(path: str, local: str, top: str, shared: str = "") -> Config:
@@ -132,27 +164,27 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
     """
     try:
         status = os.stat(path)
-        signature = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
+        known_by = [VERSION, path, status.st_ino, status.st_size, status.st_mtime_ns]
         name = f"config-{status.st_ino}.json"
     except FileNotFoundError:
         kept = f"{shared}/{NAME}"
         if shared and path != kept and not os.path.exists(f"{path[: -len(NAME)]}hook") and os.path.exists(kept):
             return load(kept, local, top, shared)
-        signature, name = [VERSION, path, 0, 0, 0], "config-none.json"
+        known_by, name = [VERSION, path, 0, 0, 0], "config-none.json"
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
     kept = f"{local}/{name}"
     try:
         with open(kept, encoding="utf-8") as file:
             known = jsontext.decode(file.read())
-        if known["signature"] == signature:
+        if known["signature"] == known_by:
             return Config(known["read"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     read = parse(path)
     read["fold"] = paths.folds_case(top)
-    _keep(kept, {"signature": signature, "read": read})
-    if shared and signature[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
+    _keep(kept, {"signature": known_by, "read": read})
+    if shared and known_by[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
         _keep_text(path, f"{shared}/{NAME}")
     return Config(read)
 
@@ -186,14 +218,15 @@ def parse(path: str) -> dict[str, Any]:
         if not isinstance(entry, dict) or not isinstance(entry.get("match"), str) or not entry["match"]:
             raise Invalid(f"{path}: claims.patterns[{place}] needs `match`, a path, glob or name", path=path)
         patterns.append({"match": entry["match"], **_durations(entry, path)})
-    from dibs.session import config_guards, config_work
+    from dibs.session import config_guards, config_server, config_work
 
     policy.update(ordering=ordering, patterns=patterns, guards=config_guards.read(text, path))
     policy["work"] = config_work.read(text, path)
     store = text.get("store", "sqlite:")
     if not isinstance(store, str):
         raise Invalid(f'{path}: store is a text such as "sqlite:"', path=path)
-    return {"id": str(text.get("id", "")), "store": store, "policy": policy}
+    server = config_server.read(text, path)
+    return {"id": str(text.get("id", "")), "store": store, "policy": policy, "server": server}
 
 
 def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
@@ -219,7 +252,7 @@ def _keep_text(path: str, kept: str) -> None:
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        making = f"{kept}.{os.getpid()}"
+        making = clock.temporary(kept)
         with open(making, "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(making, kept)
@@ -229,7 +262,7 @@ def _keep_text(path: str, kept: str) -> None:
 
 def _keep(path: str, what: dict[str, Any]) -> None:
     """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
-    making = f"{path}.{os.getpid()}"
+    making = clock.temporary(path)
     try:
         with open(making, "w", encoding="utf-8") as file:
             file.write(jsontext.encode(what))

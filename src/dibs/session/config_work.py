@@ -1,4 +1,4 @@
-"""The parts of `.dibs/config.toml` about tasks, messages, runs and the log, checked. Loaded when the file changed."""
+"""The parts of `.dibs/config.toml` about tasks, messages, runs, alerts and the log. Loaded when the file changed."""
 
 from __future__ import annotations
 
@@ -29,6 +29,22 @@ def read(text: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
     return found
 
 
+TEXTS = ("command", "webhook", "secret_file")
+MAX_TEXT = 2_000  # letters
+SEVERITIES = ("warning", "error")  # as alerts/records.py ranks them
+LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+
+
+def _text(given: Any, name: str, title: str, path: str) -> str:
+    """A command, an address or a file's name."""
+    if not isinstance(given, str) or len(given) > MAX_TEXT or not given.isprintable():
+        raise Invalid(f"{path}: {title}.{name} is a text of at most {MAX_TEXT} letters on one line", path=path)
+    near = any(given.startswith((f"{host}:", f"{host}/")) for host in LOOPBACK)
+    if name == "webhook" and given and not given.startswith("https://") and not near:
+        raise Invalid(f"{path}: {title}.{name} is an https:// address, or http:// on this machine", path=path)
+    return given
+
+
 def _value(given: Any, name: str, title: str, default: Any, path: str) -> Any:
     if given is None:
         return default
@@ -36,6 +52,12 @@ def _value(given: Any, name: str, title: str, default: Any, path: str) -> Any:
         if given not in STRATEGIES:
             raise Invalid(f"{path}: {title}.{name} is one of {', '.join(STRATEGIES)}, not {given!r}", path=path)
         return given
+    if name == "min_severity":
+        if given not in SEVERITIES:
+            raise Invalid(f"{path}: {title}.{name} is one of {', '.join(SEVERITIES)}, not {given!r}", path=path)
+        return given
+    if name in TEXTS:
+        return _text(given, name, title, path)
     if name in COUNTS:
         if isinstance(given, bool) or not isinstance(given, int) or not 1 <= given <= COUNTS[name]:
             raise Invalid(f"{path}: {title}.{name} is a whole number from 1 to {COUNTS[name]}", path=path)

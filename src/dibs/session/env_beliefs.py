@@ -5,7 +5,7 @@ Read at a start only (the clients' hooks, `dibs boot`, boot.sh). A value that ca
 
 from __future__ import annotations
 
-import os
+from dibs.facts import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ LONGEST = 120  # letters of a task's id
 
 def fields(*, own: bool = True) -> dict[str, Any]:
     """The fields of `boot` that the environment fills in. Not `own`: the caller is named, AGENT_ID is not asked."""
-    tasks = [value for name in TASKS if _is_word(value := os.environ.get(name, ""))]
+    environ = caller.environ()
+    tasks = [value for name in TASKS if _is_word(value := environ.get(name, ""))]
     return {"believed": tasks, "also": known_as() if own else ""}
 
 
 def known_as() -> str:
     """The agent's id by its environment; "" if there is none."""
-    value = os.environ.get(AGENT, "")
+    value = caller.environ().get(AGENT, "")
     return value if _is_word(value) else ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import processes
+from dibs.facts import caller, processes
 from dibs.operations.core.call import DIBS_SENDER, Call
 from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 
@@ -31,18 +31,19 @@ def identify_local(
 
     `client` is the agent's process where the door knows it; without, the call is words of a shell or a script.
     """
-    variable = next((name for name in SESSION_VARIABLES if os.environ.get(name)), "")
-    session = os.environ.get(variable, "")
-    named = agent or os.environ.get("DIBS_AGENT") or session
-    how = "--as" if agent else "DIBS_AGENT" if os.environ.get("DIBS_AGENT") else variable
+    environ = caller.environ()
+    variable = next((name for name in SESSION_VARIABLES if environ.get(name)), "")
+    session = environ.get(variable, "")
+    own = environ.get("DIBS_AGENT", "")
+    named = agent or own or session
+    how = "--as" if agent else "DIBS_AGENT" if own else variable
     typed = client is None
     if client is None:
         client = processes.client_among(chain, PROCESS_NAMES)
-    own = os.environ.get("DIBS_AGENT", "")
     if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
         session = own  # so whoever started the client named its agent
     kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
-    kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in os.environ]
+    kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in environ]
     return Call(
         policy,
         agent=named,
@@ -54,6 +55,7 @@ def identify_local(
         typed=typed,
         session=session,
         how=how,
+        host=os.uname().nodename,
     )
 
 
@@ -64,5 +66,5 @@ def user_name() -> str:
 
         name = pwd.getpwuid(os.getuid()).pw_name
     except (ImportError, KeyError):
-        name = os.environ.get("USER") or os.environ.get("LOGNAME") or f"uid{os.getuid()}"
+        name = caller.environ().get("USER") or caller.environ().get("LOGNAME") or f"uid{os.getuid()}"
     return f"{name}@{os.uname().nodename}" if name.casefold() == DIBS_SENDER else name  # dibs itself goes by that name

@@ -11,6 +11,7 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
+from dibs.facts import clock
 from dibs.operations.core.declare import MAX_JSON_CHARS
 
 TYPE_CHECKING = False
@@ -79,7 +80,7 @@ def keep(session: Session, name: str, content: bytes) -> dict[str, Any]:
     digest = sha256(content).hexdigest()
     folder = os.path.join(session.place.local, FOLDER)
     kept = os.path.join(folder, digest)
-    making = f"{kept}.{os.getpid()}"
+    making = clock.temporary(kept)
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
         if os.path.exists(kept):

@@ -19,10 +19,11 @@ PROCESS_NAMES = (  # under which they run
 STRICT = (  # their files that need an explicit claim
     ".claude/settings.json",
     ".claude/settings.local.json",
+    ".mcp.json",
     ".codex/hooks.json",
     ".codex/config.toml",
     ".codex/rules",
     ".github/hooks",
     ".gemini/settings.json",
 )
-DIGEST = "a6fcbfa6"  # of these: what is kept of a config is read anew when they change
+DIGEST = "ee8ec587"  # of these: what is kept of a config is read anew when they change

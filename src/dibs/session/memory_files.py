@@ -29,7 +29,7 @@ def load(session: Session) -> list[dict[str, Any]]:
     left = ALL
     found = []
     for name, path in session.config.policy.guards["files"].items():
-        text = _content(os.path.join(session.place.top, path))
+        text = content(os.path.join(session.place.top, path))
         if text is None:
             continue
         part, words = _part(text, min(EACH, left))
@@ -107,7 +107,7 @@ def _date_in(line: str) -> int:
     return -1
 
 
-def _content(path: str) -> str | None:
+def content(path: str) -> str | None:
     """The text of a regular file, its middle left out where it is very long; None where there is none to read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not keep the agent

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.canonical import Canonical
 from dibs.errors import Invalid
+from dibs.facts import caller
 from dibs.jsontext import is_text
 
 TYPE_CHECKING = False
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Field, Operation
     from dibs.session.session import Session
 
+MIN_COMMIT_CHARS, MAX_COMMIT_CHARS = 7, 64  # of a commit's id
 DIGITS = 20  # of the largest whole number that is kept; `int` of a text of millions takes seconds
 
 
@@ -29,8 +29,13 @@ def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> 
     return field.check(value if reader is None else reader(session, field, value))
 
 
-def request(session: Session, operation: Operation, given: dict[str, Any], *, typed: bool = False) -> dict[str, Any]:
+def request(
+    session: Session, operation: Operation, given: dict[str, Any], *, typed: bool = False, here: bool = True
+) -> dict[str, Any]:
     """The fields of a request that came from outside; what it does not say, the environment may.
+
+    `here`: the caller is on this machine, with this environment, these processes and files. A server's is not: for it
+    a text is a text, a path belongs to the server's own tree, and what only its own machine can read is refused.
 
     What is internal is for doors, guards and the wait loop to say: from outside there is no such field.
     """
@@ -40,11 +45,30 @@ def request(session: Session, operation: Operation, given: dict[str, Any], *, ty
         field = known.get(name)
         if field is None or field.internal:
             raise Invalid(f"{operation.name}: there is no field {name!r}", field=name)
-        values[name] = read(session, field, value, typed=typed)
-    for field in operation.fields:
-        if field.env and field.name not in values and os.environ.get(field.env):
-            values[field.name] = read(session, field, os.environ[field.env])
+        written = value if here else _elsewhere(field, value)
+        values[name] = read(session, field, written, typed=typed)
+    for field in operation.fields if here else ():
+        if field.env and field.name not in values and caller.environ().get(field.env):
+            values[field.name] = read(session, field, caller.environ()[field.env])
     return values
+
+
+def _elsewhere(field: Field, value: Any) -> Any:
+    """What a caller of a server wrote, as JSON has it; refuses what a server cannot read, or should not open for it."""
+    if field.kind in {"process", "file"}:
+        raise Invalid(f"{field.name}: only on the caller's own machine, not through a server", field=field.name)
+    if field.kind in {"integer", "number"} and isinstance(value, float) and value.is_integer():
+        return int(value)  # 1.0 is a whole number in JSON
+    if field.kind in {"integer", "number", "words"} and isinstance(value, str):
+        raise field.refusal(value)
+    if field.kind == "commit" and value and not (isinstance(value, str) and is_hex(value)):
+        raise field.refusal(value, "a commit's id, 7 to 64 hexadecimal digits")
+    return value
+
+
+def is_hex(text: str) -> bool:
+    """Is this a commit's id, and not some other word of git's?"""
+    return MIN_COMMIT_CHARS <= len(text) <= MAX_COMMIT_CHARS and not text.strip("0123456789abcdef")
 
 
 def _words(_: Session, field: Field, value: Any) -> list[str]:

@@ -1,7 +1,11 @@
 """One caller's way into one workspace: finds it, opens its store, looks up the facts, runs operations.
 
-Shared by the CLI and the Python API. It decides nothing: where an operation needs a fact, it looks and runs it again;
-where an answer says "wait", it waits and asks again.
+Shared by the CLI, the Python API, the hooks and the server. It decides nothing: where an operation needs a fact, it
+looks and runs it again; where an answer says "wait", it waits and asks again.
+
+A request has two halves. The caller's half is here: what only the caller's machine knows (rules, processes, commands).
+The store's half is a link: store_link.py asks the store itself; remote.py asks a server, which has the store and does
+the same there. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -10,24 +14,46 @@ import os
 import sys
 
 from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.facts import processes, workspace
+from dibs.facts import caller, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.core.call import Call, Need, process_name
-from dibs.operations.core.entry import perform
 from dibs.session import config
 from dibs.session.identity import identify_local
-from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
 
     from dibs.operations.core.declare import Operation
-    from dibs.stores.seam import Store, Transaction
+    from dibs.stores.seam import Store
+
+    class Link(Protocol):
+        """The store's half of a request, wherever it is done."""
+
+        def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+            """One operation, to its end: see `StoreLink`."""
+
+        def recall(self, session: Session, call: Call, waiter: str) -> bool:
+            """Take back what an interrupted call sent and never got an answer to; False if there is nothing such."""
+
+        def close(self) -> None:
+            """Close connections; the next request opens them again."""
+
+    class Shared(Protocol):
+        """What a server has opened once for all its callers."""
+
+        @property
+        def store(self) -> Store:
+            """The store; sessions never close it."""
+
+        def config(self, place: workspace.Place) -> config.Config:
+            """The settings of a working tree."""
+
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
 TIMEOUT = 5.0  # seconds to wait for the store
+FAR = ("https://", "http://")  # how the URL of a store begins that is a server's, elsewhere
 
 
 class Session:
@@ -42,6 +68,7 @@ class Session:
         short_lived: bool = False,
         place: workspace.Place | None = None,
         missing: str = "wait",
+        shared: Shared | None = None,
     ) -> None:
         self.cwd = cwd
         self._missing = (
@@ -52,25 +79,32 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
-            from dibs.doors.install import launcher
+            from dibs.session import launcher
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
             workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
         elif not _is_started_by(f"{self.place.local}/run"):
-            from dibs.doors.install import launcher
+            from dibs.session import launcher
 
             self.replaced = launcher.mend(self.place)
-        self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
+        self._shared = shared  # a server's: what it opened once for all its callers
+        self.config = (
+            config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
+            if shared is None
+            else shared.config(self.place)
+        )
         self.paths = Paths(self.place.top, self.config.fold, self.place.common)
         self.timeout = TIMEOUT if timeout is None else timeout
         self.short_lived = short_lived
-        self._store: Store | None = None
+        self._store: Store | None = None if shared is None else shared.store
+        self._link: Link | None = None
         self.channels: list[str] = []  # names under which this process is woken, not in use right now
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
         self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
+        self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
     @property
@@ -80,7 +114,7 @@ class Session:
             from dibs.storage import workspace_store
 
             if self.place.shared != self.place.local and not os.path.exists(f"{self.place.shared}/hook"):
-                from dibs.doors.install import launcher
+                from dibs.session import launcher
 
                 launcher.keep(self.place)  # an older dibs made this workspace
             self._store = workspace_store.open_store(
@@ -89,14 +123,44 @@ class Session:
             )  # fmt: skip
         return self._store
 
+    @property
+    def is_far(self) -> bool:
+        """Is the store a server's, elsewhere? Then everything that decides is asked of that server."""
+        return self._shared is None and (caller.environ().get("DIBS_STORE") or self.config.store).startswith(FAR)
+
+    @property
+    def link(self) -> Link:
+        """The store's half of this session's requests; the store itself, unless a door set another."""
+        if self._link is None:
+            if self.is_far:
+                from dibs.session.far_link import FarLink
+
+                self._link = FarLink()
+            else:
+                from dibs.session.store_link import StoreLink
+
+                self._link = StoreLink()
+        return self._link
+
+    @link.setter
+    def link(self, link: Link) -> None:
+        self._link = link
+
+    @property
+    def is_shared(self) -> bool:
+        """Is the store a server's, which other callers use at the same time?"""
+        return self._shared is not None
+
     def use(self, store: Store) -> None:
         """Go on with this store, which the caller has opened."""
         self.close()
         self._store = store
 
     def close(self) -> None:
-        """Close the store, if it was opened."""
-        if self._store is not None:
+        """Close the store, if it was opened, and what the link has open."""
+        if self._link is not None:
+            self._link.close()
+        if self._store is not None and self._shared is None:
             self._store.close()
             self._store = None
             self.channels.clear()
@@ -113,6 +177,15 @@ class Session:
         `told` is called whenever it has to wait.
         """
         if operation.whole:
+            if self.is_far:
+                from dibs.session.far_link import FarLink
+
+                if isinstance(self.link, FarLink) and self.link.answers(operation):
+                    return self.link.answer(self, operation, call, fields)
+            if call.credential is not None:
+                from dibs.operations.core.entry import CALLER
+
+                self.run(CALLER, call, {})
             return operation.body(self, call, **operation.checked(fields))
         if operation.around:
             assert self.around is not None, "doors/above.py attaches what stands above a session"
@@ -139,39 +212,21 @@ class Session:
             from dibs.session import rules_file
 
             call.rules = rules_file.digest(self.place)
-        hears = "deliveries" in operation.wants
-        rounds = 0
-        while rounds < FACT_ROUNDS:
-            rounds += 1
+        for _ in range(FACT_ROUNDS):
             try:
-                if hears:
-                    self._deliver(call)
-                    hears = False
-                verb = self.store.run if operation.writes else self.store.look
-                result = verb(lambda tx: _decide(tx, call, operation, fields))
+                result = self.link.run(self, operation, call, fields)
             except Need as need:
                 for process in need.processes:
                     call.facts[process_name(process)] = processes.alive(process)
                 continue
-            except Unsettled:
-                self._settle(call)
-                continue
-            except Unavailable as error:
-                if "moved" not in error.fields or not self._follow(error):
-                    raise
-                continue
             if isinstance(result, DibsError):
                 raise result
-            if type(result) is dict:
-                if "again" in result:  # part of it is done, in a transaction of its own
-                    rounds = 0
-                    if result["again"] is not True:  # and a command is to be run before the rest
-                        return self.run(operation, call, self._after_command(call, fields, result["again"]))
-                    continue
-                if "jobs" in result:
-                    from dibs.session import long_jobs
+            if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
+                from dibs.session import auto_serve
 
-                    long_jobs.carry_on(self, call, result)
+                auto_serve.start(self.place)
+            if type(result) is dict and "again" in result:  # a command is to be run before the rest
+                return self.run(operation, call, self._after_command(call, fields, result["again"]))
             return result
         raise Unavailable("the facts about other processes would not settle; try again.")
 
@@ -180,33 +235,6 @@ class Session:
         if self.running is None:
             raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
         return self.running(self, call, fields, asked)
-
-    def _deliver(self, call: Call) -> None:
-        """What the agent subscribes to, into its inbox; most subscribe to nothing."""
-        from dibs.operations.messages import mailbox
-
-        if not call.agent or self.store.look(lambda tx: mailbox.subscribed(tx, call.agent)):
-            from dibs.session import subscription_delivery
-
-            subscription_delivery.deliver(self.store, call)
-
-    def _follow(self, error: Unavailable) -> bool:
-        """Another store is in charge: go on there, if this machine knows where; finishes a move that was cut short."""
-        from dibs.storage import store_move
-
-        if not store_move.follow(self, error):
-            return False
-        self.close()
-        return True
-
-    def _settle(self, call: Call) -> None:
-        """The store lost answered commits: the operation for that gives up what rests on them."""
-        from dibs.operations.upkeep.recovery import VOID
-
-        store = self.store
-        # Not through the way in: whoever comes first settles, also one that may do nothing else.
-        mine = Call(call.policy, agent=call.agent or call.fallback)
-        store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
 
     def run_waiting(
         self,
@@ -241,12 +269,6 @@ class Session:
         from dibs.session import catalogue
 
         return catalogue.operation(name)
-
-
-def _decide(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
-    """Run an operation, and keep what it decides where it is found although an interrupt comes before the answer."""
-    call.decided = perform(tx, call, operation, fields)
-    return call.decided
 
 
 def _make_local(local: str) -> bool:

@@ -18,6 +18,29 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 
+def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """What is shown is what is true now: an alert whose cause is gone is cleared first."""
+    from dibs.session import upkeep
+
+    upkeep.step(session, "call", call.agent or call.fallback, every=0, deliver=0)
+    return fields
+
+
+def _evidence(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.session import evidence
+
+    return evidence.complete(session, result)
+
+
+def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+    """What the processes of this machine's agents use, if that was asked for."""
+    if not result.pop("usage", False):
+        return result
+    from dibs.session import agent_usage
+
+    return agent_usage.complete(result)
+
+
 def _save_contents(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
     """Before claims are taken away by force: what their files contain is saved."""
     if not fields.get("force"):
@@ -46,6 +69,19 @@ def _beliefs(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, 
     return {**fields, **env_beliefs.fields(own=own), "files": memory_files.digests(memory_files.load(session))}
 
 
+def _make_secret(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """A credential's secret is made here and kept until the answer; the store is told its hash only."""
+    from dibs.session import secrets
+
+    return {**fields, "hash": secrets.new(session)}
+
+
+def _show_secret(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.session import secrets
+
+    return secrets.shown(session, result)
+
+
 def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     """A claim is noted where guards are at work.
 
@@ -68,10 +104,18 @@ def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, An
     return complete
 
 
-BEFOREHAND = {"save contents": _save_contents, "beliefs": _beliefs}
+BEFOREHAND = {
+    "look for trouble": _look_for_trouble,
+    "save contents": _save_contents,
+    "beliefs": _beliefs,
+    "make a secret": _make_secret,
+}
 AFTERWARDS = {
+    "evidence": _evidence,
+    "usage": _usage,
     "pin contents": _pin_contents,
     "note claim": _note_claim,
+    "show the secret": _show_secret,
     "briefing": _local_detail("briefing"),
     "rules text": _local_detail("rules_text"),
     "scratch folder": _local_detail("scratch_folder"),

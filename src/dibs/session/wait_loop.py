@@ -8,6 +8,7 @@ from __future__ import annotations
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
 from dibs.errors import DibsError
 from dibs.facts import clock
+from dibs.session import upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
     from dibs.session.session import Session
+
+DELIVERY_SPARE_MS = 15_000  # more than a delivery takes, and more than a hook ever waits
 
 
 def run(
@@ -48,8 +51,8 @@ def _wait_for(
     place: list[str],
 ) -> Any:
     end = clock.since_boot() + fields["wait"]
-    opened = session.store
     channel = session.channels.pop() if session.channels else ""  # a process that never waits listens to nothing
+    opened = session.store if channel else None  # the store, once there is something to wait for
     try:
         while True:
             call.facts.clear()  # who was alive at the last look may be dead by now
@@ -59,10 +62,15 @@ def _wait_for(
             if "waiting" not in result:
                 return result
             place[:] = [result["waiting"]]
-            if session.store is not opened:  # the workspace was moved meanwhile: nobody wakes us by the old name
-                opened, channel = session.store, ""
+            if session.store is not opened:
+                if opened is not None:  # the workspace was moved meanwhile: nobody wakes us by the old name
+                    channel = ""
+                opened = session.store
             if told is not None:
                 told({**result, "wake": channel})
+            # In a quiet workspace, who waits looks for trouble; with time to spare it also delivers what was found.
+            spare = end - clock.since_boot() > DELIVERY_SPARE_MS
+            upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))
             if not channel:
                 channel = _listen(session)
                 continue  # look again: a turn that came meanwhile had nobody to wake
@@ -85,6 +93,8 @@ def withdraw(session: Session, call: Call, waiter: str = "") -> None:
     """End the place in the queue, and what it has become; also if the answer that names it was never read."""
     from dibs.operations.claims.waiters import WITHDRAW
 
+    if session.link.recall(session, call, waiter):
+        return
     decided = call.decided if isinstance(call.decided, dict) else {}
     place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
     if not place and not claim:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import contents, ledger_files, workspace
+from dibs.facts import caller, contents, ledger_files, workspace
 from dibs.operations.guards import attribution
 from dibs.operations.guards.ledger import (
     BASE,
@@ -342,9 +342,17 @@ def _without_repeats(lines: list[Line]) -> list[Line]:
 
 def of(place: Place) -> Tree:
     """The working tree in use."""
-    return Tree(place.top, place.private)
+    return _tree(place.top, place.private)
 
 
 def at(top: str, place: Place) -> Tree:
     """The working tree with this top."""
-    return Tree(top, place.private if top == place.top else workspace.private_of(top))
+    return _tree(top, place.private if top == place.top else workspace.private_of(top))
+
+
+def _tree(top: str, folder: str) -> Tree:
+    other = caller.other()
+    if other is None:
+        return Tree(top, folder)
+    found: Tree = other.tree(top, folder)  # a server has read its ledger before
+    return found

@@ -238,7 +238,7 @@ def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, An
 
 def _note(local: str, what: dict[str, Any]) -> None:
     path = f"{local}/{INTENTION_FILE}"
-    making = f"{path}.{os.getpid()}"
+    making = clock.temporary(path)
     with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
         file.write(jsontext.encode(what) + "\n")
         file.flush()

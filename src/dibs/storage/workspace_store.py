@@ -1,4 +1,4 @@
-"""Finds, pins and opens the store of a workspace: `sqlite:`, `redis://…`.
+"""Finds, pins and opens the store of a workspace: `sqlite:`, `redis://…`, or a server that has it, `https://…`.
 
 The first opening pins the store in `.dibs/local/store`; another one named later is refused, because agents on two
 stores would not see each other. The pin's first line is the store in use. Further lines name the stores it replaces:
@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid, Unavailable
+from dibs.facts import caller, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Pin:
 
 def configured_url(configured: str) -> str:
     """The store that is asked for here."""
-    return os.environ.get("DIBS_STORE") or configured or "sqlite:"
+    return caller.environ().get("DIBS_STORE") or configured or "sqlite:"
 
 
 def open_store(
@@ -82,6 +83,8 @@ def open_store(
             url = pin.url
     if is_redis(url):
         return _redis(local, url, workspace, timeout, pinned=bool(pin.url), missing=missing, shared=shared)
+    if is_far(url):
+        return _far(local, url, workspace, timeout, pinned=bool(pin.url))
     refuse_unknown(url)
     return _sqlite(local, url, timeout, pinned=bool(pin.url), short_lived=short_lived, kept=kept_line(local, shared))
 
@@ -99,7 +102,9 @@ def second_copy_path(local: str, shared: str) -> Pin:
         if found.text() != pin.text():
             keep_pin(shared, pin)
         return pin
-    if not (is_redis(found.url) or found.url.startswith("sqlite:")):  # damaged, or none: nothing is known
+    if not (
+        is_redis(found.url) or is_far(found.url) or found.url.startswith("sqlite:")
+    ):  # damaged, or none: nothing is known
         return pin
     try:
         write_pin(local, found)
@@ -135,6 +140,8 @@ def open_new(local: str) -> Store:
 def open_pinned(local: str, workspace: str, timeout: float) -> Store:
     """The pinned store, ignoring the configuration; for a move."""
     url = read_pin(local).url
+    if is_far(url):
+        return _far(local, url, workspace, timeout, pinned=True)
     if is_redis(url):
         return redis_store(local, url, workspace, timeout)
     return _sqlite(local, url, timeout, pinned=True, short_lived=True)
@@ -153,6 +160,28 @@ def refuse_other(pin: Pin, url: str) -> None:
     raise Unavailable(message, store=hidden(url), pinned=hidden(pin.url))
 
 
+def is_far(url: str) -> bool:
+    """Is that a server of dibs, which has the store?"""
+    return url.startswith(("https://", "http://"))
+
+
+def _far(local: str, url: str, workspace: str, timeout: float, *, pinned: bool) -> Store:
+    """A server elsewhere. The first opening makes sure that it serves this very workspace."""
+    from dibs.storage.far_store import FarStore
+
+    store = FarStore(url, timeout)
+    if not pinned:
+        found = store.about()
+        if workspace and found["id"] and found["id"] != workspace:
+            message = (
+                f"{url} serves another workspace ({found['workspace']}): its `id` in .dibs/config.toml is not this "
+                "one's. Nothing was changed."
+            )
+            raise Unavailable(message, store=url)
+        write_pin(local, Pin(url))
+    return store
+
+
 def is_redis(url: str) -> bool:
     """Is that a Redis server?"""
     scheme, mark, _ = url.partition("://")
@@ -161,7 +190,7 @@ def is_redis(url: str) -> bool:
 
 def refuse_unknown(url: str) -> None:
     """Raise if there is no engine for that URL."""
-    if not is_redis(url) and not url.startswith("sqlite:"):
+    if not is_redis(url) and not is_far(url) and not url.startswith("sqlite:"):
         raise unknown(url)
 
 
@@ -170,7 +199,9 @@ def unknown(url: str) -> Unavailable:
     from dibs.stores.urls import hidden
 
     url = hidden(url)
-    message = f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://` and `redis+sentinel://`"
+    message = (
+        f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://`, `redis+sentinel://` and `https://`"
+    )
     return Unavailable(message, store=url)
 
 
@@ -240,7 +271,10 @@ def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
 
 def fallback_mark(workspace: str) -> str:
     """The file that tells other clones on this machine that SQLite is the fallback for their server."""
-    state = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    environ = caller.environ()
+    state = environ.get("XDG_STATE_HOME")
+    if not state:
+        state = f"{environ.get('HOME') or os.path.expanduser('~')}/.local/state"
     return f"{state}/dibs/fallback-{workspace}"
 
 
@@ -296,12 +330,12 @@ def _load_apsw() -> None:
 def database_path(local: str, configured: str) -> str:
     """The path of the store's file; "" for a server."""
     url = read_pin(local).url or configured_url(configured)
-    return "" if is_redis(url) else sqlite_path(local, url)
+    return "" if is_redis(url) or is_far(url) else sqlite_path(local, url)
 
 
 def address_of(local: str, url: str) -> str:
     """The `address` of the store of this URL once it is opened."""
-    return url if is_redis(url) else sqlite_path(local, url)
+    return url if is_redis(url) or is_far(url) else sqlite_path(local, url)
 
 
 def replace_database(local: str, shared: str, path: str, prefix: str) -> tuple[int, str, list[Row]]:
@@ -313,6 +347,9 @@ def replace_database(local: str, shared: str, path: str, prefix: str) -> tuple[i
 
 def open_side(local: str, url: str, workspace: str, timeout: float, *, replaces: bool = False) -> Side:
     """A store as a move sees it."""
+    if is_far(url):
+        message = f"{url} is a server, whose store is moved where it runs: `dibs store move` there."
+        raise Unavailable(message, store=url)
     if is_redis(url):
         from dibs.stores.move.redis_side import RedisSide
 
@@ -346,7 +383,7 @@ def read_pin(local: str) -> Pin:
 def write_pin(local: str, pin: Pin) -> None:
     """Pin this workspace to a store: from now on a missing database is an error."""
     path = f"{local}/{PIN_FILE}"
-    making = f"{path}.{os.getpid()}"
+    making = clock.temporary(path)
     try:
         with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             file.write(pin.text())

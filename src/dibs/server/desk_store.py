@@ -1,0 +1,105 @@
+"""A store whose decisions go through a desk, for code that expects a store (a session in a thread of the server).
+
+All verbs are the store's own but `run`, which joins a group. `close` leaves the store open: it belongs to the server.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import TypeVar
+
+    from dibs.server.desk import Desk
+    from dibs.stores.seam import Check, Description, Event, Head, Outcome, Seal, Transaction
+
+    T = TypeVar("T")
+
+
+class DeskStore:
+    """The seam's verbs, with `run` through the desk."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._store = desk, desk.store
+        self._settles = 0  # the thread that settles the store; its transactions cannot wait for another thread
+
+    def run(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` in one serialisable transaction, together with those of others."""
+        if self._settles == threading.get_ident():
+            return self._store.run(fn)
+        return self._desk.decide(fn)
+
+    def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        """Run several at once; they are a group of their own."""
+        return self._store.run_many(fns)
+
+    def look(self, fn: Callable[[Transaction], T]) -> T:
+        """Run `fn` on one consistent snapshot."""
+        return self._desk.look(fn)
+
+    def settle(self, fn: Callable[[], bool]) -> None:
+        """Let `fn` give up what rests on lost commits."""
+
+        def settling() -> bool:
+            self._settles = threading.get_ident()
+            try:
+                return fn()
+            finally:
+                self._settles = 0
+
+        self._store.settle(settling)
+
+    def watch(self, name: str) -> None:
+        """Start to listen for `name`."""
+        self._store.watch(name)
+
+    def wait(self, name: str, timeout: float) -> bool:
+        """Wait until `name` is woken."""
+        return self._store.wait(name, timeout)
+
+    def unwatch(self, name: str) -> None:
+        """Stop listening for `name`."""
+        self._store.unwatch(name)
+
+    def tidy(self) -> int:
+        """Remove leftovers of dead processes."""
+        return self._store.tidy()
+
+    def head(self) -> Head:
+        """Where the log ends."""
+        return self._store.head()
+
+    def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
+        """Events with a number above `after`, in order."""
+        return self._store.events(after, limit)
+
+    def follow(self, after: int, timeout: float) -> bool:
+        """Wait until the log has an event with a number above `after`."""
+        return self._store.follow(after, timeout)
+
+    def seals(self) -> list[Seal]:
+        """The seals, in order."""
+        return self._store.seals()
+
+    @property
+    def address(self) -> str:
+        """The store's own."""
+        return self._store.address
+
+    def describe(self) -> Description:
+        """The store's own description."""
+        return self._store.describe()
+
+    def check(self) -> Iterator[Check]:
+        """The store's own checks."""
+        return self._store.check()
+
+    @property
+    def queued(self) -> int:
+        """The store's own count."""
+        return self._store.queued
+
+    def close(self) -> None:
+        """Nothing: others use the store."""

@@ -1,0 +1,250 @@
+"""What callers elsewhere ask of a server that has their store: the routes below `/link`, without HTTP.
+
+A caller is known by its credential. That is verified in each transaction (operations/agents/credentials.py): an agent's
+speaks for that agent and its subagents, a machine's for the agents that it registered, a person's for itself and any
+agent. What the caller says of its own machine is believed: canonical paths, its processes, what its commands printed.
+What it says of another machine is not, and nobody tells the server of the server's own processes.
+
+Every function here may block; a door calls them in threads.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from dibs.errors import Busy, DibsError, Invalid, Quota
+from dibs.facts import clock, processes
+from dibs.operations.agents.credentials import AGENT_KIND
+from dibs.operations.core import index
+from dibs.operations.core.call import Call
+from dibs.operations.core.entry import CALLER
+from dibs.server.store_half import StoreHalf
+from dibs.session import catalogue, wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from dibs.server.host import Host
+    from dibs.server.identity import Identity
+
+MAX_EVENTS = 1_000  # in one page
+MAX_POLL_S = 20.0  # of one wait; the caller asks again
+MAX_WATCHED = 4_096  # names under which callers are woken
+FORGET_MS = 120_000  # a name that nobody waits for: its caller has gone
+NAME_DIGITS = 12  # of a name under which a caller is woken (clock.random_id)
+MAX_WAITING = 256  # callers that wait at once, each in a thread
+
+# For this machine alone: they speak of the store itself, of what a person does here, or deliver what the config says.
+NOT_FROM_AFAR = frozenset(
+    (
+        "alert-delivery-due", "alert-report", "alert-take", "recovered", "store fallback", "store move", "store moved",
+        "void",
+    )
+)  # fmt: skip
+
+
+class FarHalf:
+    """The store of one host, for callers elsewhere."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.half = StoreHalf(host)
+        self.last_request = clock.since_boot()
+        self._watched: dict[str, int] = {}  # name → when it was last asked for
+        self._mutex = threading.Lock()
+        self._waiting = 0
+        self._stopped = threading.Event()
+
+    def routes(self) -> dict[str, tuple[str, Callable[[Identity, dict[str, Any]], dict[str, Any]]]]:
+        """Path → method and function of (identity, the body or the query's words)."""
+        return {
+            "/link/run": ("POST", self.run),
+            "/link/answer": ("POST", self.answer),
+            "/link/watch": ("POST", self.watch),
+            "/link/wait": ("POST", self.wait),
+            "/link/unwatch": ("POST", self.unwatch),
+            "/link/follow": ("POST", self.follow),
+            "/link/events": ("GET", self.events),
+            "/link/head": ("GET", self.head),
+            "/link/seals": ("GET", self.seals),
+            "/link/describe": ("GET", self.describe),
+        }
+
+    def stop(self) -> None:
+        """End the waits: the server ends."""
+        self._stopped.set()
+
+    # --- operations and queries
+
+    def run(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """One operation: result, refusal, or the processes that only the caller can see."""
+        self.last_request = clock.since_boot()
+        name = given.get("op")
+        if name in NOT_FROM_AFAR or not (isinstance(name, str) and (name in index.FILES or name in index.INTERNAL)):
+            raise Invalid(f"there is no operation {ascii(name)[:80]} from afar", field="op")
+        request = self.half.read(name, given.get("call", {}), given.get("fields", {}), given.get("via"), store=None)
+        self._make_known(identity, request.call, given["call"])
+        request.sent_as = request.call.agent, request.call.how
+        self.half.finish(request)
+        return request.answer
+
+    def answer(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """One whole query."""
+        self.last_request = clock.since_boot()
+        name = given.get("op")
+        if not (isinstance(name, str) and name in index.QUERIES):
+            raise Invalid(f"there is no query {ascii(name)[:80]}", field="op")
+        operation = catalogue.operation(name)
+        if any(field.kind == "file" for field in operation.fields):
+            raise Invalid(f"{name} is answered on the caller's machine", field="op")
+        session = self.host.session()
+        call = wire.call_in(session.config.policy, given.get("call", {}))
+        self._make_known(identity, call, given["call"])
+        fields = wire.fields_in(operation, given.get("fields", {}))
+        for name in fields:
+            if name not in operation.by_name:
+                raise Invalid(f"{operation.name}: there is no field {name[:80]!r}", field=name[:80])
+        try:
+            return {"result": session.answer(operation, call, fields)}
+        except DibsError as error:
+            return wire.error_out(error)
+
+    def _make_known(self, identity: Identity, call: Call, sent: dict[str, Any]) -> None:
+        """The caller as its credential says; of what it knows, what it can know."""
+        call.credential = identity.credential
+        if identity.person:
+            call.fallback = identity.agent
+        elif not call.agent and identity.bearer == AGENT_KIND:
+            call.agent = identity.agent
+        here = sent.get("here") or ["", "", ""]
+        own = f"{processes.host()}:"
+        theirs = f"{here[0]}:"
+        call.facts = {
+            name: alive
+            for name, alive in call.facts.items()
+            if not name.startswith(own) and (alive is None or name.startswith(theirs))
+        }
+
+    # --- reading
+
+    def _verified(self, identity: Identity) -> None:
+        """The credential counts now."""
+        session = self.host.session()
+        call = Call(session.config.policy, agent=identity.agent, how="credential", credential=identity.credential)
+        session.run(CALLER, call, {})
+
+    def events(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """A page of the log, as it is stored."""
+        after, limit = _number(given, "after", 0), _number(given, "limit", MAX_EVENTS)
+        self._verified(identity)
+        page = self.host.store.events(after, max(1, min(limit, MAX_EVENTS)))
+        return {"events": [[e.seq, e.commit, e.now, e.wall, e.body, e.link] for e in page]}
+
+    def head(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+        """Where the log ends."""
+        self._verified(identity)
+        head = self.host.store.head()
+        return {"head": [head.commit, head.seq, head.link, head.now]}
+
+    def seals(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+        """The seals."""
+        self._verified(identity)
+        return {"seals": [[seal.seq, seal.link, seal.body] for seal in self.host.store.seals()]}
+
+    def describe(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+        """The workspace and its store, without a path or an address of this machine."""
+        self._verified(identity)
+        found = {**self.host.store.describe(), "address": ""}
+        name = self.host.place.root.rpartition("/")[2]
+        return {"store": found, "id": self.host.config(self.host.place).id, "workspace": name}
+
+    # --- waiting
+
+    def watch(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """Listen for a name, for a caller that will wait for it."""
+        name = _name(given)
+        self._verified(identity)
+        self._forget()
+        with self._mutex:
+            if name not in self._watched and len(self._watched) >= MAX_WATCHED:
+                raise Quota("too many callers wait; try again.", what="waits", limit=MAX_WATCHED)
+            self._watched[name] = clock.since_boot()
+        self.host.store.watch(name)
+        return {"watched": True}
+
+    def wait(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """Wait until the name is woken, for some seconds."""
+        name, seconds = _name(given), _seconds(given)
+        self._verified(identity)
+        if name not in self._watched:  # the server was started anew meanwhile: the caller looks for itself
+            self.watch(identity, given)
+            return {"woken": True}
+        return {"woken": self._slotted(lambda left: self._wait_for(name, left), seconds)}
+
+    def _wait_for(self, name: str, seconds: float) -> bool:
+        self._watched[name] = clock.since_boot() + int(seconds * 1000)
+        return self.host.store.wait(name, seconds)
+
+    def unwatch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """Stop listening."""
+        name = _name(given)
+        if self._watched.pop(name, None) is not None:
+            self.host.store.unwatch(name)
+        return {}
+
+    def follow(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+        """Wait until the log has grown."""
+        after, seconds = _number(given, "after", 0), _seconds(given)
+        self._verified(identity)
+        return {"grown": self._slotted(lambda left: self.host.store.follow(after, left), seconds)}
+
+    def _slotted(self, wait: Callable[[float], bool], seconds: float) -> bool:
+        """Wait in short pieces, so that a stop is not held up; refused where too many wait."""
+        with self._mutex:
+            if self._waiting >= MAX_WAITING:
+                raise Busy("too many callers wait; try again.")
+            self._waiting += 1
+        try:
+            end = clock.since_boot() + int(seconds * 1000)
+            while not self._stopped.is_set():
+                left = (end - clock.since_boot()) / 1000
+                if left <= 0:
+                    return False
+                if wait(min(1.0, left)):
+                    return True
+            return False
+        finally:
+            with self._mutex:
+                self._waiting -= 1
+
+    def _forget(self) -> None:
+        """The names that nobody asks for any more."""
+        now = clock.since_boot()
+        for name in [name for name, asked in list(self._watched.items()) if now - asked > FORGET_MS]:
+            if self._watched.pop(name, None) is not None:
+                self.host.store.unwatch(name)
+
+
+def _name(given: dict[str, Any]) -> str:
+    name = given.get("name")
+    if not (isinstance(name, str) and len(name) == NAME_DIGITS and name.isascii() and name.isalnum()):
+        raise Invalid("name: the name under which a caller is woken", field="name")
+    return name
+
+
+def _number(given: dict[str, Any], name: str, default: int) -> int:
+    value = given.get(name, default)
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:  # noqa: PLR2004 - of 2**63
+        value = int(value)
+    if type(value) is not int or not 0 <= value < 2**63:
+        raise Invalid(f"{name}: a whole number, 0 or more", field=name)
+    return value
+
+
+def _seconds(given: dict[str, Any]) -> float:
+    value = given.get("timeout", 0)
+    if type(value) not in {int, float} or not 0 <= value <= 86_400:  # noqa: PLR2004 - a day
+        raise Invalid("timeout: seconds", field="timeout")
+    return min(float(value), MAX_POLL_S)

@@ -1,0 +1,124 @@
+"""One workspace, opened once for all who ask a server: its store, its settings, a session for each request.
+
+A server decides nothing: each request runs through a `Session` like any other caller's, on the one store that this
+file keeps open. Requests that arrive together share one commit (desk.py). If the database was replaced or the workspace
+moved to another store, the next request opens it anew, as a process of its own would. Thread-safe.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.facts import clock, workspace
+from dibs.server.desk import Desk
+from dibs.server.desk_store import DeskStore
+from dibs.session import config
+from dibs.session.session import Session
+from dibs.storage import workspace_store
+from dibs.stores.seam import Unsettled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.facts.workspace import Place
+    from dibs.stores.seam import Store
+
+STORE_TIMEOUT_S = 3.0  # how long a request waits for a busy store, as a hook does
+KEPT_CONFIGS = 64  # working trees whose settings are kept; the oldest goes first
+RETIRED = 4  # stores that were replaced and are not closed yet: a request that began on one ends there
+
+
+class Host:
+    """A workspace and what a server has opened of it."""
+
+    def __init__(self, place: Place, *, timeout: float = STORE_TIMEOUT_S) -> None:
+        self.place = place
+        self.timeout = timeout
+        self._mutex = threading.Lock()
+        self._desk: Desk | None = None
+        self._store: Store | None = None
+        self._retired: list[Desk] = []
+        self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
+        self.used = clock.since_boot()  # when somebody last asked for something
+
+    @property
+    def store(self) -> Store:
+        """The store that all requests share; opened when it is first needed. Its `run` joins a group."""
+        with self._mutex:
+            if self._store is None:
+                settings = self.config(self.place)
+                opened = workspace_store.open_store(
+                    self.place.local, settings.store, settings.id, self.timeout, shared=self.place.shared
+                )
+                self._desk = Desk(opened)
+                self._store = DeskStore(self._desk)
+            return self._store
+
+    @property
+    def desk(self) -> Desk:
+        """The desk of that store, for ports that hand in requests without blocking."""
+        assert self.store is not None
+        with self._mutex:
+            assert self._desk is not None
+            return self._desk
+
+    def config(self, place: Place) -> config.Config:
+        """The settings of a working tree, read again when its file has changed."""
+        signature = config.signature(place.config)
+        known = self._configs.get(place.top)
+        if known is not None and known[0] == signature:
+            return known[1]
+        read = config.load(place.config, place.local, place.top, place.shared)
+        while len(self._configs) >= KEPT_CONFIGS:
+            self._configs.pop(next(iter(self._configs)), None)
+        self._configs[place.top] = signature, read
+        return read
+
+    def session(self, cwd: str = "", place: Place | None = None, *, asked: bool = True) -> Session:
+        """A session for one request, of a caller in that directory; without one, at the top of the workspace.
+
+        Not `asked`: the server works for itself, and may still be idle.
+        """
+        if asked:
+            self.used = clock.since_boot()
+        found = place or (self.place if not cwd else workspace.find(cwd, self.place.root))
+        if found.root != self.place.root:
+            raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
+        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)
+
+    def after(self, error: BaseException) -> bool:
+        """After a request failed: was the store replaced or moved? Then it is opened anew, and True says: try again."""
+        if not isinstance(error, Unavailable) or not ("replaced" in error.fields or "moved" in error.fields):
+            return False
+        with self._mutex:
+            if self._desk is not None and _is_gone(self._desk.store):  # else another request has opened it anew
+                self._retired.append(self._desk)
+                self._desk = self._store = None
+            oldest = self._retired.pop(0) if len(self._retired) > RETIRED else None
+        if oldest is not None:
+            _close(oldest)
+        return True
+
+    def close(self) -> None:
+        """Close the store. A request after that opens it again."""
+        with self._mutex:
+            desks = [*self._retired, *([self._desk] if self._desk is not None else [])]
+            self._desk = self._store = None
+            self._retired = []
+        for desk in desks:
+            _close(desk)
+
+
+def _is_gone(store: Store) -> bool:
+    try:
+        store.look(lambda _: None)
+    except Unavailable as error:
+        return "replaced" in error.fields or "moved" in error.fields
+    except (DibsError, Unsettled):
+        pass
+    return False
+
+
+def _close(desk: Desk) -> None:
+    desk.close()
+    desk.store.close()

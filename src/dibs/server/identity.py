@@ -1,0 +1,77 @@
+"""Who calls a server: by a credential, or by a process that the server's own machine can see.
+
+An identity is plain values. Whether a credential counts is decided in each call's own transaction
+(operations/agents/credentials.py): one that was read here a moment ago may be revoked by now.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.agents.credentials import BEARER
+from dibs.operations.core.call import Call
+from dibs.session import secrets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.server.host import Host
+    from dibs.session.session import Session
+
+
+class Identity:
+    """A caller.
+
+    `credential` is the id of a credential and the hash of its secret, or None for a caller of this machine, which is
+    known by `agent` and `client` (its process). `agent` is whom it speaks for where it names nobody, `role` the
+    credential's own ("" where the config decides), `kind` the client's (`claude`), as far as a door can see it.
+    """
+
+    __slots__ = ("agent", "bearer", "client", "credential", "kind", "person", "role")
+
+    def __init__(
+        self,
+        *,
+        agent: str = "",
+        credential: tuple[str, str] | None = None,
+        role: str = "",
+        kind: str = "",
+        person: bool = False,
+        client: list[Any] | None = None,
+        bearer: str = "",
+    ) -> None:
+        self.agent = agent
+        self.bearer = bearer  # whose the credential is: an agent's, a person's or a machine's
+        self.credential = credential
+        self.role = role
+        self.kind = kind
+        self.person = person
+        self.client = client
+
+    @property
+    def id(self) -> str:
+        """The credential's id; "" for a caller of this machine."""
+        return "" if self.credential is None else self.credential[0]
+
+    def call(self, session: Session, agent: str = "", request: str = "") -> Call:
+        """The caller of one operation; `agent` is whom it says that it speaks for."""
+        if self.credential is None:
+            return session.identify(agent or self.agent or None, client=self.client, request=request)
+        return Call(
+            session.config.policy, agent=agent or self.agent, request=request, kind=self.kind, how="credential",
+            credential=self.credential,
+        )  # fmt: skip
+
+
+def of_token(host: Host, token: str) -> Identity:
+    """The caller with this token; `Unauthorized` if it is none that counts."""
+    return of_credential(host, *secrets.opened(token))
+
+
+def of_credential(host: Host, identifier: str, digest: str) -> Identity:
+    """The caller with the credential of this id, whose secret has this hash."""
+    session = host.session()
+    found = session.run(BEARER, Call(session.config.policy), {"id": identifier, "hash": digest})
+    return Identity(
+        agent=found["who"], credential=(identifier, digest), role=found["role"], person=found["kind"] == "person",
+        bearer=found["kind"],
+    )  # fmt: skip

@@ -1,0 +1,221 @@
+"""The store's half of requests that callers elsewhere sent, for every port of the server: read, decide, answer.
+
+A request is read once (`Request`), and can be decided in a group with others: `decide` is the function of its
+transaction, `after` judges what came of it. What takes more than one transaction (deliveries, long jobs, a store that
+lost commits) goes through `finish`, in a thread that may block. session/remote.py has the meaning of all this.
+
+Nothing is decided here, and nothing is known of sockets.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
+from dibs.facts import clock, processes, workspace
+from dibs.operations.core.call import Need, process_name
+from dibs.operations.core.entry import perform
+from dibs.session import catalogue, wire
+from dibs.session.store_link import StoreLink
+from dibs.storage import workspace_store
+from dibs.stores.seam import Unsettled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.declare import Operation
+    from dibs.server.host import Host
+    from dibs.session.session import Session
+    from dibs.stores.seam import Transaction
+
+LATE_MS = 3_000  # a request this old is not decided any more: its caller has gone on (remote.ANSWER_TIMEOUT_S)
+MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part
+KEPT_TREES = 64  # working trees whose place is known; the oldest goes first
+
+DONE, ROUND, SLOW = "done", "round", "slow"  # what `after` says: answer it, decide it again, hand it to a thread
+
+
+class Request:
+    """One request, read and checked."""
+
+    __slots__ = ("answer", "arrived", "call", "fields", "operation", "place", "rounds", "sent_as")
+
+    def __init__(self, place: Place, operation: Operation, call: Call, fields: dict[str, Any]) -> None:
+        self.place = place
+        self.operation = operation
+        self.call = call
+        self.fields = fields
+        self.arrived = clock.since_boot()
+        self.rounds = 0
+        self.sent_as = call.agent, call.how
+        self.answer: dict[str, Any] = {}  # what goes back, once it is known
+
+    @property
+    def is_quick(self) -> bool:
+        """Is one transaction enough, as far as its declaration tells?"""
+        operation = self.operation
+        return operation.writes and not operation.whole and "deliveries" not in operation.wants
+
+    def decide(self, tx: Transaction) -> Any:
+        """Its transaction. A request that waited too long for its turn is given up: its caller has, too."""
+        if clock.since_boot() - self.arrived > LATE_MS:
+            raise Busy("the request came too late to be decided; nothing was changed.")
+        return perform(tx, self.call, self.operation, self.fields)
+
+    def refuse(self, error: DibsError) -> None:
+        """Answer with a refusal."""
+        self.answer = wire.error_out(error)
+
+    def told(self, result: Any) -> None:
+        """Answer with a result, and with who the caller turned out to be."""
+        if isinstance(result, DibsError):
+            self.refuse(result)
+        else:
+            self.answer = {"result": result}
+        call = self.call
+        if (call.agent, call.how) != self.sent_as:
+            self.answer["who"] = [call.agent, call.how, call.name]
+
+    def need(self, missing: list[Any]) -> bool:
+        """Look at the processes of this machine; False if only the caller can see some, which is then the answer."""
+        here = processes.here()
+        others = []
+        for process in missing:
+            if process[:3] == here:
+                self.call.facts[process_name(process)] = processes.alive(process)
+            else:
+                others.append(process)
+        if others:
+            self.answer = {"need": others}
+        return not others
+
+
+class StoreHalf:
+    """All requests' way to the store of one host."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self._places: dict[str, Place] = {}
+        self._link = StoreLink()
+        self._store_named: Any = ""  # the last store that a caller named, which is this workspace's
+
+    def read(
+        self, name: Any, sent_call: Any, sent_fields: Any, via: Any = None, top: Any = "", store: Any = ""
+    ) -> Request:
+        """A request, from its words. `top` is the caller's working tree, where that is on this machine.
+
+        `store` is the store that the caller's config or environment names: another one than the workspace's is refused,
+        as it is when a caller opens the store itself.
+        """
+        operation = _operation(name)
+        if store is not None and store != self._store_named:
+            self._check_store(store)
+        place = self._place(top)
+        call = wire.call_in(self.host.config(place).policy, sent_call, via)
+        fields = wire.fields_in(operation, sent_fields, anywhere=not operation.may)
+        return Request(place, operation, call, fields)
+
+    def after(self, request: Request, value: Any, error: BaseException | None) -> str:
+        """What to do with what came of one run of a request's transaction."""
+        request.rounds += 1
+        if request.rounds > MAX_ROUNDS:
+            request.refuse(Unavailable("the store would not settle; try again."))
+            return DONE
+        if error is None:
+            if type(value) is dict:
+                if value.get("again") is True:  # part of it is done
+                    return ROUND
+                if "jobs" in value:
+                    return SLOW
+            request.told(value)
+            return DONE
+        if isinstance(error, Need):
+            return ROUND if request.need(error.processes) else DONE
+        if isinstance(error, Unsettled) or self.host.after(error):
+            return SLOW
+        request.refuse(_plain(error))
+        return DONE
+
+    def finish(self, request: Request, value: Any = None) -> None:
+        """Answer a request that takes more than one transaction. Blocks.
+
+        `value` is what a transaction has answered already, where that left jobs.
+        """
+        session = self._session(request)
+        for _ in range(MAX_ROUNDS):
+            try:
+                if value is not None:
+                    from dibs.session import long_jobs
+
+                    request.call.via = None
+                    long_jobs.carry_on(session, request.call, value)
+                    return request.told(value)
+                return request.told(self._link.run(session, request.operation, request.call, request.fields))
+            except Need as need:
+                if not request.need(need.processes):
+                    return None
+            except DibsError as error:
+                if not self.host.after(error):
+                    return request.refuse(error)
+                session = self._session(request)
+        return request.refuse(Unavailable("the store would not settle; try again."))
+
+    def recall(self, request: Request) -> None:
+        """The caller has gone before it was answered: what an interrupted one would withdraw is released. Blocks."""
+        via = request.call.via
+        result = request.answer.get("result")
+        if via is None or not request.operation.withdraws or not isinstance(result, dict):
+            return
+        from dibs.operations.claims.recalls import RECALL
+
+        call = request.call
+        kept, call.request, call.via = bool(call.request), "", None
+        fields = {"connection": via[0], "number": via[1], "kept": kept}
+        try:
+            self._session(request).run(RECALL, call, fields)
+        except DibsError:
+            pass  # its claims end with its process, or expire
+
+    def _session(self, request: Request) -> Session:
+        return self.host.session(request.place.top, request.place)
+
+    def _check_store(self, store: Any) -> None:
+        if not isinstance(store, str):
+            raise Invalid("store: the URL of a store", field="store")
+        pin = workspace_store.read_pin(self.host.place.local)
+        if pin.url:
+            workspace_store.refuse_other(pin, store or "sqlite:")
+            self._store_named = store
+
+    def _place(self, top: Any) -> Place:
+        """The caller's working tree in this workspace."""
+        if not top:
+            return self.host.place
+        known = self._places.get(top) if isinstance(top, str) else None
+        if known is None:
+            if not isinstance(top, str):
+                raise Invalid("top: the path of a working tree", field="top")
+            known = self.host.place if top == self.host.place.top else workspace.find(top, self.host.place.root)
+            if known.root != self.host.place.root or known.top != top:
+                raise Invalid("top: not a working tree of this workspace", field="top")
+            while len(self._places) >= KEPT_TREES:
+                self._places.pop(next(iter(self._places)), None)
+            self._places[top] = known
+        return known
+
+
+def _operation(name: Any) -> Operation:
+    try:
+        if isinstance(name, str):
+            return catalogue.operation(name)
+    except KeyError:
+        pass
+    raise Invalid(f"there is no operation {ascii(name)[:80]}", field="op")
+
+
+def _plain(error: BaseException) -> DibsError:
+    """An error of any kind as one of dibs: a defect is told, not shown as a traceback."""
+    if isinstance(error, DibsError):
+        return error
+    return Unavailable(f"the server failed on this request: {type(error).__name__}: {error}", internal=True)

@@ -1,0 +1,33 @@
+"""What the agents of this machine use: cpu and memory of their client processes, with all below them. A moment's look.
+
+An agent whose process is on another machine, in another container, or gone has no figures. Loads psutil: asked for with
+an option only.
+"""
+
+from __future__ import annotations
+
+from dibs.facts import clock, processes, usage
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SAMPLE_S = 0.1  # between the two looks from which the load follows
+MAX_MEASURED = 200  # agents
+
+
+def complete(result: dict[str, Any]) -> dict[str, Any]:
+    """The listing with `cpu` and `memory` where they can be measured here."""
+    result["usage"] = usage.CAN_METER
+    if not usage.CAN_METER:
+        return result
+    mine = [one for one in result["agents"] if one["state"] == "alive" and one["host"] == processes.host()]
+    meters = [(agent, usage.Meter([agent["pid"]])) for agent in mine[:MAX_MEASURED]]
+    for _, meter in meters:
+        meter.read()
+    if meters:
+        clock.sleep(SAMPLE_S)
+    for agent, meter in meters:
+        found = meter.read()
+        agent.update(cpu=found["cpu"], memory=found["memory"])
+    return result

@@ -1,0 +1,50 @@
+"""`.dibs/local/serve.json`: where the server of this workspace is reached, and whether this dibs may ask it.
+
+The server writes it when it is ready and removes it at its end; one that was killed leaves it behind. So it proves
+nothing: who reads it has to connect. On the path of every command: one small file, no import.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "serve.json"
+MAX_BYTES = 16_384
+
+
+def build() -> str:
+    """What tells this installation of dibs from another one, and from itself after an upgrade."""
+    path = f"{__file__[: -len('session/serve_file.py')]}__init__.py"
+    try:
+        status = os.stat(path)
+    except OSError:  # it is being replaced right now
+        return ""
+    return f"{path}:{status.st_ino}:{status.st_mtime_ns}"
+
+
+def read(local: str) -> dict[str, Any] | None:
+    """What the file says, or None where there is none that can be read."""
+    try:
+        fd = os.open(f"{local}/{NAME}", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        found = jsontext.decode(os.read(fd, MAX_BYTES).decode().strip())
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(fd)
+    return found if isinstance(found, dict) else None
+
+
+def socket_of(local: str) -> str:
+    """The socket of a server of this very dibs, if one may be running; else ""."""
+    found = read(local)
+    path = "" if found is None else found.get("socket", "")
+    return path if found and isinstance(path, str) and found.get("build") == build() != "" else ""

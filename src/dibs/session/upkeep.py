@@ -1,0 +1,112 @@
+"""The look for trouble, by whichever process of dibs is alive: whoever waits, works, sweeps, serves, or gives a sign.
+
+`step` is all that such a process calls, as often as it likes. A stamp in `.dibs/local/` says when a process of this
+machine last looked: a step that comes too early ends there, at the price of one stat. Then it asks, without a write,
+whether a sweep would find anything, and sweeps only then. Several processes may look at once; one of them decides, as
+always, in its transaction. Nothing is decided here.
+
+Alerts that are to be delivered are sent last, never from a hook.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs import jsontext
+from dibs.errors import DibsError
+from dibs.facts import clock, processes
+from dibs.operations.core.call import Call
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.session.session import Session
+
+STAMP = "look"  # in .dibs/local/
+EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found within 5 s, whoever is there
+STORE_EVERY_MS = 60_000  # between two looks at the store itself
+MAX_ROUNDS = 16  # sweeps in one step; the next step continues
+CALL = "call"  # a command that looks once, because it was asked
+LASTING = ("worker", "wait", "sweep", "server")  # who looks again by itself
+
+_store_seen: dict[str, int] = {}  # workspace → when this process last looked at its store
+
+
+def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliver: int = 1) -> bool:
+    """Look for trouble if it is time; returns whether this process looked. An error is for the next one to see.
+
+    `how` says what kind of process this is (LASTING, `hook`, CALL), `agent` who it acts for. `deliver`: how many
+    alerts it may send.
+    """
+    if not is_due(session.place.local, every):
+        return False
+    if how != CALL:  # else a single call would hide the process that looks by itself
+        _stamp(session.place.local, how)
+    try:
+        _look(session, agent)
+        if deliver:
+            from dibs.session import alert_delivery
+
+            alert_delivery.deliver(session, agent, deliver)
+    except DibsError:
+        pass
+    return True
+
+
+def is_due(local: str, every: int) -> bool:
+    """Did no process of this machine look for that long?"""
+    try:
+        return clock.wall() - os.stat(f"{local}/{STAMP}").st_mtime_ns // 1_000_000 >= every
+    except OSError:
+        return True
+
+
+def _look(session: Session, agent: str) -> None:
+    from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
+
+    call = Call(session.config.policy, agent=agent)
+    fields = {"store": _of_store(session)}
+    for _ in range(MAX_ROUNDS):
+        if not session.run(UPKEEP_DUE, call, fields)["due"]:
+            return
+        call.facts.clear()  # who was alive a moment ago may be dead by now
+        session.run(UPKEEP, call, fields)
+
+
+def _of_store(session: Session) -> dict[str, Any] | None:
+    """What this machine says of the store, now and then; None: nothing new."""
+    place, now = session.place.local, clock.since_boot()
+    if place in _store_seen and now - _store_seen[place] < STORE_EVERY_MS:
+        return None
+    _store_seen[place] = now
+    from dibs.session import local_details
+    from dibs.storage import workspace_store
+
+    fallback = bool(workspace_store.read_pin(place).fallback)
+    return {"fallback": fallback, "warnings": [] if fallback else local_details.warnings(session)}
+
+
+# --- the stamp
+
+
+def _stamp(local: str, how: str) -> None:
+    making = clock.temporary(f"{local}/{STAMP}")
+    try:
+        with open(making, "w", encoding="utf-8") as file:
+            file.write(jsontext.encode({"by": how, "process": processes.this()}))
+        os.replace(making, f"{local}/{STAMP}")
+    except OSError:
+        pass  # a sandbox: it looks again at its next step
+
+
+def last(local: str) -> dict[str, Any] | None:
+    """The last process of this machine that looked, and whether it looks again by itself. For `alerts` and `check`."""
+    try:
+        with open(f"{local}/{STAMP}", encoding="utf-8") as file:
+            found = jsontext.decode(file.read())
+        ago = clock.wall() - os.stat(f"{local}/{STAMP}").st_mtime_ns // 1_000_000
+        lasting = found["by"] in LASTING and bool(processes.alive(found["process"]))
+        return {"by": found["by"], "pid": found["process"][3], "ago": max(0, ago) / 1000, "lasting": lasting}
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        return None

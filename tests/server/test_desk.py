@@ -1,0 +1,432 @@
+"""The desk: decisions of many callers in groups, in order, each answered once, whatever others do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dibs.errors import Busy, Unavailable
+from dibs.facts import clock
+from dibs.server.desk import MAX_GROUP, Desk, Request
+from dibs.server.desk_store import DeskStore
+from dibs.stores import conformance
+from dibs.stores.memory import MemoryStore
+from dibs.stores.seam import COMMIT
+from dibs.stores.sqlite import store as sqlite_store
+from tests.stores.redis_server import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from dibs.stores.seam import Outcome, Store, Transaction
+
+PATIENCE_S = 10
+
+
+class Watched(MemoryStore):
+    """A store that remembers its groups; a test can stop it inside one, or let it fail."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+        self.inside = threading.Semaphore(0)
+        self.go = threading.Event()
+        self.go.set()
+        self.fault: BaseException | None = None
+
+    def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
+        self.sizes.append(len(fns))
+        self.inside.release()
+        assert self.go.wait(PATIENCE_S)
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
+        return super().run_many(fns)
+
+
+@pytest.fixture
+def store() -> Watched:
+    return Watched()
+
+
+@pytest.fixture
+def desk(store: Watched) -> Iterator[Desk]:
+    made = Desk(store)
+    yield made
+    store.go.set()
+    made.close()
+
+
+def count(tx: Transaction) -> int:
+    number: int = (tx.fetch(["n"]).values["n"] or 0) + 1
+    tx.put("n", number)
+    return number
+
+
+def say(word: str) -> Callable[[Transaction], str]:
+    def fn(tx: Transaction) -> str:
+        said = tx.fetch(["said"]).values["said"] or []
+        tx.put("said", [*said, word])
+        return word
+
+    return fn
+
+
+class Answers:
+    """Answers as they come."""
+
+    def __init__(self) -> None:
+        self.came: list[tuple[Any, Exception | None]] = []
+
+    def __call__(self, value: Any, error: Exception | None) -> None:
+        self.came.append((value, error))
+
+    def wait(self, number: int) -> list[tuple[Any, Exception | None]]:
+        until(lambda: len(self.came) >= number, PATIENCE_S)
+        assert len(self.came) == number
+        return self.came
+
+
+class Waiters:
+    """Threads that ask, one after the other into the queue."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.answers: dict[str, Any] = {}
+        self.threads: list[threading.Thread] = []
+
+    def ask(self, name: str, fn: Callable[[Transaction], Any]) -> None:
+        def work() -> None:
+            try:
+                self.answers[name] = self.desk.decide(fn)
+            except Exception as error:  # noqa: BLE001 - the test looks at it
+                self.answers[name] = error
+
+        before = len(self.desk._queue)
+        self.threads.append(threading.Thread(target=work))
+        self.threads[-1].start()
+        until(lambda: len(self.desk._queue) > before, PATIENCE_S)
+
+    def join(self) -> dict[str, Any]:
+        for thread in self.threads:
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive(), "somebody got no answer"
+        return self.answers
+
+
+def stopped_inside(desk: Desk, store: Watched, fn: Callable[[Transaction], Any] = count) -> Answers:
+    """Bring the desk into a group that lasts until `store.go`."""
+    store.go.clear()
+    first = Answers()
+    desk.submit(fn, first)
+    assert store.inside.acquire(timeout=PATIENCE_S)
+    return first
+
+
+def test_a_lone_thread_is_answered_without_a_change_of_threads(desk: Desk) -> None:
+    assert desk.decide(lambda tx: (count(tx), threading.get_ident())) == (1, threading.get_ident())
+    assert desk._thread is None
+    with pytest.raises(LookupError):
+        desk.decide(conformance._failing)
+    assert desk.decide(count) == 2
+    assert desk.look(lambda tx: tx.fetch(["n"]).values) == {"n": 2}
+
+
+def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(desk: Desk, store: Watched) -> None:
+    first = stopped_inside(desk, store, say("first"))
+    waiters, answers = Waiters(desk), Answers()
+    for number in range(3):
+        waiters.ask(f"thread {number}", say(f"thread {number}"))
+        desk.submit(say(f"loop {number}"), answers)
+    store.go.set()
+    words = [f"{who} {number}" for number in range(3) for who in ("thread", "loop")]
+    assert waiters.join() == {f"thread {number}": f"thread {number}" for number in range(3)}
+    assert answers.wait(3) == [(f"loop {number}", None) for number in range(3)]
+    assert first.wait(1) == [("first", None)]
+    assert store.sizes == [1, 6]
+    assert desk.look(lambda tx: tx.fetch(["said"]).values["said"]) == ["first", *words]
+    assert (desk.groups, desk.requests) == (2, 7)
+
+
+def test_a_group_has_a_limit_and_the_rest_follows_in_order(desk: Desk, store: Watched) -> None:
+    stopped_inside(desk, store)
+    answers = Answers()
+    for _ in range(2 * MAX_GROUP + 5):
+        desk.submit(count, answers)
+    store.go.set()
+    assert answers.wait(2 * MAX_GROUP + 5) == [(number, None) for number in range(2, 2 * MAX_GROUP + 7)]
+    assert store.sizes == [1, MAX_GROUP, MAX_GROUP, 5]
+
+
+def test_nobody_is_answered_before_the_store_has_committed(desk: Desk, store: Watched) -> None:
+    first = stopped_inside(desk, store)
+    waiters = Waiters(desk)
+    waiters.ask("a", count)
+    assert first.came == []
+    assert waiters.answers == {}
+    store.go.set()
+    assert waiters.join() == {"a": 2}
+    assert first.wait(1) == [(1, None)]
+
+
+def test_what_one_raises_reaches_its_own_caller_alone(desk: Desk, store: Watched) -> None:
+    stopped_inside(desk, store)
+    waiters, answers = Waiters(desk), Answers()
+    waiters.ask("good", count)
+    waiters.ask("bad", conformance._failing)
+    desk.submit(conformance._failing, answers)
+    desk.submit(count, answers)
+    store.go.set()
+    found = waiters.join()
+    assert found["good"] == 2
+    assert isinstance(found["bad"], LookupError)
+    (_, error), (value, none) = answers.wait(2)
+    assert isinstance(error, LookupError)
+    assert (value, none) == (3, None)
+
+
+def test_a_store_that_breaks_its_word_is_everybodys_error_and_the_desk_goes_on(desk: Desk, store: Watched) -> None:
+    first = stopped_inside(desk, store)
+    waiters = Waiters(desk)
+    waiters.ask("a", count)
+    store.fault = RuntimeError("broken")
+    store.go.set()
+    assert waiters.join() == {"a": 1}
+    assert isinstance(first.wait(1)[0][1], RuntimeError)
+    assert desk.decide(count) == 2
+
+
+def test_an_interrupted_leader_leaves_nobody_waiting_and_says_that_nothing_is_known(desk: Desk, store: Watched) -> None:
+    answers = Answers()
+
+    def interrupted(_: Transaction) -> None:
+        desk.submit(count, answers)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        desk.decide(interrupted)
+    assert answers.wait(1) == [(1, None)], "the one that came meanwhile is answered"
+    assert desk.decide(count) == 2
+    group = [Request(count), Request(count)]
+    store.fault = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        desk._run(group)
+    assert all(isinstance(request.error, Unavailable) and request.error.fields["unknown"] for request in group)
+
+
+def test_a_decision_inside_a_decision_is_refused_and_not_waited_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.05)
+    with pytest.raises(Busy) as refused:
+        desk.decide(lambda tx: (count(tx), desk.decide(count)))
+    assert refused.value.fields["nested"]
+    assert desk.decide(count) == 1
+
+
+def test_a_thread_waits_for_the_desk_only_so_long(desk: Desk, store: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.05)
+    first = stopped_inside(desk, store)
+    with pytest.raises(Busy):
+        desk.decide(count)
+    assert len(desk._queue) == 0
+    store.go.set()
+    assert first.wait(1) == [(1, None)]
+    assert desk.decide(count) == 2
+
+
+def test_a_request_whose_caller_has_gone_is_taken_out_unless_it_has_begun(desk: Desk, store: Watched) -> None:
+    stopped_inside(desk, store, say("first"))
+    answers = Answers()
+    requests = [desk.submit(say(word), answers) for word in ("a", "b", "c")]
+    assert desk.cancel(requests[1]) is True
+    assert desk.cancel(requests[1]) is False, "once"
+    store.go.set()
+    assert answers.wait(2) == [("a", None), ("c", None)]
+    assert desk.cancel(requests[0]) is False, "it is done"
+    assert desk.look(lambda tx: tx.fetch(["said"]).values["said"]) == ["first", "a", "c"]
+
+
+def test_a_queue_that_is_full_refuses_at_once_and_takes_none_of_several(store: Watched) -> None:
+    desk = Desk(store, max_waiting=4)
+    stopped_inside(desk, store)
+    answers = Answers()
+    for _ in range(3):
+        desk.submit(count, answers)
+    with pytest.raises(Busy, match="3 requests wait"):
+        desk.submit_many([Request(count, answers), Request(count, answers)])
+    desk.submit(count, answers)
+    with pytest.raises(Busy):
+        desk.decide(count)
+    store.go.set()
+    assert answers.wait(4) == [(number, None) for number in range(2, 6)]
+    desk.close()
+
+
+def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: Desk, store: Watched) -> None:
+    first = stopped_inside(desk, store)
+    waiters, answers = Waiters(desk), Answers()
+    waiters.ask("a", count)
+    desk.submit(count, answers)
+    closing = threading.Thread(target=desk.close)
+    closing.start()
+    until(lambda: desk._closed, PATIENCE_S)
+    with pytest.raises(Unavailable, match="stopping"):
+        desk.decide(count)
+    assert closing.is_alive(), "it waits for the running group"
+    store.go.set()
+    closing.join(PATIENCE_S)
+    assert not closing.is_alive()
+    assert first.wait(1) == [(1, None)]
+    assert isinstance(waiters.join()["a"], Unavailable)
+    assert isinstance(answers.wait(1)[0][1], Unavailable)
+    assert store.look(lambda tx: tx.fetch(["n"]).values["n"]) == 1
+    assert desk._thread is not None
+    assert not desk._thread.is_alive()
+    desk.close()
+
+
+def test_closing_waits_for_a_group_that_a_callers_thread_runs(desk: Desk, store: Watched) -> None:
+    store.go.clear()
+    found: list[int] = []
+    leader = threading.Thread(target=lambda: found.append(desk.decide(count)))
+    leader.start()
+    assert store.inside.acquire(timeout=PATIENCE_S)
+    ends: list[Any] = []
+
+    def closes() -> None:
+        desk.close()
+        ends.append(list(found))
+
+    closing = threading.Thread(target=closes)
+    closing.start()
+    until(lambda: desk._closed, PATIENCE_S)
+    closing.join(0.05)
+    assert ends == [], "the group is still running"
+    store.go.set()
+    leader.join(PATIENCE_S)
+    closing.join(PATIENCE_S)
+    assert found == [1]
+    assert len(ends) == 1
+
+
+def test_answers_for_one_loop_come_in_one_call_a_group(desk: Desk, store: Watched) -> None:
+    async def talk() -> tuple[list[int], int]:
+        loop = asyncio.get_running_loop()
+        posts = []
+
+        def post(call: Callable[..., object], *given: Any) -> None:
+            posts.append(call)
+            loop.call_soon_threadsafe(call, *given)
+
+        def ask() -> asyncio.Future[int]:
+            future: asyncio.Future[int] = loop.create_future()
+            desk.submit(
+                count, lambda value, error: future.set_exception(error) if error else future.set_result(value), post
+            )
+            return future
+
+        stopped_inside(desk, store)
+        asked = [ask() for _ in range(20)]
+        store.go.set()
+        return await asyncio.gather(*asked), len(posts)
+
+    assert asyncio.run(talk()) == (list(range(2, 22)), 1)
+
+
+def test_a_receiver_that_fails_and_a_loop_that_is_closed_keep_nobody_else_waiting(desk: Desk, store: Watched) -> None:
+    loop = asyncio.new_event_loop()
+    loop.close()
+
+    def fails(_value: Any, _error: Exception | None) -> None:
+        raise ValueError
+
+    stopped_inside(desk, store)
+    answers = Answers()
+    desk.submit(count, fails)
+    desk.submit(count, answers, loop.call_soon_threadsafe)
+    desk.submit(count, answers)
+    store.go.set()
+    assert answers.wait(1) == [(4, None)]
+    until(lambda: desk.lost_answers == 2, PATIENCE_S)
+    assert desk.decide(count) == 5
+
+
+def test_threads_and_a_loop_on_one_file_are_all_answered_once_with_numbers_of_their_own(tmp_path: Path) -> None:
+    sqlite_store.create(str(tmp_path / "dibs.db"))
+    store = sqlite_store.SqliteStore(str(tmp_path / "dibs.db"))
+    desk = Desk(store)
+    found: list[Any] = []
+
+    def fn(tx: Transaction) -> Any:
+        tx.append("counted", "a", "", {})
+        return [count(tx), COMMIT]
+
+    def hook() -> None:
+        found.extend(desk.decide(fn) for _ in range(20))
+
+    async def client() -> None:
+        loop = asyncio.get_running_loop()
+        for _ in range(20):
+            future: asyncio.Future[Any] = loop.create_future()
+            desk.submit(fn, lambda value, _, future=future: future.set_result(value), loop.call_soon_threadsafe)  # type: ignore[misc]
+            found.append(await future)
+
+    async def clients() -> None:
+        await asyncio.gather(*[client() for _ in range(8)])
+
+    threads = [threading.Thread(target=hook) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    asyncio.run(clients())
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert sorted(found) == [[number, number] for number in range(1, 241)]
+    assert desk.requests == 240
+    assert desk.groups < 200, "some went together"
+    desk.close()
+    store.close()
+
+
+# --- a store whose decisions go through a desk
+
+
+@pytest.mark.parametrize("case", conformance.CASES, ids=lambda case: case.__name__)
+def test_a_store_behind_a_desk_conforms(case: Callable[[Callable[[], Store]], None]) -> None:
+    desks: list[Desk] = []
+
+    def make() -> Store:
+        desks.append(Desk(MemoryStore()))
+        return DeskStore(desks[-1])
+
+    case(make)
+    for desk in desks:
+        desk.close()
+
+
+def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", 0.5)
+
+    class Lossy(MemoryStore):
+        def settle(self, fn: Callable[[], bool]) -> None:
+            self._turns.call(lambda fn: fn(), fn, 5.0)
+
+    desk = Desk(Lossy())
+    store = DeskStore(desk)
+    began = clock.since_boot()
+    seen: list[int] = []
+    desk._is_led = True  # the desk's thread is at work, and waits for the store
+
+    def give_up() -> bool:
+        seen.append(store.run(count))
+        return False
+
+    store.settle(give_up)
+    assert seen == [1]
+    assert clock.since_boot() - began < 4_000
+    desk._is_led = False
+    desk.close()

@@ -1,0 +1,256 @@
+"""Far callers: the same results and exit codes from a server elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dibs
+from dibs.errors import Invalid
+from dibs.facts import processes
+from dibs.operations.core.call import process_name
+from dibs.server import identity
+from dibs.server.far_half import FarHalf
+from tests.server.far import Far, far
+from tests.server.near import until
+from tests.shell import DIBS, Shell
+
+
+@pytest.fixture
+def apart(shell: Shell, tmp_path: Path) -> Iterator[Far]:
+    with far(shell, tmp_path) as made:
+        yield made
+
+
+# What is said at home, then by each way; `{n}` is the way's own number, so that each has things of its own.
+COMMANDS: list[tuple[str, ...]] = [
+    ("claim", "a{n}.txt", "--as", "ann{n}"),
+    ("claim", "a{n}.txt", "--as", "ann{n}"),
+    ("claim", "held.txt", "--as", "ann{n}"),
+    ("claim", "held.txt", "--wait", "300ms", "--as", "ann{n}"),
+    ("claim", "../outside", "--as", "ann{n}"),
+    ("check", "held.txt", "--as", "ann{n}"),
+    ("renew", "a{n}.txt", "--as", "ann{n}"),
+    ("status",),
+    ("whoami", "--as", "ann{n}"),
+    ("boot", "--as", "ann{n}"),
+    ("send", "bob", "hello {n}", "--as", "ann{n}"),
+    ("inbox", "--as", "ann{n}"),
+    ("task", "add", "work {n}", "--as", "ann{n}"),
+    ("task", "next", "--as", "ann{n}"),
+    ("task", "list"),
+    ("state", "set", "key{n}", "1", "--as", "ann{n}"),
+    ("state", "get", "key{n}"),
+    ("state", "get", "nothing{n}"),
+    ("release", "a{n}.txt", "--as", "ann{n}"),
+    ("release", "a{n}.txt", "--as", "ann{n}"),
+    ("log", "--limit", "3"),
+    ("log", "--agent", "bob"),
+    ("verify",),
+    ("leave", "--as", "ann{n}"),
+    ("claim", "x.txt", "--as", "no such id"),
+    ("task", "done", "nonsense", "--token", "1", "--as", "ann{n}"),
+    ("token", "list", "--as", "ann{n}"),
+]  # fmt: skip
+
+
+def keys(value: Any) -> Any:
+    """The shape of an answer: its keys, and the types of its values."""
+    if isinstance(value, dict):
+        return {key: keys(inner) for key, inner in sorted(value.items())}
+    if isinstance(value, list):
+        return [keys(value[0])] if value else []
+    return type(value).__name__
+
+
+def test_commands_answer_and_exit_as_at_home(apart: Far) -> None:
+    apart.home.json("claim", "held.txt", "--as", "bob", exit=0)
+    for words in COMMANDS:
+        ways = []
+        for number, way in enumerate((apart.home, apart.away)):
+            done = way.run(*[word.format(n=number) for word in words], "--json")
+            assert "Traceback" not in done.stderr, (words, done.stderr)
+            ways.append((done.returncode, keys(json.loads(done.stdout))))
+        if words[0] == "token":
+            assert ways[1][0] == 1  # a person at a terminal may at home; a machine's credential is no person's
+            continue
+        assert ways[0] == ways[1], words
+    apart.home.json("verify", exit=0)
+
+
+def test_two_machines_see_each_others_claims(apart: Far) -> None:
+    apart.away.json("claim", "src/", "--as", "far", exit=0)
+    refused = apart.home.json("claim", "src/x.py", "--as", "near", exit=1)
+    assert refused["error"]["blockers"][0]["agent"] == "far"
+    apart.home.json("claim", "b.txt", "--as", "near", exit=0)
+    assert apart.away.json("claim", "b.txt", "--as", "far", exit=1)["error"]["code"] == "held"
+
+
+def test_a_far_waiter_is_woken_when_its_turn_comes(apart: Far) -> None:
+    apart.home.json("claim", "db:x", "--as", "bob", exit=0)
+    waiting = subprocess.Popen(
+        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "far", "--json"], cwd=apart.away.folder,
+        env=apart.away.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: apart.home.json("status")["waiting"])
+    until(lambda: apart.server.http.half._watched)  # type: ignore[attr-defined]
+    apart.home.json("release", "db:x", "--as", "bob", exit=0)
+    out, err = waiting.communicate(timeout=15)
+    assert waiting.returncode == 0, err
+    assert b'"ok":true' in out
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_far_waiter_leaves_its_place(apart: Far, number: signal.Signals) -> None:
+    apart.home.json("claim", "db:x", "--as", "bob", exit=0)
+    waiting = subprocess.Popen(
+        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "far"], cwd=apart.away.folder,
+        env=apart.away.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: apart.home.json("status")["waiting"])
+    waiting.send_signal(number)
+    waiting.communicate(timeout=20)
+    assert waiting.returncode == 128 + number
+    assert apart.home.json("status")["waiting"] == []
+
+
+def test_a_server_that_is_away_is_exit_code_2_and_says_what_to_do(apart: Far) -> None:
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0)
+    apart.server.stop()
+    found = apart.away.json("claim", "b.txt", "--as", "far", "--timeout", "300ms", exit=2)
+    assert found["error"]["code"] == "unavailable"
+    assert "dibs serve" in found["error"]["message"]
+    apart.server.http.server_close = lambda: None  # type: ignore[method-assign]
+    apart.server.stop = lambda: None  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+def test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once(apart: Far, point: str) -> None:
+    cut: list[Any] = []
+
+    def fate(_: Any, path: str, given: dict[str, Any], where: str) -> None:
+        if path == "/link/run" and given["op"] == "send" and where == point and len(cut) < 2:
+            cut.append(given["via"])
+            raise ConnectionAbortedError
+
+    apart.home.json("boot", "--as", "bob", exit=0)
+    apart.away.json("boot", "--as", "far", exit=0)
+    apart.server.http.fate = fate  # type: ignore[attr-defined]
+    apart.away.json("send", "bob", "once", "--as", "far", exit=0)
+    assert len(cut) == 2
+    assert cut[0][:2] == cut[1][:2]
+    posted = [one for one in apart.home.json("log")["events"] if one["kind"] == "message.posted"]
+    assert [one["agent"] for one in posted] == ["far"]
+
+
+def test_an_agents_credential_speaks_for_that_agent_and_its_subagents_alone(apart: Far) -> None:
+    apart.home.json("claim", "held.txt", "--as", "bob", exit=0)
+    apart.use(apart.token("--agent", "ann"))
+    apart.away.json("claim", "a.txt", "--as", "ann", exit=0)
+    apart.away.json("claim", "b.txt", exit=0)  # without a name, it is the credential's agent
+    apart.away.json("claim", "c.txt", "--as", "ann/helper", exit=0)
+    assert apart.away.json("release", "held.txt", "--as", "bob", exit=1)["error"]["code"] == "forbidden"
+    assert apart.away.json("claim", "d.txt", "--as", "eve", exit=1)["error"]["code"] == "forbidden"
+    assert apart.away.json("token", "new", "--person", "me", "--as", "ann", exit=1)["error"]["code"] == "forbidden"
+    granted = [one for one in apart.home.json("log")["events"] if one["kind"] == "claim.granted"]
+    assert {one["agent"] for one in granted} == {"bob", "ann", "ann/helper"}
+
+
+def test_a_machines_credential_does_not_speak_for_another_machines_agents(apart: Far) -> None:
+    apart.home.json("claim", "held.txt", "--as", "bob", exit=0)
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0)
+    assert apart.away.json("release", "held.txt", "--as", "bob", exit=1)["error"]["code"] == "forbidden"
+
+
+@pytest.mark.parametrize("token", ["", "nonsense", "dibs_abc_def"])
+def test_a_wrong_credential_is_refused(apart: Far, token: str) -> None:
+    apart.use(token)
+    found = apart.away.json("claim", "a.txt", "--as", "far", exit=1, HOME="/nonexistent", XDG_CONFIG_HOME="")
+    assert found["error"]["code"] == "unauthorized"
+
+
+def test_a_revoked_credential_counts_no_more(apart: Far) -> None:
+    made = apart.home.json("token", "new", "--machine", "other", exit=0)
+    apart.use(made["token"])
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0)
+    apart.home.json("token", "revoke", made["credential"]["id"], exit=0)
+    found = apart.away.json("claim", "b.txt", "--as", "far", exit=1)
+    assert found["error"]["code"] == "unauthorized"
+
+
+def test_a_credential_comes_from_a_private_file_alone(apart: Far, tmp_path: Path) -> None:
+    token = apart.away.environment.pop("DIBS_TOKEN")
+    folder = tmp_path / "config/dibs"
+    folder.mkdir(parents=True)
+    (folder / "tokens").write_text(f"https://other dibs_a_b\n{apart.server.url} {token}\n", encoding="ascii")
+    os.chmod(folder / "tokens", 0o644)
+    environment: dict[str, Any] = {"XDG_CONFIG_HOME": str(tmp_path / "config")}
+    found = apart.away.json("claim", "a.txt", "--as", "far", **environment)
+    assert "chmod 600" in found["error"]["message"]
+    os.chmod(folder / "tokens", 0o600)
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0, **environment)
+
+
+def test_http_is_for_loopback_alone_and_no_credential_stands_in_a_url(apart: Far) -> None:
+    for url in ("http://example.com", "https://me:secret@example.com", "https://", "https://x:0"):
+        done = apart.away.run("claim", "a.txt", "--as", "far", "--json", DIBS_STORE=url)
+        assert done.returncode == 64, (url, done.stdout)
+        assert "secret" not in done.stdout + done.stderr
+
+
+def test_another_store_than_the_pinned_server_is_refused(apart: Far) -> None:
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0)
+    found = apart.away.json("claim", "b.txt", "--as", "far", exit=2, DIBS_STORE="sqlite:")
+    assert apart.server.url in found["error"]["message"]
+    apart.use(apart.token("--person", "me"))
+    moved = apart.away.json("store", "move", "sqlite:", exit=2)
+    assert "where it runs" in moved["error"]["message"]
+    assert apart.away.json("up", exit=0)["started"] is False
+
+
+PROGRAM = """
+import sys, dibs
+with dibs.open(sys.argv[1], agent="far") as ws:
+    with ws.claim("a.txt", wait=5) as claim:
+        assert claim.token
+    assert ws.store.head().seq == len(ws.store.events(0, 10_000))
+    assert ws.verify()["found"] == 0
+    try:
+        ws.claim("../x")
+    except dibs.Invalid:
+        print("done")
+"""
+
+
+def test_python_works_from_afar(apart: Far) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(apart.away.folder)], env=apart.away.environment, check=True,
+        stdout=subprocess.PIPE, timeout=60,
+    )  # fmt: skip
+    assert done.stdout == b"done\n"
+
+
+def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
+    half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
+    for name in ("void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7):
+        with pytest.raises(Invalid):
+            half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
+
+
+def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apart: Far) -> None:
+    half, laptop = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--machine", "other"))
+    mine, theirs = processes.this(), ["their-host", "boot", "0", 7, 7]
+    with dibs.open(str(apart.home.folder), agent="near") as near:
+        near.claim("a.txt")
+        facts = {process_name(mine): False, process_name(theirs): False}
+        call = {"agent": "far", "facts": facts, "here": theirs[:3]}
+        answer = half.run(laptop, {"op": "claim", "call": call, "fields": {"resources": [["file", "a.txt"]]}})
+        assert answer["refused"][0] == "held"

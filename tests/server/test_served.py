@@ -1,0 +1,204 @@
+"""The real `dibs serve` with its near and far callers: socket, TLS with a private authority, hooks, its own start."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dibs.doors.serve import near
+from dibs.errors import Unavailable
+from dibs.session import auto_serve, serve_file
+from dibs.session.remote import SocketLink
+from dibs.session.session import Session
+from tests.server.far import clone
+from tests.server.near import until
+from tests.server.test_far import keys
+from tests.shell import DIBS, Shell
+
+
+class Served:
+    """A workspace with a running `dibs serve`, and a clone elsewhere."""
+
+    def __init__(self, shell: Shell, folder: Path, *words: str) -> None:
+        self.home = shell
+        self.about = shell.json("serve", "--detach", *words, exit=0)
+        self.away = clone(shell, folder / "elsewhere")
+        token = shell.json("token", "new", "--machine", "laptop", exit=0)["token"]
+        self.away.environment.update(DIBS_STORE=self.about["url"], DIBS_TOKEN=token)
+
+    def stop(self) -> None:
+        self.home.json("serve", "--stop", exit=0)
+
+
+@pytest.fixture
+def served(shell: Shell, tmp_path: Path) -> Iterator[Served]:
+    made = Served(shell, tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def secured(shell: Shell, tmp_path: Path) -> Iterator[Served]:
+    """The same with TLS; the authority's certificate is in `ca.pem`."""
+    made = Served(shell, tmp_path, *authority(tmp_path))
+    yield made
+    made.stop()
+
+
+def authority(folder: Path) -> list[str]:
+    """A private authority, and the words that make a server use a certificate of it."""
+    name = ["-subj", "/CN=dibs"]
+    days = ["-days", "2", "-nodes", "-newkey", "rsa:2048"]
+
+    def run(*words: str) -> None:
+        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+
+    run("req", "-x509", *days, "-keyout", "ca.key", "-out", "ca.pem", *name)
+    run("req", *days[2:], "-keyout", "key.pem", "-out", "request.pem", *name)
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n", encoding="ascii")
+    sign = ["x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2"]
+    run(*sign, "-CAcreateserial", "-extfile", "names", "-out", "cert.pem")
+    return ["--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem")]
+
+
+COMMANDS: list[tuple[str, ...]] = [
+    ("claim", "a{n}.txt", "--as", "ann{n}"),
+    ("claim", "held.txt", "--as", "ann{n}"),
+    ("claim", "held.txt", "--wait", "300ms", "--as", "ann{n}"),
+    ("claim", "../outside", "--as", "ann{n}"),
+    ("status",),
+    ("boot", "--as", "ann{n}"),
+    ("send", "bob", "hello {n}", "--as", "ann{n}"),
+    ("task", "add", "work {n}", "--as", "ann{n}"),
+    ("task", "next", "--as", "ann{n}"),
+    ("state", "get", "nothing{n}"),
+    ("log", "--limit", "3"),
+    ("verify",),
+    ("release", "a{n}.txt", "--as", "ann{n}"),
+]
+
+
+def test_near_and_far_commands_answer_and_exit_alike(secured: Served, tmp_path: Path) -> None:
+    secured.away.environment["DIBS_CA_FILE"] = str(tmp_path / "ca.pem")
+    secured.home.json("claim", "held.txt", "--as", "bob", exit=0)
+    for words in COMMANDS:
+        ways: list[Any] = []
+        for number, way in enumerate((secured.home, secured.away)):
+            done = way.run(*[word.format(n=number) for word in words], "--json")
+            assert "Traceback" not in done.stderr, (words, done.stderr)
+            ways.append((done.returncode, keys(json.loads(done.stdout))))
+        assert ways[0] == ways[1], words
+
+
+def test_a_certificate_of_an_unknown_authority_is_refused_with_what_to_do(secured: Served) -> None:
+    found = secured.away.json("claim", "a.txt", "--as", "far", exit=2)
+    assert "DIBS_CA_FILE" in found["error"]["message"]
+
+
+def test_a_near_command_goes_through_the_socket_that_serve_names(served: Served) -> None:
+    assert serve_file.socket_of(str(served.home.folder / ".dibs/local")) == served.about["socket"]
+    session = Session(str(served.home.folder), None)
+    link = session.link = SocketLink(session.place.local)
+    resources = session.paths.expanded("a.txt", session.cwd)
+    session.answer(session.operation("claim"), session.identify("ann"), {"resources": resources})
+    assert link.group == 1
+    assert session._store is None
+    session.close()
+
+
+def test_a_server_ends_soon_although_a_far_caller_waits(served: Served) -> None:
+    served.home.json("claim", "db:x", "--as", "bob", exit=0)
+    waiting = subprocess.Popen(
+        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "far"], cwd=served.away.folder,
+        env=served.away.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    until(lambda: served.home.json("status")["waiting"])
+    served.home.json("serve", "--stop", exit=0)
+    out, _ = waiting.communicate(timeout=30)
+    assert waiting.returncode == 2, out
+
+
+def test_a_far_hook_claims_refuses_and_fails_closed(served: Served) -> None:
+    away, home = served.away, served.home
+    (away.folder / "a.txt").write_text("a\n", encoding="utf-8")
+    (away.folder / "b.txt").write_text("b\n", encoding="utf-8")
+    home.json("claim", "b.txt", "--as", "bob", exit=0)
+
+    def hook(name: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+        said = {"session_id": "far-session", "hook_event_name": name, "cwd": str(away.folder), **more}
+        return subprocess.run(
+            [DIBS, "hook", "claude"], cwd=away.folder, env=away.environment, input=json.dumps(said).encode(),
+            capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    def edit(name: str) -> subprocess.CompletedProcess[bytes]:
+        given = {"file_path": str(away.folder / name), "old_string": name[0], "new_string": "x"}
+        return hook("PreToolUse", tool_name="Edit", tool_input=given, tool_use_id=f"call-{name}")
+
+    assert hook("SessionStart", source="startup").returncode == 0
+    allowed = edit("a.txt")
+    assert allowed.returncode == 0, allowed
+    assert b"deny" not in allowed.stdout
+    held = home.json("status")["claims"]
+    assert {one["agent"] for one in held if one["resources"] == ["a.txt"]} == {"far-session"}
+    refused = edit("b.txt")
+    assert refused.returncode == 2 or b"deny" in refused.stdout
+    assert b"bob" in refused.stdout + refused.stderr
+    home.json("serve", "--stop", exit=0)
+    closed = edit("c.txt")
+    assert closed.returncode == 2 or b"deny" in closed.stdout, closed
+    assert b"Traceback" not in closed.stderr
+
+
+def test_the_first_boot_starts_a_server_that_ends_when_nobody_asks(shell: Shell) -> None:
+    config = shell.folder / ".dibs/config.toml"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(f'{text}\n[server]\nstart = "auto"\nidle = "2s"\n', encoding="utf-8")
+    local = str(shell.folder / ".dibs/local")
+    began = time.monotonic()
+    shell.json("boot", "--as", "ann", exit=0)
+    assert time.monotonic() - began < 10, "nobody waits for it"
+    until(lambda: serve_file.socket_of(local), 30)
+    pid = json.loads(Path(local, "serve.json").read_text(encoding="utf-8"))["pid"]
+    shell.json("boot", "--as", "bob", exit=0)
+    assert json.loads(Path(local, "serve.json").read_text(encoding="utf-8"))["pid"] == pid, "one is enough"
+    until(lambda: not auto_serve.is_served(local), 30)
+    assert not Path(local, "serve.json").exists()
+
+
+def test_no_server_is_started_unless_the_config_says_so(shell: Shell) -> None:
+    shell.json("boot", "--as", "ann", exit=0)
+    assert not (shell.folder / ".dibs/local/serve.lock").exists()
+
+
+def test_a_server_that_is_killed_leaves_a_workspace_that_works_at_once(served: Served) -> None:
+    os.kill(served.about["pid"], signal.SIGKILL)
+    served.home.json("claim", "a.txt", "--as", "ann", exit=0)
+    assert served.home.json("serve", "--detach", exit=0)["pid"] != served.about["pid"]
+    served.home.json("verify", exit=0)
+
+
+def test_a_workspace_whose_path_is_too_long_for_a_socket_has_it_in_a_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / ("y" * 100)))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / ("z" * 100)))
+    monkeypatch.setattr(near, "TEMPORARY", str(tmp_path))
+    monkeypatch.setattr(near, "MAX_SOCKET_PATH", len(str(tmp_path)) + 60)
+    path = near.socket_path(str(tmp_path / ("x" * 100)))
+    folder = Path(path).parent
+    assert folder.parent == tmp_path
+    assert folder.stat().st_mode & 0o077 == 0
+    assert near.socket_path(str(tmp_path / ("w" * 100))) != path
+    folder.chmod(0o755)
+    with pytest.raises(Unavailable):
+        near.socket_path(str(tmp_path / ("x" * 100)))

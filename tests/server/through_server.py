@@ -1,0 +1,41 @@
+"""A plugin of pytest: the hooks of tests/doors/hooks go through a server, by the launcher and bash.
+
+    pytest -p tests.server.through_server tests/doors/hooks/test_hooks.py
+
+The tests are the same, and so must be the answers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.doors import hooking
+from tests.server.serving import Server, through
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_servers: dict[Path, Server] = {}
+
+
+def _entry(self: hooking.Agent, *words: str, given: bytes, seconds: float = hooking.PATIENCE, **env: str) -> Any:
+    folder = self.repo.folder
+    trees = [tree for tree in (self.cwd, folder) if (tree / ".dibs" / "hook").exists()]
+    if not trees or (trees[0] != self.cwd and folder not in self.cwd.parents):  # no workspace, or no launcher in it
+        return self.client.run(*hooking.HOOK, *words, cwd=self.cwd, given=given, seconds=seconds, **env)
+    if folder not in _servers:
+        _servers[folder] = Server(folder)
+    return through(self.client, trees[0], *words, given=given, cwd=self.cwd, seconds=seconds, **env)
+
+
+def _close(self: hooking.Repository) -> None:
+    server = _servers.pop(self.folder, None)
+    if server is not None:
+        server.end()
+        print(f"decided by the server: {server.decided}, declined: {server.declined}")
+    _real_close(self)
+
+
+_real_close = hooking.Repository.close
+hooking.Agent.entry = _entry  # type: ignore[method-assign]
+hooking.Repository.close = _close  # type: ignore[method-assign]
