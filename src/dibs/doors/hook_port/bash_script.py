@@ -1,0 +1,133 @@
+r"""The bash text by which `.dibs/hook` asks a running server, without starting Python: `.dibs/local/serve.bash`.
+
+The server writes it anew at each start, with its port and two secrets, so it fits the server that reads its words. Who
+can read the file may ask. It works like this:
+
+1. Connect (bash's /dev/tcp) and show SECRET, with the version, the pid and how the script was started; a NUL after each
+   field, here as below. While the server looks at that, read what the client sends.
+2. The server shows PROOF. Only then the request follows: what stands on the port may be another program.
+3. The request: client, event, directory, DIBS_TREE, the environment where a server cannot read that of a process, and
+   last what the client sent.
+4. The answer is three fields: for stdout, for stderr, and the exit code; the code last, so that a cut answer is none.
+   A `+` before it says that the server is still at work. The code `?` says: ask the store yourself.
+
+No answer in time, a wrong proof, an end of file: the launcher's own way with the client's text, which was kept. Then
+the file is removed, so that the next hooks do not wait as well; a server that is alive puts it back.
+
+Words that bash prints or reads are bytes (LC_ALL=C). `read -t` costs a system call a byte, so only what is short is
+read with it. The server is the clock of the one read without: see port.py.
+"""
+
+from __future__ import annotations
+
+from dibs.session.launcher import ALLOWED, FAILED, REFUSED, entry_path, quoted
+
+NAME = "serve.bash"
+LOCALE = "DIBS_LC_ALL"  # the caller's own LC_ALL, which the launcher replaces: bash starts sooner in the plain one
+VERSION = "1"  # of the request
+SECRET_BYTES = 16
+# Longer payloads go the launcher's own way: bash is slow with long texts.
+MAX_SENT_BYTES = 256 * 1024
+
+_TEXT = r"""# made by `dibs serve`, for .dibs/hook; it is removed when the server ends
+
+dibs_ask() { # CLIENT [EVENT]: the answer is in dibs_out, dibs_err, dibs_code; what was read is in dibs_said
+    local LC_ALL=C IFS= limit=0.5 beats=0 words= more= names= name=
+    {
+        printf '%s\0' @SECRET@@VERSION@ "${BASHPID:-$$}" "$dibs_how" >&3
+        if @OLD@; then # a bash before 4.1, as on macOS
+            limit=1
+            dibs_said=$(head -c @MOST@; printf x)
+            dibs_said=${dibs_said:0:${#dibs_said}-1}
+        else
+            read -r -t 3 -N 1 dibs_said
+            [ $? -le 128 ] || { dibs_code=?; return 1; }
+            read -r -N @REST@ more
+            dibs_said=$dibs_said$more
+        fi
+        dibs_read=all
+        if [ ${#dibs_said} -ge @MOST@ ]; then
+            dibs_read=part dibs_code=?
+            return 1
+        fi
+        # without its last newline: bash would send what follows it in a packet of its own, 40 ms later
+        [ "${dibs_said: -1}" != $'\n' ] || dibs_said=${dibs_said:0:${#dibs_said}-1}
+        read -r -t $limit -d '' -u 3 words || return 1
+        [ "$words" = @PROOF@ ] || return 1
+        if @NAMES@; then
+            words= IFS=$'\n'
+            for name in $(compgen -e); do words=$words$name=${!name}$'\1'; done
+        fi
+        printf '%s\0' "$1" "${2-}" "$PWD" "${DIBS_TREE-}" "$words" "$dibs_said" >&3
+        dibs_out=+
+        while [ "$dibs_out" = + ]; do
+            [ $((beats += 1)) -lt @BEATS@ ] || return 1
+            read -r -t $limit -d '' -u 3 dibs_out || return 1
+        done
+        read -r -t $limit -d '' -u 3 dibs_err && read -r -t $limit -d '' -u 3 dibs_code
+    } 3<>/dev/tcp/127.0.0.1/@PORT@
+}
+
+dibs_serve() { # PYTHON ENTRY CLIENT [EVENT]
+    local dibs_python=$1 dibs_entry=$2 dibs_read= dibs_said= dibs_out= dibs_err= dibs_code=
+    shift 2
+    if [ "$dibs_entry" -ef @ENTRY@ ]; then
+        trap '' PIPE
+        dibs_ask "$@" 2>/dev/null
+        trap - PIPE
+    else
+        dibs_code=? # another dibs answers the hooks here
+    fi
+    case $dibs_code in
+        0 | 2)
+            [ -z "$dibs_out" ] || printf '%s' "$dibs_out"
+            [ -z "$dibs_err" ] || printf '%s' "$dibs_err" >&2
+            return $((@ALLOWED@ + dibs_code))
+            ;;
+        '?') ;;
+        *) rm -f -- "${BASH_SOURCE[0]}" ;;
+    esac
+    if [ "$dibs_how" = child ]; then
+        unset LC_ALL
+        [ -z "${DIBS_LC_ALL+x}" ] || { export LC_ALL="$DIBS_LC_ALL" && unset DIBS_LC_ALL; }
+    fi
+    case $dibs_read in
+        all) printf '%s' "$dibs_said" | "$dibs_python" -I -S -X utf8 "$dibs_entry" "$@" ;;
+        part) { printf '%s' "$dibs_said"; cat; } | "$dibs_python" -I -S -X utf8 "$dibs_entry" "$@" ;;
+        *) "$dibs_python" -I -S -X utf8 "$dibs_entry" "$@" ;;
+    esac
+    case $? in
+        0) return @ALLOWED@ ;;
+        2) return @REFUSED@ ;;
+    esac
+    return @FAILED@
+}
+
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    dibs_how=child
+    dibs_serve "$@"
+    exit
+fi
+dibs_how=read
+"""
+
+# `read -N` came with bash 4.1, and a `read -t` below a second with 4.0.
+_OLD = '[ "${BASH_VERSINFO[0]}" -lt 4 ] || [ "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}" = 4.0 ]'
+MAX_BEATS = 300  # a minute: longer than a client waits for a hook
+
+
+def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, entry: str = "") -> str:
+    """The script for one server; `names`: it sends the environment.
+
+    For tests: `old`, as on an old bash; `entry`, the file that answers hooks in another dibs.
+    """
+    values = {
+        "ENTRY": quoted(entry or entry_path()),
+        "SECRET": secret, "PROOF": proof, "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
+        "NAMES": "true" if names else "false", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
+        "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
+    }  # fmt: skip
+    found = _TEXT
+    for name, value in values.items():
+        found = found.replace(f"@{name}@", value)
+    return found

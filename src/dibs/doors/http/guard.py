@@ -1,0 +1,189 @@
+"""What every request passes before anything is done for it: where it is addressed, where it comes from, who it is.
+
+In this order: the Host is one of the server's own names (else a page of another site could reach a server on loopback
+under its own name: 421), the Origin is the server's own (403), the address has not failed too often (429), the
+credential counts (401), and it does not call too often (429). A credential is a token in the header, or below `/s/` the
+cookie of a session (sessions.py). `/healthz` and the files of the page need none. A WebSocket is refused.
+Errors of all that come after are answered here: never a stack trace, always the CLI's error object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from math import ceil
+
+from dibs.doors.http.limits import Buckets
+from dibs.doors.http.replies import Refusal, refuse
+from dibs.doors.http.sessions import PREFIX, Sessions
+from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.server.identity import Identity, of_credential, of_token
+from dibs.session import secrets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Executor
+
+    from dibs.doors.http.replies import App, Receive, Scope, Send
+    from dibs.server.host import Host
+
+LOG = logging.getLogger("dibs.serve")
+HEALTH = "/healthz"
+PAGE, FILES = "/", "/page/"  # files that are the same for everybody and tell nothing of the workspace
+SIGN_IN = "/session"  # a code in the body takes the place of a credential; the route reads it
+FORBIDDEN, MISDIRECTED, TOO_MANY = 403, 421, 429
+KNOWN_TOKENS = 10_000  # tokens whose owner is remembered; whether they count is decided in each transaction
+# Wrong credentials of one address: fifty, then two a second. It keeps the store from being asked by strangers; a secret
+# has 256 bits and is guessed by nobody. More would lock out the others on loopback, who share the address.
+FAILURES_RATE, FAILURES_BURST = 2.0, 50.0
+BEARER = b"bearer "
+
+
+class Guard:
+    """The outermost part of the application."""
+
+    def __init__(
+        self,
+        app: App,
+        host: Host,
+        pool: Executor,
+        *,
+        names: frozenset[str],
+        origins: frozenset[str],
+        rate: float,
+        counted: Callable[[str, str], None],
+    ) -> None:
+        self._app, self._host, self._pool = app, host, pool
+        self._names, self._origins = names, origins
+        self._calls = Buckets(rate, 2 * rate)
+        self._failures = Buckets(FAILURES_RATE, FAILURES_BURST)
+        self._known: OrderedDict[str, Identity] = OrderedDict()  # by the hash of the whole token
+        self._counted = counted
+        self.sessions = Sessions(host.place.local)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        started = False
+
+        async def sending(message: dict[str, object]) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            headers = dict(scope["headers"])
+            scope["headers_by_name"] = headers
+            self._check_place(scope, headers)
+            if not _is_public(scope):
+                scope["identity"] = await self._identity(scope, headers)
+            await self._app(scope, receive, sending)  # type: ignore[arg-type]
+        except Exception as failed:
+            error = await self._still(scope, failed)
+            if isinstance(error, Unauthorized):
+                self._fail(scope, headers)
+            elif not isinstance(error, (DibsError, Refusal)):
+                LOG.exception("a request failed: %s", scope["path"][:200])
+            if started:
+                raise error from None  # the connection is closed: half an answer is none
+            self._counted("http_refusals", str(await refuse(send, error)))
+
+    def _check_place(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse what is not addressed to this server, or comes from a page of another site."""
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0].decode("latin-1").lower() if len(hosts) == 1 else ""
+        if host not in self._names:
+            raise Refusal(MISDIRECTED, Invalid(f"Host: this server is not {host[:100] or 'nobody'}", field="Host"))
+        origin = headers.get(b"origin")
+        site = headers.get(b"sec-fetch-site", b"none")
+        if (origin is not None and origin.decode("latin-1").lower() not in self._origins) or site not in {
+            b"none",
+            b"same-origin",
+        }:
+            raise Refusal(FORBIDDEN, Forbidden("Origin: no page of another site may call this server"))
+
+    async def _identity(self, scope: Scope, headers: dict[bytes, bytes]) -> Identity:
+        """Who calls. A token that was seen before costs no look into the store: its transaction verifies it anyway."""
+        address = _address(scope)
+        wait = self._failures.take(address, only_look=True)
+        given = headers.get(b"authorization", b"")
+        if scope["path"].startswith(PREFIX):
+            try:
+                return self._limited(self.sessions.enter(scope, headers).identity)
+            except Unauthorized:
+                if wait:
+                    raise _too_often(wait, "wrong credentials") from None
+                raise
+        if scope["path"] == SIGN_IN and not given:
+            if wait:
+                raise _too_often(wait, "wrong codes")
+            return Identity()
+        if given[: len(BEARER)].lower() != BEARER:
+            raise _too_often(wait, "attempts without a credential") if wait else Unauthorized(why="missing")
+        token = given[len(BEARER) :].decode("latin-1").strip()
+        digest = secrets.hash_of(token)
+        known = self._known.get(digest)
+        if known is None:
+            if wait:
+                raise _too_often(wait, "wrong credentials")
+            known = await asyncio.get_running_loop().run_in_executor(self._pool, of_token, self._host, token)
+            self._known[digest] = known
+            while len(self._known) > KNOWN_TOKENS:
+                self._known.popitem(last=False)
+        return self._limited(known)
+
+    def _limited(self, known: Identity) -> Identity:
+        """The caller, unless it calls too often."""
+        wait = self._calls.take(known.id)
+        if wait:
+            raise _too_often(wait, "calls of this credential")
+        return known
+
+    async def _still(self, scope: Scope, error: Exception) -> Exception:
+        """The error, unless the credential no longer counts: what was refused before any transaction did not ask."""
+        identity: Identity | None = scope.get("identity")
+        if identity is None or identity.credential is None or not isinstance(error, (Refusal, Invalid, NotFound)):
+            return error
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.run_in_executor(self._pool, of_credential, self._host, *identity.credential)
+        except Unauthorized as gone:
+            return gone
+        except Exception:  # noqa: BLE001 - the store does not answer: the first error is the one to tell
+            return error
+        return error
+
+    def _fail(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """A wrong credential: its owner is looked up anew next time, and the address has one attempt less."""
+        self._failures.take(_address(scope))
+        given = headers.get(b"authorization", b"")[len(BEARER) :].decode("latin-1").strip()
+        self._known.pop(secrets.hash_of(given), None)
+
+
+def _too_often(wait: float, what: str) -> Refusal:
+    error = Quota(f"too many {what}; again in {wait:.1f} s.", what=what, limit=1)
+    return Refusal(TOO_MANY, error, [(b"retry-after", str(max(1, ceil(wait))).encode())])
+
+
+def _is_public(scope: Scope) -> bool:
+    """Does this tell nothing of the workspace?"""
+    return scope["path"] in {HEALTH, PAGE} or scope["path"].startswith(FILES)
+
+
+def _address(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def names_of(addresses: list[str], port: int) -> frozenset[str]:
+    """The Host headers that name this server."""
+    found = set()
+    for one in addresses:
+        plain = f"[{one}]" if ":" in one else one.lower()
+        found |= {f"{plain}:{port}", plain}
+    return frozenset(found)

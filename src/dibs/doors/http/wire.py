@@ -1,0 +1,134 @@
+"""The connections of a server: uvicorn's HTTP protocol with the limits that it leaves to a proxy in front.
+
+A caller that sends its headers slowly, or too many of them, or opens too many connections, is refused before any
+request exists; and what is no HTTP gets the CLI's error object, too.
+"""
+
+from __future__ import annotations
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from dibs.doors.http.replies import JSON, Refusal, body_of
+from dibs.errors import Busy, Invalid
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import asyncio
+    from typing import Any
+
+HEADERS_TIMEOUT_S = 10.0  # from the connection, or the first byte of a request, to the end of its headers
+BODY_TIMEOUT_S = 15.0  # from the end of its headers to the end of a request
+MAX_HEADER_BYTES = 32 * 1024  # of one request, with its address
+BAD, TOO_LARGE, UNAVAILABLE = 400, 431, 503
+WORDS = {BAD: b"Bad Request", TOO_LARGE: b"Request Header Fields Too Large", UNAVAILABLE: b"Service Unavailable"}
+
+
+class Corked:
+    """A transport that puts what is written within one turn of the loop into one piece.
+
+    uvicorn writes the head and the body of an answer one after the other; each write is a system call that wakes the
+    caller, which then finds half an answer. All else is the transport's own.
+    """
+
+    __slots__ = ("_loop", "_pieces", "_transport")
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._pieces: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        """Write it at the end of this turn."""
+        if not self._pieces:
+            self._loop.call_soon(self.flush)
+        self._pieces.append(data)
+
+    def flush(self) -> None:
+        """Write it now."""
+        if self._pieces:
+            pieces, self._pieces = self._pieces, []
+            self._transport.write(b"".join(pieces) if len(pieces) > 1 else pieces[0])
+
+    def close(self) -> None:
+        """Write what is left, and close."""
+        self.flush()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Wire(HttpToolsProtocol):
+    """One connection."""
+
+    most = 1_024  # connections at once; a server sets its own
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(Corked(transport, self.loop))  # type: ignore[arg-type]  # all that is asked of it
+        self._size = 0
+        self._late: asyncio.TimerHandle | None = None
+        if len(self.connections) > self.most:
+            self._refuse(UNAVAILABLE, f"at most {self.most} connections at once; try again")
+        else:
+            self._begin()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        super().connection_lost(exc)
+
+    def _begin(self, seconds: float = 0.0) -> None:
+        self._end()
+        self._late = self.loop.call_later(seconds or HEADERS_TIMEOUT_S, self._cut)
+
+    def _end(self) -> None:
+        if self._late is not None:
+            self._late.cancel()
+            self._late = None
+
+    def _cut(self) -> None:
+        self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._size = 0
+        self.scope["abort"] = self._cut  # type: ignore[typeddict-unknown-key]
+        if self._late is None:
+            self._begin()
+
+    def on_url(self, url: bytes) -> None:
+        self._grow(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._grow(len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._begin(BODY_TIMEOUT_S)
+        if not self.transport.is_closing():
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if self.cycle is not None:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._end()
+        if self.cycle is not None:
+            super().on_message_complete()
+
+    def _grow(self, by: int) -> None:
+        self._size += by
+        if self._size > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self._refuse(TOO_LARGE, f"headers: at most {MAX_HEADER_BYTES} bytes")
+
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP."""
+        if not self.transport.is_closing():
+            self._refuse(BAD, msg)
+
+    def _refuse(self, status: int, text: str) -> None:
+        error = Busy(text) if status == UNAVAILABLE else Invalid(text, field="request")
+        body = body_of(Refusal(status, error))
+        head = b"HTTP/1.1 %d %s\r\ncontent-type: %s\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
+        self.transport.write(head % (status, WORDS[status], JSON, len(body)) + body)
+        self.transport.close()

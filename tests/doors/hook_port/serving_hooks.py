@@ -1,0 +1,71 @@
+"""A process that answers hooks and nothing else, for tests and the bench: `python serving_hooks.py FOLDER [WORD…]`.
+
+It prints `ready` when its port is open. It ends gracefully when its stdin does; then it prints how many requests were
+decided here and how many declined. Words: `old-bash` writes the script as for a bash before 4.1; `kill-before` and
+`kill-after` end it by SIGKILL when a request came, or after it was decided; `stop-at` stops it (SIGSTOP) with the first
+request in its hands; `slow` takes a second and a half for each.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+from dibs.doors.hook_port import port as hook_port
+from dibs.doors.hooks import hook
+from dibs.facts import workspace
+from dibs.server.host import Host
+
+SLOW_S = 1.5
+decided: list[str] = []
+
+
+def _spoil(words: list[str]) -> None:
+    real, peek, stops = hook.answer, hook_port._is_gone, ["stop-at"]
+
+    def answer(client: str, name: str, sent: bytes) -> hook.Answer:
+        if "kill-before" in words:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if "slow" in words:
+            time.sleep(SLOW_S)
+        said = real(client, name, sent)
+        decided.append(name)
+        if "kill-after" in words:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return said
+
+    def is_gone(connected: socket.socket) -> bool:
+        if stops and stops.pop() in words:
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # before the next step of this thread
+        return peek(connected)
+
+    hook.answer, hook_port._is_gone = answer, is_gone
+
+
+def main(words: list[str]) -> None:
+    """Serve until stdin ends."""
+    _spoil(words)
+    host = Host(workspace.find(words[0], None))
+    port = hook_port.HookPort(host, old_bash="old-bash" in words)
+    port.start()
+    over = threading.Event()
+
+    def listen() -> None:
+        sys.stdin.read()
+        over.set()
+
+    threading.Thread(target=listen, daemon=True).start()
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    over.wait()
+    port.stop()
+    host.close()
+    sys.stdout.write(f"{len(decided)} {port.declined}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

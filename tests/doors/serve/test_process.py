@@ -1,0 +1,268 @@
+"""The serving process: one a workspace, ready when it says so, gone when it is told, harmless when it is killed."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+
+import dibs
+from dibs.doors.http import wire
+from dibs.doors.serve import files, process
+from dibs.session.config_server import read as settings_of
+from tests.doors.http.web import PORT, Server, Web
+from tests.shell import Shell
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    dibs.init(str(tmp_path))
+    return tmp_path
+
+
+def ask(server: Server, path: str = "/healthz", body: bytes | None = None) -> tuple[int, Any]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    try:
+        headers = {**server.head, "content-type": "application/json"}
+        connection.request("GET" if body is None else "POST", path, body, headers)
+        found = connection.getresponse()
+        return found.status, json.loads(found.read())
+    finally:
+        connection.close()
+
+
+def test_it_says_where_it_is_keeps_its_files_to_its_owner_and_takes_them_away_at_the_end(folder: Path) -> None:
+    local = folder / ".dibs" / "local"
+    with Server(folder) as server:
+        about = json.loads((local / "serve.json").read_text())
+        assert set(about) == {"pid", "start", "url", "socket", "version", "build", "token_file"}
+        assert (about["pid"], about["url"]) == (server.process.pid, server.about["url"])
+        for name in ("serve.json", "serve.token", "serve.lock", "serve.log"):
+            assert stat.S_IMODE((local / name).stat().st_mode) == 0o600, name
+        assert ask(server) == (200, {"ok": True})
+        assert ask(server, "/v1/claim", b'{"resources": ["x"]}')[0] == 200
+        assert server.stop() == 0
+        assert not (local / "serve.json").exists()
+    assert (local / "serve.log").read_text() == ""
+
+
+def test_the_next_start_has_a_new_credential_and_the_old_one_is_revoked(folder: Path) -> None:
+    with Server(folder) as first:
+        before, port = first.token, first.port
+        first.stop()
+    with Server(folder) as second:
+        assert second.token != before
+        assert second.port == port, "its callers find it where it was"
+        assert ask(second, "/readyz")[0] == 200
+        connection = http.client.HTTPConnection("127.0.0.1", second.port, timeout=10)
+        connection.request("GET", "/readyz", headers={"authorization": f"Bearer {before}"})
+        assert json.loads(connection.getresponse().read())["error"]["why"] == "revoked"
+        connection.close()
+
+
+def test_of_two_that_start_at_once_one_serves_and_the_other_names_it(folder: Path) -> None:
+    with Server(folder, wait=False) as one, Server(folder, wait=False) as two:
+        said = [one.line(), two.line()]
+        served, refused = sorted(said, key=lambda line: not line["ok"])
+        assert (served["ok"], refused["ok"]) == (True, False)
+        assert refused["error"]["code"] == "conflict"
+        assert refused["error"]["url"] == served["url"]
+        assert (one if said[0] is refused else two).process.wait(20) == 1
+
+
+def test_detach_returns_when_it_answers_a_second_one_names_the_first_and_stop_waits_for_its_end(folder: Path) -> None:
+    shell = Shell(folder)
+    try:
+        first = shell.json("serve", "--detach", exit=0)
+        second = shell.json("serve", "--detach", exit=0)
+        assert second == first
+        with socket.create_connection(("127.0.0.1", int(first["url"].rpartition(":")[2])), 5):
+            pass
+    finally:
+        stopped = shell.json("serve", "--stop", exit=0)
+    assert stopped["stopped"] == first["pid"]
+    assert not files.holder(str(folder / ".dibs/local"))
+    assert shell.json("serve", "--stop", exit=0)["stopped"] == 0
+
+
+def test_what_a_killed_server_answered_is_kept_and_the_next_one_starts_at_once(folder: Path) -> None:
+    with Server(folder) as server:
+        answered = ask(server, "/v1/claim", b'{"resources": ["x"], "as": "bob"}')[1]
+        server.stop(signal.SIGKILL)
+    assert (folder / ".dibs/local/serve.json").exists()
+    assert files.about(str(folder / ".dibs/local")) is None
+    with Server(folder) as server:
+        shown = ask(server, "/v1/status", b"{}")[1]["claims"]
+        assert [(one["agent"], one["token"]) for one in shown] == [("bob", answered["token"])]
+        assert server.stop(signal.SIGINT) == 0
+
+
+def test_an_occupied_port_and_a_wrong_one_are_said_in_a_sentence(folder: Path) -> None:
+    shell = Shell(folder)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        for words in (("--port", str(port)), ("--port", str(port), "--detach")):
+            refused = shell.json("serve", *words, exit=2)
+            assert str(port) in refused["error"]["message"]
+    for port_ in ("99999", "x", "-1"):
+        assert shell.json("serve", f"--port={port_}", exit=64)["error"]["field"] == "port"
+    assert not files.holder(str(folder / ".dibs/local"))
+
+
+def test_a_public_address_needs_tls(folder: Path) -> None:
+    shell = Shell(folder)
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.com"):  # noqa: S104 - that it is refused is the point
+        refused = shell.json("serve", "--host", host, exit=64)
+        assert "--tls-cert" in refused["error"]["message"]
+    assert shell.json("serve", "--tls-cert", "nowhere.pem", exit=64)["error"]["field"] == "tls-cert"
+    assert shell.json("serve", "--tls-key", "nowhere.pem", exit=64)["error"]["field"] == "tls-cert"
+
+
+def test_with_tls_it_is_reached_by_https_and_by_nothing_else(folder: Path) -> None:
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem",
+         "-days", "1", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+        cwd=folder, check=True, capture_output=True,
+    )  # fmt: skip
+    with Server(folder, "--host", "0.0.0.0", "--tls-cert", "cert.pem", "--tls-key", "key.pem") as server:  # noqa: S104
+        assert server.about["url"].startswith("https://localhost:")
+        context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=10, context=context)
+        connection.request("GET", "/readyz", headers=server.head)
+        assert connection.getresponse().status == 200
+        connection.close()
+        with socket.create_connection(("127.0.0.1", server.port), 10) as plain:
+            plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert b"200" not in plain.recv(1_000)
+
+
+def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
+    code = (
+        "import sys; sys.modules['uvicorn'] = None; sys.argv = ['dibs', 'serve', '--json']\n"
+        "from dibs.doors.cli.main import entry; entry()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "FOLDER[server]" in json.loads(done.stdout)["error"]["message"]
+
+
+def test_a_wrong_setting_is_said_with_its_name() -> None:
+    assert settings_of({}, "c")["port"] == 0
+    for table in ({"port": 70_000}, {"port": "x"}, {"start": "maybe"}, {"idle": "soon"}, {"names": "x"}, {"nope": 1},
+                  {"host": ""}, {"rate": 0}, {"body": True}):  # fmt: skip
+        with pytest.raises(dibs.errors.Invalid, match=f"server.{next(iter(table))}|server.nope"):
+            settings_of({"server": table}, "c")
+
+
+# --- connections
+
+
+class Running:
+    """The application behind a socket, in a thread of this process."""
+
+    def __init__(self, web: Web, **settings: Any) -> None:
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        web.app.asgi._names |= {f"127.0.0.1:{self.port}"}
+        config = process._config(web.app, process.Options(), {"connections": 100, **settings})
+        self.server = uvicorn.Server(config)
+        self.thread = threading.Thread(target=lambda: self.server.run([self.socket]))
+        self.thread.start()
+        while not self.server.started:
+            time.sleep(0.01)
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), 10)
+
+    def close(self) -> None:
+        self.server.should_exit = True
+        self.thread.join(10)
+        self.socket.close()
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr(wire, "HEADERS_TIMEOUT_S", 0.4)
+    web = Web(tmp_path)
+    made = Running(web, connections=5)
+    yield made
+    made.close()
+    web.close()
+
+
+def answered(connection: socket.socket) -> bytes:
+    """All that comes until the end."""
+    text = b""
+    while got := connection.recv(65_536):
+        text += got
+    return text
+
+
+@pytest.mark.parametrize("sent", [b"", b"G", b"GET / HTTP/1.1\r\nHo", b"POST / HTTP/1.1\r\nHost: x\r\nX-A: "])
+def test_a_caller_that_sends_its_headers_slowly_is_cut_off(running: Running, sent: bytes) -> None:
+    with running.connect() as connection:
+        connection.sendall(sent)
+        began = time.monotonic()
+        try:
+            assert answered(connection) == b""
+        except ConnectionResetError:
+            pass
+        assert time.monotonic() - began < 5
+
+
+def test_a_slow_second_request_on_a_connection_is_cut_off_too(running: Running) -> None:
+    with running.connect() as connection:
+        connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\nGET /hea".encode())
+        try:
+            assert answered(connection).count(b"HTTP/1.1 200") == 1
+        except ConnectionResetError:
+            pass
+
+
+def test_what_is_no_http_and_too_many_headers_get_the_error_object(running: Running) -> None:
+    many = b"GET / HTTP/1.1\r\n" + b"".join(b"x-%d: %s\r\n" % (number, b"y" * 1_000) for number in range(60)) + b"\r\n"
+    for sent, status in ((b"nonsense\r\n\r\n", b"400"), (b"\x16\x03\x01\x02\x00\x01", b"400"), (many, b"431")):
+        with running.connect() as connection:
+            connection.sendall(sent)
+            head, _, body = answered(connection).partition(b"\r\n\r\n")
+        assert head.split()[1] == status
+        assert json.loads(body)["error"]["code"] == "invalid"
+
+
+def test_connections_above_the_limit_are_refused_with_the_error_object(running: Running) -> None:
+    head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
+    kept = [running.connect() for _ in range(5)]
+    for connection in kept:
+        connection.sendall(head)
+        assert connection.recv(10_000).startswith(b"HTTP/1.1 200")
+    with running.connect() as late:
+        text, _, body = answered(late).partition(b"\r\n\r\n")
+    assert text.split()[1] == b"503"
+    assert json.loads(body)["error"]["code"] == "busy"
+    for connection in kept:
+        connection.close()
+
+
+def test_a_websocket_is_not_spoken(running: Running) -> None:
+    with running.connect() as connection:
+        connection.sendall(
+            f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nConnection: Upgrade, close\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n\r\n".encode()
+        )
+        assert connection.recv(10_000).split()[1] == b"401"
+    assert PORT
