@@ -25,7 +25,7 @@ Checks = dict[str, list[dict[str, Any]]]
 @pytest.fixture
 def repository(tmp_path: Path) -> Shell:
     shell = shell_in(rich(tmp_path / "a repo"))
-    shell.json("init", "--clients", "all", exit=0)
+    shell.json("init", "--no-mcp", "--clients", "all", exit=0)
     return shell
 
 
@@ -137,7 +137,7 @@ def test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place(rep
     assert "/nowhere/python, which is not there" in checks["launcher"]["message"]
     assert "moved or removed" in checks["codex guard"]["message"]
     assert "/nowhere/python" in run.read_text()
-    repository.json("init", "--clients", "all", exit=0)
+    repository.json("init", "--no-mcp", "--clients", "all", exit=0)
     assert doctor(repository, exit=0)["launcher"][0]["ok"]
 
 
@@ -149,7 +149,7 @@ def test_a_launcher_of_another_version_is_a_warning_until_init_writes_it(reposit
     assert [check["severity"] for check in said] == ["warning"]
     assert f"{path} is missing, changed, or another version's" in said[0]["message"]
     assert "run `dibs init`" in answer["todo"]
-    repository.json("init", exit=0)
+    repository.json("init", "--no-mcp", exit=0)
     assert all(check["ok"] for check in doctor(repository, exit=0)["launcher"])
 
 
@@ -254,7 +254,7 @@ def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> Non
     folder.mkdir()
     git("init", "-q", cwd=folder)
     shell = shell_in(folder)
-    shell.json("init", "--clients", "claude", exit=0)
+    shell.json("init", "--no-mcp", "--clients", "claude", exit=0)
     commit(shell)
     trust_claude(shell)
     assert shell.run("doctor").stdout.endswith("\nall is well: claude guarded\n")
@@ -272,7 +272,7 @@ def test_settings_of_an_older_dibs_are_a_warning_whatever_their_timeout_was(repo
     path.write_bytes(path.read_bytes().replace(b'"timeout": %d' % HOOK_TIMEOUT_S, b'"timeout": 7'))
     (check,) = doctor(repository, exit=0)["claude settings"]
     assert (check["ok"], check["severity"]) == (False, "warning")
-    repository.json("init", "--clients", "claude", exit=0)
+    repository.json("init", "--no-mcp", "--clients", "claude", exit=0)
     assert "claude settings" not in doctor(repository, exit=0)
 
 

@@ -369,7 +369,7 @@ def test_what_dibs_advises_runs_without_asking_and_init_says_so(tmp_path: Path) 
     shell = shell_in(folder)
     said = shell.run("init", "--clients", "all").stdout
     assert json.loads((folder / ".claude" / "settings.json").read_text())["permissions"] == {
-        "allow": ["Bash(dibs:*)", "Bash(.dibs/dibs:*)"]
+        "allow": ["Bash(dibs:*)", "Bash(.dibs/dibs:*)", "mcp__dibs"]
     }
     rules = (folder / ".codex" / "rules" / "dibs.rules").read_text()
     assert '["dibs", ".dibs/dibs"]' in rules

@@ -64,8 +64,8 @@ def base(place: Place) -> str:
 # --- install
 
 
-def install(place: Place, chosen: list[str], config: str) -> Plan:
-    """Everything that is missing; `config` is the text of a new config."""
+def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) -> Plan:
+    """Everything that is missing; `config` is the text of a new config; `mcp`: with the entry for our MCP tools."""
     plan = Plan(place)
     home = os.path.join(plan.base, ".dibs")
     for name, text in (("config.toml", config), (".gitignore", IGNORE), ("rules.md", rules.TEXT)):
@@ -75,20 +75,49 @@ def install(place: Place, chosen: list[str], config: str) -> Plan:
     for name, text in (("hook", scripts.hook()), ("dibs", scripts.COMMAND)):
         plan.add(os.path.join(home, name), State(text.encode(), 0o755))
     for client in chosen:
-        _settings(plan, client)
+        _settings(plan, client, mcp=mcp)
         _own_files(plan, client)
+    _servers(plan, chosen if mcp else [])
     _pointers(plan, chosen)
     _hooks(plan)
     plan.check()
     return plan
 
 
-def _settings(plan: Plan, client: str) -> None:
-    path = os.path.realpath(os.path.join(plan.base, clients.of(client).settings_file))
+def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
+    adapter = clients.of(client)
+    path = os.path.realpath(os.path.join(plan.base, adapter.settings_file))
     before = look(path)
     tools = config_guards.banned_tools(plan.place.config)
-    text = settings.merged(text_of(before, path), client, path, tools)
+    text = settings.merged(text_of(before, path), client, path, tools, mcp=mcp)
+    if mcp and adapter.mcp_file == adapter.settings_file:
+        text = _with_server(plan, adapter, text, path) or text
     plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _servers(plan: Plan, chosen: list[str]) -> None:
+    """The entries of our MCP server; several clients may read one file."""
+    done: set[str] = set()
+    for adapter in map(clients.of, chosen):
+        if adapter.mcp_file in {"", adapter.settings_file, *done}:
+            continue
+        done.add(adapter.mcp_file)
+        path = os.path.realpath(os.path.join(plan.base, adapter.mcp_file))
+        before = look(path)
+        text = _with_server(plan, adapter, text_of(before, path), path)
+        if text is not None:
+            plan.add(path, State(text.encode(), before.mode if before else 0o644))
+
+
+def _with_server(plan: Plan, adapter: Client, text: str | None, path: str) -> str | None:
+    """A file with the entry of our MCP server; None, and a note, if another server has our name."""
+    found = adapter.mcp_merged(text, path)
+    if found is None:
+        plan.notes.append(
+            f"{plan.name(path)} has an MCP server called dibs that is not ours: left as it is, so {adapter.title} has "
+            "no tools of dibs"
+        )
+    return found
 
 
 def _own_files(plan: Plan, client: str) -> None:
@@ -177,6 +206,10 @@ def uninstall(place: Place) -> Plan:
         for relative in client.own_files():
             path = os.path.realpath(os.path.join(plan.base, relative))
             _take_out(plan, path, lambda text: None if text.startswith(MADE) else text)
+    servers = {one.mcp_file: one for one in clients.every() if one.mcp_file not in {"", one.settings_file}}
+    for relative, client in servers.items():
+        path = os.path.realpath(os.path.join(plan.base, relative))
+        _take_out(plan, path, _server_cleaner(client, path))
     for path in sorted({pointers.real_name(plan.base, name) for name in pointers.names()}):
         _take_out(plan, path, pointers.cleaned)
     for hooks in _hook_folders(plan):
@@ -187,7 +220,18 @@ def uninstall(place: Place) -> Plan:
 
 
 def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
-    return lambda text: settings.cleaned(text, client, path)
+    """Our parts out of a client's settings; the last insertion is removed first."""
+    adapter = clients.of(client)
+
+    def clean(text: str) -> str | None:
+        left = adapter.mcp_cleaned(text, path) if adapter.mcp_file == adapter.settings_file else text
+        return None if left is None else settings.cleaned(left, client, path)
+
+    return clean
+
+
+def _server_cleaner(client: Client, path: str) -> Callable[[str], str | None]:
+    return lambda text: client.mcp_cleaned(text, path)
 
 
 def _hook_folders(plan: Plan) -> list[str]:
@@ -257,7 +301,7 @@ def take_back(plan: Plan) -> None:
 def _folders(client: Client) -> set[str]:
     """The folders that a client's files lie in, from the repository's top."""
     found = set()
-    for name in (client.settings_file, *client.own_files()):
+    for name in (client.settings_file, client.mcp_file, *client.own_files()):
         while name := os.path.dirname(name):
             found.add(name)
     return found

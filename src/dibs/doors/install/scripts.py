@@ -7,12 +7,16 @@ them in place.
 
 from __future__ import annotations
 
+from dibs.session.launcher import ALLOWED, COMMAND, FAILED, REFUSED
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.doors.clients.adapter import Client
+
+__all__ = ["COMMAND", "FIND", "PASS", "PROJECT", "UPWARD", "hook", "refuse"]
 
 _HOOK = r"""#!/bin/sh
 # dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
@@ -56,6 +60,27 @@ find_run() {
     return 1
 }
 
+# Ask the server by its own script. A shell that is bash reads it, which saves the start of another one.
+ask() {
+    if [ -n "$BASH_VERSION" ]; then
+        unset -f dibs_serve read printf compgen head rm
+        command . "$serve"
+        dibs_serve "$python" "$entry" "$@"
+        return
+    fi
+    for bash in /bin/bash /usr/bin/bash /usr/local/bin/bash /run/current-system/sw/bin/bash; do
+        if [ -x "$bash" ]; then
+            if [ -n "${LC_ALL+x}" ]; then # it starts sooner in the plain locale; the server knows
+                DIBS_LC_ALL=$LC_ALL LC_ALL=C "$bash" -p "$serve" "$python" "$entry" "$@"
+            else
+                LC_ALL=C "$bash" -p "$serve" "$python" "$entry" "$@"
+            fi
+            return
+        fi
+    done
+    return 1
+}
+
 if [ "$1" != git ]; then # whose working tree this is, wherever the agent has gone meanwhile
     DIBS_TREE=$tree
     export DIBS_TREE
@@ -66,6 +91,16 @@ if find_run; then
     . "$run"
     if [ -x "$python" ] && [ -r "$entry" ]; then
         [ "$1" != cli ] || { shift && unset DIBS_TREE && exec "$python" -I -X utf8 -m dibs "$@"; }
+        # `dibs serve` runs: bash asks it, which is sooner than to start an interpreter
+        serve=${run%run}serve.bash
+        if [ -r "$serve" ] && [ "$1" != git ] && [ -z "$DIBS_TRACEBACK" ]; then
+            ask "$@"
+            case $? in
+                @ALLOWED@) exit 0 ;;
+                @REFUSED@) exit 2 ;;
+                @FAILED@) [ -n "$dibs_hook" ] && return 1; exit 1 ;;
+            esac # any other: it was not asked, or cut off, and the interpreter says what is missing
+        fi
         [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
         # read by a client's command, which says what any other end means: before a tool call, a refusal
         "$python" -I -S -X utf8 "$entry" "$@"
@@ -89,6 +124,23 @@ if command -v dibs >/dev/null 2>&1; then
     [ -n "$dibs_hook" ] || exit $code
     case $code in 0 | 2) exit $code ;; esac
     return 1
+fi
+if [ "$1:$2" = cli:mcp ]; then # a client may need its servers to start: this one says what is missing
+    why='dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init'
+    while IFS= read -r line; do
+        case $line in *'"id":'*) ;; *) continue ;; esac
+        id=${line#*'"id":'} id=${id%%[,\}]*}
+        case $line in
+            *'"initialize"'*)
+                said='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"dibs",'
+                said="\"result\":$said\"version\":\"0\"},\"instructions\":\"$why\"}"
+                ;;
+            *'"tools/list"'*) said='"result":{"tools":[]}' ;;
+            *) said="\"error\":{\"code\":-32601,\"message\":\"$why\"}" ;;
+        esac
+        printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
+    done
+    exit 0
 fi
 if [ "$1" = cli ]; then
     echo "dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init" >&2
@@ -142,12 +194,6 @@ deny "$1" "dibs: $message"
 exit 2
 """
 
-# For machines where `dibs` is not on the PATH (a virtual environment): models are told to run this instead.
-COMMAND = r"""#!/bin/sh
-# dibs: the command, wherever dibs is installed on this machine. Made by `dibs init`. Commit it: it names no machine.
-exec "${0%/*}/hook" cli "$@"
-"""
-
 # A client's command for one event. The running shell reads the launcher, which saves the start of another shell. If
 # this working tree has none (a branch from before dibs, a sparse checkout), the copy below git's directory is used.
 FIND = (
@@ -187,12 +233,12 @@ def refuse(tools: Iterable[str]) -> str:
     return REFUSE + (f"case $said in {reads}) exit 0;; esac; " if reads else "") + GO_BACK
 
 
-def hook() -> str:
-    """The launcher, with the dialects of all clients."""
+def hook(every: Sequence[Client] = ()) -> str:
+    """The launcher, with the dialects of these clients, or of all (for session/hook_script.py, which is made of it)."""
     from dibs.doors import clients
     from dibs.doors.clients import BEFORE, BOOT
 
-    every = clients.every()
+    every = every or clients.every()
     named = {moment: _events([one for one in every if one.names_event], moment) for moment in (BEFORE, BOOT)}
     said = {moment: _events(every, moment) for moment in (BEFORE, BOOT)}
     keys = ('"hook_event_name":', '"hook_event_name": ')
@@ -203,6 +249,9 @@ def hook() -> str:
         "SAID_START": " | ".join(f"*'{key}\"{event}\"'*" for event in said[BOOT] for key in keys),
         "TELL": _cases([(one.name, one.start_notice("%s")) for one in every]),
         "DENY": _cases([(one.name, one.hook.deny(one.event_of(BEFORE), "%s")) for one in every]),
+        "ALLOWED": str(ALLOWED),
+        "FAILED": str(FAILED),
+        "REFUSED": str(REFUSED),
     }
     text = _HOOK
     for name, part in texts.items():

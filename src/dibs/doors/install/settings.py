@@ -19,20 +19,20 @@ if TYPE_CHECKING:
 # --- merge and removal
 
 
-def merged(text: str | None, client: str, path: str, tools: Sequence[str] = ()) -> str:
-    """A client's settings with our entries; `text` is None if the file is missing."""
+def merged(text: str | None, client: str, path: str, tools: Sequence[str] = (), *, mcp: bool = False) -> str:
+    """A client's settings with our entries; `text` is None if the file is missing; `mcp`: with our MCP tools."""
     adapter = clients.of(client)
     entries = adapter.entries(tools)
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         hooks = {event: [entry] for event, entry in entries.items()}
-        return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}))
+        return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}), mcp=mcp)
     document = _document(text, path)
     if document.get("hooks") is None:
         text = jsonc.insert(text, document, {event: [entry] for event, entry in entries.items()}, "hooks")
     else:
         for event, entry in entries.items():
             text = _one(text, event, entry, path)
-    return adapter.merged(text)
+    return adapter.merged(text, mcp=mcp)
 
 
 def _one(text: str, event: str, entry: dict[str, Any], path: str) -> str:

@@ -1,0 +1,86 @@
+"""`/mcp` in the application of a server, made at its first request: no start of a server waits for the SDK's import.
+
+The application has checked Host, Origin, credential and rate before a request comes here (doors/http/guard.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from starlette.routing import Route
+
+from dibs.doors.install import mcp_entries
+from dibs.errors import Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from typing import Any
+
+    from starlette.routing import BaseRoute
+
+    from dibs.doors.http.app import Application
+    from dibs.doors.mcp.http import Endpoint
+    from dibs.server.requests import Requests
+
+PATH = "/mcp"
+STOP_S = 2.0  # for open streams and waits when the server ends
+
+
+def routes(app: Application) -> list[BaseRoute]:
+    """The route, where the SDK is installed."""
+    if not mcp_entries.is_offered():
+        return []
+    mounted = Mounted(app.requests)
+    app.lifespans.append(mounted.lifespan)
+    return [Route(PATH, mounted, methods=None)]
+
+
+class Mounted:
+    """The endpoint, as soon as somebody wants it."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._endpoint: Endpoint | None = None
+        self._wanted, self._settled, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """For as long as the application runs."""
+        keeper = asyncio.ensure_future(self._keep())
+        try:
+            yield
+        finally:
+            self._ending.set()
+            self._wanted.set()
+            await asyncio.wait([keeper], timeout=STOP_S)
+            keeper.cancel()
+
+    async def _keep(self) -> None:
+        """Make the endpoint when it is wanted, and end it: both in one task, as its task groups need it."""
+        await self._wanted.wait()
+        try:
+            if not self._ending.is_set():
+                endpoint = await asyncio.to_thread(_made, self._requests)
+                async with endpoint.lifespan():
+                    self._endpoint = endpoint
+                    self._settled.set()
+                    await self._ending.wait()
+        finally:
+            self._endpoint = None
+            self._settled.set()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request."""
+        self._wanted.set()
+        await self._settled.wait()
+        if self._endpoint is None:
+            raise Unavailable("the tools cannot be served right now; try again.")
+        await self._endpoint(scope, receive, send)
+
+
+def _made(requests: Requests) -> Endpoint:
+    from dibs.doors.mcp.http import Endpoint
+
+    return Endpoint(requests, hosts=None)

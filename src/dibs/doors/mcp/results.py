@@ -1,0 +1,96 @@
+"""Answers and refusals as the results of tools.
+
+Claude Code and Codex show their model the structured content alone, Gemini the text alone. So a refusal's words stand
+in both. A refusal is a decision, and its result is no error of the tool (`isError` is false): Claude Code would drop
+the structured content of one that is, and Gemini would show a dump of JSON. What made no sense (`invalid`) and what
+could not be decided (`busy`, `unavailable`) is an error of the call.
+"""
+
+from __future__ import annotations
+
+import json
+
+from dibs.errors import NO, DibsError, Invalid, Unavailable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from typing import Any
+
+# Code → what a model does next. A refusal's own words say who and why.
+NEXT = {
+    "held": 'Do not touch it. Call `claim` again with `wait` (such as "45s"), or `ask` its holder, or do other work.',
+    "fenced": "What you held is not yours any more. Stop that work; call `boot` to see what you hold.",
+    "killed": "Stop working. Tell your user: only a person or an orchestrator can revive you.",
+    "deadlock": "Call `release` for something that you hold, then claim all that you need in one call.",
+    "order": "Call `release` for what you hold, then claim all of it in one call.",
+    "not_found": "Check the id; do other work if nothing is there for you.",
+    "conflict": "Read it again, take the change into account, then repeat the call with what is current now.",
+    "invalid": "Correct the arguments and call again.",
+    "forbidden": "Do not try another way. Leave it, or ask an agent or person that may do it.",
+    "quota": "Finish or release something first, then call again.",
+    "behind": "Bring in what is missing, test, then call again.",
+    "unverified": "Repair what failed, then call again.",
+    "failed": "Look at what failed, then decide.",
+    "busy": "Wait a moment and call again.",
+    "unavailable": "Call again once. If it fails again, tell your user; do not work on shared files meanwhile.",
+    "unauthorized": "Tell your user: the credential of this connection is not valid.",
+}
+NEXT_WAITED = (
+    "It is still held. Call `claim` again with `wait` (you keep no place in line meanwhile), or do other work."
+)
+COMMAND = "`dibs "
+
+
+def answered(answer: dict[str, Any], notice: Sequence[str] = ()) -> dict[str, Any]:
+    """The result of a call that was answered: the object that `--json` prints, and as text the same."""
+    structured = {**answer, **({"notice": list(notice)} if notice else {})}
+    return made(structured, json.dumps(structured, ensure_ascii=False))
+
+
+def refused(
+    error: DibsError, tools: Collection[str], notice: Sequence[str] = (), *, waited: bool = False
+) -> dict[str, Any]:
+    """The result of a call that was refused, or could not be decided."""
+    message = spoken(error.message, tools)
+    following = NEXT_WAITED if waited and error.code == "held" else NEXT.get(error.code, NEXT["unavailable"])
+    structured = {**error.as_json(), "message": message, "next": following}
+    if notice:
+        structured["notice"] = list(notice)
+    lines = [f"{error.code}: {message}", f"Next: {following}", *[f"Notice: {line}" for line in notice]]
+    return made(structured, "\n".join(lines), is_error=error.exit != NO)
+
+
+def made(structured: dict[str, Any], text: str, *, is_error: bool = False) -> dict[str, Any]:
+    """A result, as the protocol has it."""
+    return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error}
+
+
+def unexpected(error: BaseException) -> DibsError:
+    """What a caller is told of an error in dibs itself: a sentence, never a traceback."""
+    if isinstance(error, DibsError):
+        return error
+    if isinstance(error, (UnicodeError, RecursionError)):
+        return Invalid("the arguments are not valid Unicode, or nested too deeply")
+    message = f"internal error: {type(error).__name__}. The call may or may not have been completed."
+    return Unavailable(message, internal=True)
+
+
+def spoken(text: str, tools: Collection[str]) -> str:
+    """A text of dibs' own for a reader that has tools: a command that is one of them is named as the tool."""
+    parts = text.split(COMMAND)
+    found = [parts[0]]
+    for part in parts[1:]:
+        command, tick, rest = part.partition("`")
+        tool = _tool(command.split(), tools) if tick else ""
+        found.append(f"the tool `{tool}`{rest}" if tool else f"{COMMAND}{part}")
+    return "".join(found)
+
+
+def _tool(words: list[str], tools: Collection[str]) -> str:
+    """The tool of a command line."""
+    for count in (2, 1):
+        name = "_".join(words[:count]).replace("-", "_")
+        if len(words) >= count and name in tools:
+            return name
+    return ""

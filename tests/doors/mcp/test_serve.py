@@ -1,0 +1,63 @@
+"""`/mcp` in a real `dibs serve`, and what else of dibs loads the SDK: nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import httpx2
+import pytest
+
+from tests.doors.mcp.serving import DIBS, ERAS, ask, connected, play
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.shell import Shell
+
+
+@pytest.fixture
+def served(shell: Shell) -> Iterator[tuple[str, str]]:
+    """A served workspace: its URL, and the token of the local user."""
+    done = subprocess.run([DIBS, "serve", "--detach", "--json"], cwd=shell.folder, stdout=subprocess.PIPE, check=True)
+    about = json.loads(done.stdout)
+    yield about["url"], Path(about["token_file"]).read_text().strip()
+    subprocess.run([DIBS, "serve", "--stop"], cwd=shell.folder, stdout=subprocess.DEVNULL, check=True)
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_a_server_has_the_tools_behind_its_own_credentials(served: tuple[str, str], shell: Shell, era: str) -> None:
+    url, token = served
+
+    async def story() -> None:
+        async with connected(f"{url}/mcp", token, era) as client:
+            assert (await ask(client, "claim", "thread-1", resources=["a"]))["ok"]
+            refused = await ask(client, "claim", "thread-2", resources=["a"])
+            assert refused["error"]["code"] == "held"
+
+    play(story())
+    assert [claim["agent"] for claim in shell.json("status")["claims"]] == ["thread-1"]
+
+
+def test_the_server_s_own_checks_stand_before_it(served: tuple[str, str]) -> None:
+    url, token = served
+    mine = {"Authorization": f"Bearer {token}"}
+    assert httpx2.post(f"{url}/mcp", json={}).status_code == 401
+    assert httpx2.post(f"{url}/mcp", json={}, headers={**mine, "Host": "evil.example"}).status_code == 421
+    assert httpx2.post(f"{url}/mcp", json={}, headers={**mine, "Origin": "http://evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize("words", [["status"], ["version"], ["init", "--dry-run"], ["help"]])
+def test_no_other_command_loads_the_sdk(shell: Shell, words: list[str]) -> None:
+    code = (
+        "import sys\nfrom dibs.doors.cli.main import main\n"
+        f"main({words!r})\n"
+        "sys.stderr.write(' '.join(name for name in ('mcp', 'mcp_types', 'pydantic') if name in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=shell.folder, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stderr == ""
