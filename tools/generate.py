@@ -3,6 +3,7 @@
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
 `doors/cli/index.py` (the same for commands),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
+`session/hook_script.py` (the launcher, with their dialects),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
 (the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
@@ -20,8 +21,7 @@ from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
-from dibs.operations.core.declare import RANKS
-from dibs.reports import queries
+from dibs.operations.core.declare import MAX_INTEGER, RANKS
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ TOP = Path(__file__).resolve().parent.parent
 TYPES = {
     "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
     "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
-    "commit": "str",
+    "commit": "str", "file": "str",
 }  # fmt: skip
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
@@ -88,16 +88,31 @@ the thing; the log has it as `call.refused`.
 
 
 def declared() -> dict[str, str]:
-    """Which module below operations/ declares which operation, by loading all of them. `index` caches this."""
-    import dibs.operations
+    """Which module below operations/ declares which operation. `index` caches this."""
+    found = _tables("OPERATIONS", "operations")
+    return {name: module.removeprefix("operations.") for name, module in found.items()}
 
-    top = Path(dibs.operations.__file__ or "").parent
+
+def internal() -> dict[str, str]:
+    """Which module declares which operation that only guards and other doors run."""
+    return _tables("INTERNAL", "operations", "reports")
+
+
+def asking() -> dict[str, str]:
+    """Which module below reports/ declares which query."""
+    return _tables("QUERIES", "reports")
+
+
+def _tables(table: str, *folders: str) -> dict[str, str]:
+    """The operations in the modules' tables of that name, by loading all modules below these folders."""
+    top = Path(index_.__file__).parent.parent.parent
     found: dict[str, str] = {}
-    for path in sorted(top.rglob("*.py")):
+    for path in sorted(path for folder in folders for path in (top / folder).rglob("*.py")):
         name = ".".join(path.relative_to(top).with_suffix("").parts)
         if path.stem not in {"__init__", "index"}:
-            module = importlib.import_module(f"dibs.operations.{name}")
-            found |= {one.name: name for one in getattr(module, "OPERATIONS", ())}
+            module = importlib.import_module(f"dibs.{name}")
+            for one in getattr(module, table, ()):
+                assert found.setdefault(one.name, name) == name, f"two operations are named {one.name}"
     return found
 
 
@@ -122,11 +137,15 @@ def roles() -> str:
 
 def index() -> str:
     """The text of operations/core/index.py."""
-    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(declared().items()))
-    asked = "".join(f'    "{query.name}": "reports.queries",\n' for query in queries.QUERIES)
+    found, inner = declared(), internal()
+    assert not inner.keys() & {*found, *asking()}, "a name that is used twice"
+    lines = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(found.items()))
+    inside = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(inner.items()))
+    asked = "".join(f'    "{name}": "{file}",\n' for name, file in sorted(asking().items()))
     return (
         '"""Which file declares which operation. Made by `make generate`; a test fails when it is out of date."""\n\n'
         f"FILES = {{\n{lines}}}\nQUERIES = {{\n{asked}}}  # below dibs: they read more than one transaction sees\n"
+        f"INTERNAL = {{\n{inside}}}  # below dibs: for guards, workers and other doors; nobody calls them by hand\n"
     )
 
 
@@ -141,7 +160,7 @@ def aio_methods() -> str:
 
 
 def _class(name: str, handle: str, module: str, async_: str) -> str:
-    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
+    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda one: one.name)
     answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
     head = HEAD.format(
         name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
@@ -185,7 +204,7 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
             star = True
         else:
             lines.append(f"        {_parameter(field)}: {_type(field)}{'' if field.required else ' | None = None'},\n")
-    if not star:
+    if not star and (named or claimed or not operation.whole):
         lines.append("        *,\n")
     for field in named:
         default = "" if field.required else " = None"
@@ -258,7 +277,7 @@ def schema() -> str:
     from dibs.errors import ERRORS
 
     found: dict[str, Any] = {}
-    every = sorted([*catalogue.every(), *queries.QUERIES], key=lambda one: one.name)
+    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda one: one.name)
     requests = {operation.name: _request(operation) for operation in every}
     answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in every}
     errors = {
@@ -287,10 +306,11 @@ def schema() -> str:
 
 # How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
 WRITTEN: dict[str, dict[str, Any]] = {
-    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"},
+    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"}, "file": {"type": "string"},
     "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
-    "duration": {"type": ["string", "number"]}, "integer": {"type": "integer", "minimum": 0},
-    "number": {"type": "integer"}, "flag": {"type": "boolean"}, "json": {},
+    "duration": {"type": ["string", "number"]}, "flag": {"type": "boolean"}, "json": {},
+    "integer": {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER - 1},
+    "number": {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER - 1},
     "words": {"type": "array", "items": {"type": "string"}},
     "resources": {"type": "array", "items": {"type": "string"}},
 }  # fmt: skip
@@ -335,6 +355,8 @@ def _property(field: Field) -> dict[str, Any]:
         made["enum"] = list(field.choices)
     if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
         made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
+    if field.kind in {"commit", "duration", "file", "process"}:
+        made["x-kind"] = field.kind  # how it is written differs from door to door
     if field.local:
         made["x-local"] = True  # a server cannot read it for a caller on another machine
     return made
@@ -449,6 +471,8 @@ def files() -> dict[str, str]:
 
     known.FILES.clear()  # the help pages are found through it, and an operation may have moved
     known.FILES.update(declared())
+    known.QUERIES.clear()
+    known.QUERIES.update(asking())
     made = commands()
     scope: dict[str, Any] = {}
     exec(made, scope)  # noqa: S102 - our own text: a command may be new
@@ -462,6 +486,7 @@ def files() -> dict[str, str]:
         "src/dibs/doors/python/methods.py": methods(),
         "src/dibs/doors/python/aio_methods.py": aio_methods(),
         "src/dibs/session/known_clients.py": make_index.text(),
+        "src/dibs/session/hook_script.py": make_index.launcher(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
         "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),

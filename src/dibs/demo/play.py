@@ -44,7 +44,7 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
     }
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, *STOP_SIGNALS)}
     for number in STOP_SIGNALS:
-        signal.signal(number, _stop)
+        signal.signal(number, stop)
     for name in set_aside:  # the caller's workspace is not the scratch one
         del os.environ[name]
     place = Scratch(hosts=server.hosts if server is not None else 0)
@@ -66,7 +66,7 @@ def play(size: Size, screen: Screen, *, keep: bool, server: Server | None = None
             raise Unavailable(message, path=place.folder) from None
         raise
     finally:
-        _ignore_interrupts()
+        ignore_interrupts()
         screen.close()
         if not keep:
             place.remove()
@@ -103,11 +103,12 @@ def _round(place: Scratch, which: str, size: Size, screen: Screen) -> dict[str, 
     return {**counted, "commit": place.commit(message)}
 
 
-def _stop(number: int, _frame: FrameType | None) -> None:
+def stop(number: int, _frame: FrameType | None) -> None:
+    """End as Ctrl-C does."""
     raise SystemExit(128 + number)
 
 
-def _ignore_interrupts() -> None:
+def ignore_interrupts() -> None:
     """Ignore a second Ctrl-C during the clean-up."""
     for number in (signal.SIGINT, *STOP_SIGNALS):
         signal.signal(number, signal.SIG_IGN)

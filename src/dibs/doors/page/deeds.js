@@ -1,0 +1,102 @@
+// What a person can do here: each deed with its facts of this moment, what it asks first, the call, and the event that proves it.
+// The server decides; a dialog only says what will happen, in the facts that were there when it was opened.
+import * as api from "./api.js";
+import { S, nameOf, now, refetch } from "./store.js";
+import { covers, model } from "./model.js";
+import { toast } from "./route.js";
+import { clock, count, dur, time, words } from "./words.js";
+
+const quoted = (text) => `"${text.replace(/(["\\$`])/g, "\\$1")}"`;
+const names = (list) => words([...new Set(list.map((w) => nameOf(w.agent)))]);
+const claimText = (c) => `${c.resources.join(", ")} (token ${c.token})`;
+
+/** A deed as it stands now, or null if there is nothing to do it to. `facts` is what is compared again on commit. */
+export function describe(kind, id) {
+  const m = model();
+  if (kind === "kill") {
+    const a = S.agents.get(id);
+    if (!a) return null;
+    const held = m.byAgent.get(id) || [], task = m.taskOf.get(id), blocked = m.blocks.get(id) || [];
+    const paths = held.flatMap((c) => c.resources).filter((r) => !r.startsWith("task:"));
+    return {
+      op: "kill", icon: "kill", danger: true, why: true, told: nameOf(id), title: `Kill ${a.name}?`, verb: `Kill ${a.name}`,
+      intro: `Last heard ${dur((now() - time(a.last_seen)) / 1000)} ago${a.host_name ? ` on ${a.host_name}` : ""}. This takes effect at its next call; nothing is asked of it.`,
+      rows: [
+        ["held", "c-held", `Voids ${count(held.length, "claim")}${paths.length ? `: ${words(paths)}` : ""}${task ? ", and that of its task" : ""}`],
+        task && ["task", "c2", `${task.title || task.id} goes back to the queue`],
+        blocked.length && ["wait", "c-wait", `${names(blocked)} get what they wait for`],
+        ["kill", "c-bad", "All it does is refused until it is revived. Reviving does not give the claims back"],
+        ["dot", "c3", `Its process${a.pid ? ` (${a.pid})` : ""} is not ended; files keep what it wrote`],
+      ],
+      command: (w) => `dibs kill ${a.name} --why ${quoted(w)}`, facts: [a.state, ...held.map(claimText).sort(), task ? `task ${task.id}` : "", ...blocked.map((w) => `${nameOf(w.agent)} waits`).sort()],
+      call: (w, request) => api.call("kill", { agent: id, why: w, request_id: request }),
+      proof: (e) => e.kind === "agent.killed" && e.subject === id, done: `Killed ${a.name}`, topics: ["status", "agents", "tasks", "alerts"],
+    };
+  }
+  if (kind === "revive") {
+    const a = S.agents.get(id);
+    return a && {
+      op: "revive", icon: "work", title: `Revive ${a.name}?`, verb: "Revive", intro: "It may act again from its next call on. It holds nothing.", rows: [a.killed && ["kill", "c3", `It was killed: ${a.killed}`]],
+      command: () => `dibs revive ${a.name}`, facts: [a.state], call: (_, request) => api.call("revive", { agent: id, request_id: request }),
+      proof: (e) => e.kind === "agent.revived" && e.subject === id, done: `Revived ${a.name}`, topics: ["agents"],
+    };
+  }
+  if (kind === "release") {
+    const found = m.claims.filter((c) => c.resources.includes(id));
+    if (!found.length) return null;
+    const c = found[0], who = words(found.map((x) => x.name || nameOf(x.agent))), waits = m.waits.filter((w) => w.resources.some((r) => covers(id, r) || covers(r, id)));
+    return {
+      op: "release", icon: "viol", danger: true, why: true, told: who, title: `Release ${id} of ${who}?`, verb: "Release",
+      intro: `${who} holds it since ${clock(time(c.since), false)}${c.expires_at ? ` and has ${dur((time(c.expires_at) - now()) / 1000)} left` : ""}. It has not agreed.`,
+      rows: [
+        ["held", "c-held", `${who} loses it now, is told by whom and why; a late write under token ${c.token} is refused`],
+        ["wait", "c-wait", waits.length ? `${names(waits)} ${waits.length === 1 ? "gets" : "get"} it at once` : "Nobody waits for it"],
+        ["viol", "c-wait", "Uncommitted changes stay in the working tree, unguarded; their content is kept for dibs restore"],
+      ],
+      command: (w) => `dibs release ${id} --force --why ${quoted(w)}`, facts: [...found.map((x) => `${nameOf(x.agent)} holds ${claimText(x)}`).sort(), ...waits.map((w) => `${nameOf(w.agent)} waits`).sort()],
+      call: (w, request) => api.call("release", { resources: [id], force: true, why: w, request_id: request }),
+      proof: (e) => (e.kind === "claim.ended" || e.kind === "claim.released") && found.some((x) => x.claim === e.subject), done: `Released ${id}`, topics: ["status", "alerts"],
+    };
+  }
+  const t = S.tasks.get(id);
+  if (!t) return null;
+  if (kind === "requeue") return {
+    op: "task move", icon: "task", title: `Plan ${t.id} again?`, verb: "Requeue", intro: `${t.title || t.id} is ${t.state}.`,
+    rows: [["task", "c2", "Moves to planned; an agent that fits can take it"]], command: () => `dibs task move ${t.id} planned`, facts: [t.state],
+    call: (_, request) => api.call("task move", { id, state: "planned", request_id: request }), proof: (e) => e.kind === "task.moved" && e.subject === id, done: `${t.id} is planned`, topics: ["tasks", "alerts"],
+  };
+  if (kind === "cancel") {
+    const later = m.tasks.filter((x) => (x.after || []).includes(id));
+    return {
+      op: "task cancel", icon: "dead", danger: true, why: true, told: t.by, title: `Cancel ${t.id}?`, verb: "Cancel task", intro: `${t.title || t.id} is ${t.state}${t.agent ? `, with ${nameOf(t.agent)}` : ""}.`,
+      rows: [["dead", "c-bad", later.length ? `${count(later.length, "task")} after it ${later.length === 1 ? "stays" : "stay"} blocked` : "No task is known to wait for it"], t.agent && ["held", "c-held", `${nameOf(t.agent)} loses its claim on it and is told`], ["task", "c2", "Can be planned again by hand"]],
+      command: (w) => `dibs task cancel ${t.id} --why ${quoted(w)}`, facts: [t.state, t.agent || ""], call: (w, request) => api.call("task cancel", { id, why: w, request_id: request }),
+      proof: (e) => e.kind === "task.moved" && e.subject === id, done: `${t.id} is cancelled`, topics: ["tasks", "status"],
+    };
+  }
+  return null;
+}
+
+/** Do it, and say so once the log has it. */
+export async function commit(deed, why, request) {
+  const from = S.seq;
+  const answer = await deed.call(why, request);
+  const seen = await inLog(deed.proof, from);
+  for (const one of deed.topics) refetch(one, 0);
+  toast(seen ? `${deed.done}, event ${seen.seq}` : `${deed.done}: the server says so, its event is not here yet`);
+  return answer;
+}
+
+function inLog(test, from) {
+  const look = () => { for (let i = S.events.length - 1; i >= 0 && S.events[i].seq > from; i -= 1) if (test(S.events[i])) return S.events[i]; return null; };
+  return new Promise((done) => {
+    const end = Date.now() + 3000;
+    const again = () => { const e = look(); if (e || Date.now() > end) done(e); else setTimeout(again, 50); };
+    again();
+  });
+}
+
+export const send = (to, text, request) => api.call("send", { to, text, request_id: request });
+export const ask = (resource, text, request) => api.call("ask", { resource, text, request_id: request });
+export const acknowledge = (id) => api.call("alerts ack", { id });
+export const fresh = () => { let n = ""; for (const b of crypto.getRandomValues(new Uint8Array(12))) n += b.toString(16).padStart(2, "0"); return `page-${n}`; };

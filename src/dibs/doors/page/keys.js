@@ -1,0 +1,71 @@
+// Keys: one letter each, off where somebody types or has turned them off (WCAG 2.1.4). Rows are `[data-row]`.
+import { ui, open, close } from "./route.js";
+import { S } from "./store.js";
+
+const rows = () => [...document.querySelectorAll("#main [data-row]")];
+const current = () => document.querySelector("#main [data-row].cur");
+
+function select(el) {
+  if (!el) return;
+  current()?.classList.remove("cur");
+  el.classList.add("cur");
+  el.focus({ preventScroll: true });
+  el.scrollIntoView({ block: "nearest" });
+}
+
+function step(by) {
+  const all = rows(), at = all.indexOf(current());
+  select(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]);
+}
+
+function side(dx) {
+  const from = current();
+  if (!from) { step(0); return; }
+  const b = from.getBoundingClientRect();
+  let best = null, least = Infinity;
+  for (const el of rows()) {
+    const q = el.getBoundingClientRect();
+    if (dx > 0 ? q.left < b.right - 4 : q.right > b.left + 4) continue;
+    const d = Math.abs(q.left - b.left) + 2 * Math.abs(q.top - b.top);
+    if (d < least) { least = d; best = el; }
+  }
+  select(best);
+}
+
+const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log" };
+
+export function listenKeys(act) {
+  let going = 0;
+  document.addEventListener("keydown", (e) => {
+    if (e.metaKey || e.ctrlKey || e.altKey || ui.dialog || S.phase === "signin") return;
+    const typing = e.target.matches("input, select, textarea");
+    if (e.key === "Escape") { if (typing) e.target.blur(); else if (ui.open) close(); return; }
+    if (typing) return;
+    const row = current(), what = row?.dataset.open || "", cut = what.indexOf(":"), kind = what.slice(0, cut), id = what.slice(cut + 1);
+    if (e.key === "Enter") { if (e.target.matches("[data-row], .nd") && e.target.dataset.open) { e.preventDefault(); open(e.target.dataset.open); } return; }
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") { if (e.target.matches("[data-row], #main")) { e.preventDefault(); step(e.key === "ArrowDown" ? 1 : -1); } return; }
+    if (ui.keys !== "on") return;
+    if (going) {
+      clearTimeout(going); going = 0;
+      if (VIEWS[e.key]) { e.preventDefault(); location.hash = `#/${VIEWS[e.key]}`; return; }
+      if (e.key === "a") { document.querySelector("#alerts button")?.focus(); return; }
+    }
+    const deeds = {
+      g: () => { going = setTimeout(() => { going = 0; }, 1200); }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
+      "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(), "?": () => act("help"), T: () => act("theme"), f: () => act("follow"),
+      "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"),
+      x: () => kind === "agent" && act(`kill:${id}`), r: () => kind === "file" && act(`release:${id}`),
+      m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`), a: () => act("ack1"),
+    };
+    if (deeds[e.key]) { e.preventDefault(); deeds[e.key](); }
+  });
+  // a row that is focused by the pointer or by Tab is the selected one
+  document.addEventListener("focusin", (e) => { const el = e.target.closest?.("[data-row]"); if (el && !el.classList.contains("cur")) { current()?.classList.remove("cur"); el.classList.add("cur"); } });
+}
+
+/** One tab stop for each view: the selected row, or the first one. */
+export function roving() {
+  const all = rows(), now = current() || all[0];
+  for (const el of all) if (el !== now && el.tabIndex === 0) el.tabIndex = -1;
+  if (now && now.tabIndex !== 0) now.tabIndex = 0;
+}

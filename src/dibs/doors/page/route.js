@@ -1,0 +1,46 @@
+// Where the page is: the view, what the drawer shows, what was chosen. In the address: `#/tasks?open=task:t1`.
+import { changed } from "./store.js";
+
+const read = (key, other) => { try { return localStorage.getItem(`dibs.${key}`) || other; } catch { return other; } };
+export const keep = (key, value) => { try { localStorage.setItem(`dibs.${key}`, value); } catch { /* not kept */ } };
+
+export const ui = {
+  view: "overview", open: "", back: null, dialog: null, toast: "", theme: read("theme", "auto"), keys: read("keys", "on"),
+  sort: "need", allAlerts: false, by: "resource", range: null, query: "", kinds: new Set(), follow: true, hover: false, point: "",
+};
+const NAMES = ["overview", "timeline", "tasks", "graph", "log"];
+
+export function go(hash) {
+  const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");
+  const words = new URLSearchParams(query);
+  ui.view = NAMES.includes(path) ? path : "overview";
+  ui.open = words.get("open") || "";
+  if (["auto", "light", "dark"].includes(words.get("theme"))) ui.theme = words.get("theme");
+  if (words.get("by")) ui.by = words.get("by") === "agent" ? "agent" : "resource";
+  ui.allAlerts = false;
+}
+
+/** Open a story in the drawer; the focus returns to where it was. */
+export function open(what) {
+  if (!ui.open) ui.back = document.activeElement;
+  ui.open = what;
+  history.replaceState(null, "", `#/${ui.view}?open=${encodeURIComponent(what)}`);
+  changed(false);
+}
+
+export function close() {
+  ui.open = "";
+  history.replaceState(null, "", `#/${ui.view}`);
+  changed(false);
+  const back = ui.back;
+  ui.back = null;
+  setTimeout(() => (back?.isConnected ? back.focus({ preventScroll: true }) : document.getElementById("main")?.focus({ preventScroll: true })));
+}
+
+let timer = 0;
+export function toast(text) {
+  ui.toast = text;
+  clearTimeout(timer);
+  timer = setTimeout(() => { ui.toast = ""; changed(false); }, 6000);
+  changed(false);
+}

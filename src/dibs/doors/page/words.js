@@ -1,0 +1,85 @@
+// Words and times: how long, when, what an event says. No state, no markup.
+
+const pad = (n) => String(n).padStart(2, "0");
+
+/** A length of time in seconds, for people; `fine` keeps the seconds of long minutes. */
+export function dur(seconds, fine = false) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return `${s}s`;
+  const m = Math.floor(s / 60);
+  if (m < 60) return fine || m < 5 ? `${m}m${pad(s % 60)}s` : `${m}m`;
+  const hours = Math.floor(m / 60);
+  return hours < 48 ? `${hours}h${pad(m % 60)}m` : `${Math.floor(hours / 24)}d${hours % 24}h`;
+}
+
+/** The wall clock of the person who looks. */
+export function clock(ms, seconds = true) {
+  const d = new Date(ms);
+  return `${pad(d.getHours())}:${pad(d.getMinutes())}${seconds ? `:${pad(d.getSeconds())}` : ""}`;
+}
+
+export const time = (iso) => (iso ? Date.parse(iso) : 0);
+export const count = (n, one, many = `${one}s`) => `${n} ${n === 1 ? one : many}`;
+export const clip = (text, most = 200) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+export const words = (list) => (list.length > 3 ? `${list.slice(0, 3).join(", ")} and ${list.length - 3} more` : list.join(", "));
+
+/** A resource as events name it (`["tree", "src/a.py"]`), as `status` does. */
+export const resourceText = (r) => (Array.isArray(r) ? String(r[r.length - 1]) : String(r));
+export const isName = (resource) => /^[a-z][a-z0-9_-]*:/.test(resource);
+export const baseName = (path) => path.replace(/\/$/, "").split("/").pop() || path;
+
+const CLAIM_WHY = { expired: "its time was over", gone: "its process is gone", killed: "its agent was killed", forced: "taken away" };
+
+/** What an event says besides who and about what. Plain facts of its data; an unknown kind shows its data. */
+export function says(e) {
+  const d = e.data || {};
+  const list = (x) => words((x || []).map(resourceText));
+  const who = (x) => words((x || []).map((b) => b.name || b.agent || b.holder || ""));
+  switch (e.kind) {
+    case "claim.granted": return `${d.mode}, token ${d.token}${d.via === "queue" ? ", from the queue" : d.via === "handover" ? ", handed over" : ""}`;
+    case "claim.renewed": return "";
+    case "token.made": return `for ${d.who}, ${d.role || d.kind}`;
+    case "token.revoked": return `of ${d.who}`;
+    case "claim.released": return `${d.why}${d.commit ? ` ${String(d.commit).slice(0, 7)}` : ""}${(d.left || []).length ? `, still held: ${list(d.left)}` : ""}`;
+    case "claim.ended": return `${CLAIM_WHY[d.why] || d.why}${d.by ? ` by ${d.by}` : ""}${d.reason ? `: ${d.reason}` : ""}`;
+    case "claim.refused": case "edit.refused":
+      return d.code === "deadlock"
+        ? `deadlock: ${(d.blockers || []).map((b) => b.agent).concat((d.blockers || [])[0]?.agent ?? []).join(" → ")}`
+        : `${d.code}${d.blockers?.length ? `: of ${who(d.blockers)}` : ""}`;
+    case "wait.queued": return `${d.mode}, waits`;
+    case "wait.ended": return d.why;
+    case "claim.asked": return `“${clip(String(d.text || ""), 120)}” about ${d.resource}`;
+    case "task.added": return `${d.title || ""}${d.after?.length ? `, after ${words(d.after)}` : ""}`;
+    case "task.moved": return `${d.from} → ${d.to}${d.class ? `, ${d.class}` : ""}${d.why ? `: ${d.why}` : ""}`;
+    case "task.noted": return `“${clip(String(d.text || ""), 120)}”`;
+    case "run.phased": return `${d.from} → ${d.to}`;
+    case "run.noted": return `${d.what} ${d.number}: ${d.text}`;
+    case "agent.killed": case "agent.revived": return d.why || "";
+    case "commit.checked": return `${count(typeof d.paths === "number" ? d.paths : (d.paths || []).length, "path")}`;
+    case "commit.refused": return `${d.code || ""}: ${words(d.paths || [])}`;
+    case "alert.raised": return [d.what, d.severity, d.text].filter(Boolean).join(", ");
+    case "message.posted": return d.type || "";
+    case "state.set": return `version ${d.version}`;
+    default: break;
+  }
+  const parts = Object.entries(d).filter(([, v]) => v !== null && v !== "" && v !== undefined);
+  return clip(parts.map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", "), 160);
+}
+
+const KINDS = [
+  [/^edit\.violated|^commit\.unverified/, "viol", "c-bad"], [/^agent\.killed/, "kill", "c-bad"],
+  [/refused$/, "refused", "c-wait"], [/^alert\.raised/, "viol", "c-wait"], [/^alert\./, "ok", "c2"], [/^claim\.ended/, "dead", "c-dead"],
+  [/^claim\.granted/, "held", "c-held"], [/^claim/, "read", "c-held"], [/^wait/, "wait", "c-wait"],
+  [/^commit|^git/, "commit", "c2"], [/^deploy/, "deploy", "c2"], [/^task/, "task", "c2"],
+  [/^message|^event/, "msg", "c2"], [/^run/, "run", "c2"],
+];
+
+/** The shape and colour of an event. */
+export function look(e) {
+  if (e.kind === "claim.refused" && e.data?.code === "deadlock") return ["cycle", "c-bad"];
+  const found = KINDS.find(([test]) => test.test(e.kind));
+  return found ? [found[1], found[2]] : ["dot", "c3"];
+}
+
+/** Bytes, for people: `512M`, `1.2G`. */
+export const bytes = (n) => (n >= 1e9 ? `${(n / 1073741824).toFixed(1)}G` : `${Math.round(n / 1048576)}M`);
