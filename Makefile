@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS ?= 4
 CLIENTS ?= claude codex
 FLEETS := tests/e2e/test_fleet.py
+TOOLS := tests/e2e/test_mcp.py tests/e2e/test_mcp_conformance.py
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.set-up
@@ -33,11 +34,18 @@ test: setup ## run all tests but the torture and the real clients; JOBS=… proc
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
-	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS)
-	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS)
+	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS) mcp axe
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,e2e]'
+	@found=0; $(BIN)/python -m tests.e2e.clients.browser || found=$$?; case $$found in \
+	    0) $(BIN)/pytest -m clients tests/e2e/test_page.py ;; \
+	    75) echo "e2e: the page NOT RUN: no browser could be had" ;; \
+	    *) exit $$found ;; \
+	esac
+	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS) $(TOOLS)
 
 e2e-all: CLIENTS = claude codex gemini copilot
 e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py
+e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py
 e2e-all: e2e ## the same with Gemini and Copilot as well
 
 lint: setup ## rules, formatting and types; changes nothing
@@ -69,6 +77,7 @@ docs: setup ## write the outputs that documents show, and the pictures of the RE
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
 	$(BIN)/python -m tests.documents
 	$(BIN)/python -m tools.pictures
+	$(BIN)/python -m tools.dashboard
 
 clean: ## remove everything that was made here
 	rm -rf $(VENV) .clients build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

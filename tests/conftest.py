@@ -56,8 +56,11 @@ ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 # One test that takes long, begun last, is waited for by all processes but its own.
 LONG = (
     "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
-    "test_a_move_goes_by_tls", "test_a_call_made_again_by_its_request_id",
-    "test_ordinary_commands_pass_while",
+    "test_a_move_goes_by_tls", "test_a_call_made_again_by_its_request_id", "test_a_call_about_a_task_made_again",
+    "test_ordinary_commands_pass_while", "test_a_git_command_waits_for_anothers", "test_the_corpus_has_at_least",
+    "test_three_machines_lose_nothing", "test_a_damaged_pin_or_config", "test_where_it_cannot_be_written",
+    "test_the_pipeline_finishes", "test_doctor_starts_nothing", "test_what_cannot_be_refused_is_not",
+    "test_without_dibs_edits_are_lost", "test_a_fleet_with_crashes",
 )  # fmt: skip
 
 

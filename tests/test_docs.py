@@ -26,6 +26,7 @@ def test_what_is_generated_is_up_to_date(name: str) -> None:
 
 def test_the_index_names_every_declared_operation() -> None:
     assert generate.declared() == index.FILES
+    assert generate.internal() == index.INTERNAL
 
 
 def test_every_command_is_in_the_documentation() -> None:

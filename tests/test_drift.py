@@ -77,8 +77,8 @@ def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Ope
 def test_a_field_is_declared_so_that_every_door_can_use_it(operation: Operation) -> None:
     for field in operation.fields:
         assert not (field.internal and (field.required or field.positional)), field.name
-        assert not field.items or field.kind == "json", field.name
-        if field.default is not None and field.kind not in {"choice", "json", "words", "resources"}:
+        assert not field.items or field.kind in {"json", "object", "rows"}, field.name
+        if field.default is not None and field.kind not in {"choice", "json", "words", "resources", "raws", "rows"}:
             assert field.check(field.default) == field.default, f"{field.name}: its default is within its limits"
 
 

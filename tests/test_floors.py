@@ -41,6 +41,7 @@ MAY_IMPORT = {
     "reports": (
         "dibs.reports",
         "dibs.session",
+        "dibs.storage",
         "dibs.operations",
         "dibs.lookout",
         "dibs.stores",
@@ -49,6 +50,18 @@ MAY_IMPORT = {
     ),
     "running": (
         "dibs.patterns.specs",
+        "dibs.running",
+        "dibs.reports",
+        "dibs.session",
+        "dibs.storage",
+        "dibs.operations",
+        "dibs.stores",
+        "dibs.facts",
+        *COMMON,
+    ),
+    "server": (
+        "dibs.server",
+        "dibs.doors.hooks",  # a server answers hooks by the code of a hook's own process
         "dibs.running",
         "dibs.reports",
         "dibs.session",
@@ -70,11 +83,7 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
-    ("dibs.agent_folder.boot_script", "dibs.doors.cli.dispatch.answer"),
-    ("dibs.running.heartbeat", "dibs.doors.python.workspace.Workspace"),
-    ("dibs.running.worker", "dibs.doors.python.workspace.Workspace"),
     ("dibs.session.catalogue", COMPUTED),
-    ("dibs.session.session", "dibs.doors.install.launcher"),
 }
 
 # Modules by which the world gets in: an operation is a function of its transaction and its request alone.

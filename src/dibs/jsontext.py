@@ -44,7 +44,11 @@ try:
         """The value of a JSON text that dibs wrote itself (nothing may stand before or after it)."""
         try:
             value, end = _scan(text, 0)
-        except StopIteration:
+        except (
+            StopIteration,
+            SystemError,
+            ValueError,
+        ):  # its words depend on whether `json` is loaded
             message = "not JSON text"
             raise ValueError(message) from None
         if end != len(text):

@@ -66,6 +66,15 @@ def test_a_quick_run_prints_one_object_and_writes_json_and_svg(tmp_path: Path) -
     assert not list(tmp_path.glob(".dibs-bench-*")), "the scratch folder is gone"
 
 
+def test_groups_of_claims_are_measured_beside_claims_one_by_one(tmp_path: Path) -> None:
+    done = run_benchmarks(tmp_path, "--only", "groups", "--json")
+    assert done.returncode in {0, 1}, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
+    assert list(rows) == ["claim by run", *[f"claims by run_many, {size} at once" for size in (1, 8, 64)]]
+    assert all(row["value"] > 0 for row in rows.values())
+    assert rows["claims by run_many, 64 at once"]["ratio"] > 1
+
+
 def test_words_that_are_off_are_refused_before_anything_is_measured(tmp_path: Path) -> None:
     for words in (["--only", "speed"], ["--seconds", "0"], ["--seconds", "soon"], ["--dir", str(tmp_path / "none")]):
         done = run_benchmarks(tmp_path, *words, "--json")

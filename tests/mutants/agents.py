@@ -108,8 +108,6 @@ ROWS = (
         "return True",
         "tests/operations/agents/test_forgetting.py::test_one_that_left_is_hidden_and_shown_where_all_are_asked_for",
     ),
-    ("operations/agents/deaths.py", 'agent["mourned"] = process_name(process)', "pass",
-     f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
     # what is kept for those who will come reaches each of them, once; a message to all goes in bounded steps
     ("operations/agents/presence.py", "    _take_on_type(tx, agent, was)\n", "    pass\n",
      f"{MESSAGES}::test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+CALLS = "tests/doors/mcp/test_calls.py"
 PYTHON = "tests/doors/python/test_python.py"
 
 ROWS = (
@@ -30,4 +31,27 @@ ROWS = (
      "tests/doors/cli/test_cli.py::test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss"),
     ("doors/cli/commands/sweep.py", "        session.store.tidy()\n", "",
      f"{PYTHON}::test_a_process_listens_only_while_it_waits_and_a_killed_one_leaves_no_pipe_for_long"),
+    # tools of MCP
+    ("doors/mcp/results.py", "is_error=error.exit != NO)", "is_error=True)",
+     f"{CALLS}::test_a_refusal_is_a_result_and_no_error_and_what_makes_no_sense_is_one"),
+    ("doors/mcp/calls.py", "            if name in IGNORED:\n                continue\n", "",
+     f"{CALLS}::test_what_a_client_adds_by_itself_and_fields_that_are_null_are_no_bad_input"),
+    ("doors/mcp/calls.py", "min(asked / 1000, MAX_WAIT_S)", "asked / 1000",
+     f"{CALLS}::test_no_call_waits_longer_than_clients_do"),
+    ("doors/mcp/server.py", "            there.leave()\n", "            pass\n",
+     f"{CALLS}::test_a_cancelled_wait_leaves_the_queue_and_nothing_else"),
+    ("doors/mcp/notices.py", "            lines += self._mail(who)\n", "            pass\n",
+     f"{CALLS}::test_mail_and_changed_rules_are_told_once_with_whatever_is_called_next"),
+    ("doors/mcp/tools.py", ', "task done": ("verify",)', "",
+     "tests/doors/mcp/test_tools.py::test_no_tool_runs_a_command_writes_a_file_or_takes_a_process_of_the_model_s_choice"),
+    ("doors/mcp/http.py", "        if agent and found.agent and not found.person and", "        if False and",
+     "tests/doors/mcp/test_http.py::test_an_agent_s_credential_speaks_for_that_agent"),
+    ("doors/mcp/http.py", '"user": AuthenticatedUser(token)', '"user": None',
+     "tests/doors/mcp/test_http.py::test_a_session_belongs_to_the_credential_that_opened_it"),
+    ("doors/mcp/callers.py", "        if agent:\n            return agent, HOOK\n", "",
+     "tests/doors/mcp/test_http.py::test_a_subagent_is_told_from_the_agent_whose_credential_it_uses"),
+    ("doors/hooks/tool_call.py", "        call_notes.put(place.local, event.call, event.agent)", "        call_notes.FOLDER",
+     "tests/doors/hooks/test_own_tools.py::test_a_call_of_an_own_tool_is_noted_with_its_agent_until_it_is_over"),
+    ("doors/install/mcp_entries.py", " if command_of(known.plain()) else None\n", "\n",
+     "tests/doors/install/test_mcp_entries.py::test_a_server_of_our_name_that_is_somebody_else_s_is_left_alone"),
 )  # fmt: skip

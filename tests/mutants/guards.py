@@ -16,9 +16,9 @@ WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
     # what may ship
-    ("operations/guards/deploy_guard.py", '    if sync["behind"]:\n        return Behind(**facts)\n', "",
+    ("operations/guards/deploy_guard.py", '    if sync.get("behind"):\n        return Behind(**facts)\n', "",
      f"{RULES}::test_what_is_behind_is_refused_with_how_far_and_unsynced_does_not_excuse_it"),
-    ("operations/guards/deploy_guard.py", 'if sync["behind"] is None and not unsynced:', "if False:",
+    ("operations/guards/deploy_guard.py", 'if sync.get("behind") is None and not unsynced:', "if False:",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
     ("operations/guards/deploy_guard.py", "for sync in syncs or [UNKNOWN_FACTS]:", "for sync in syncs:",
      f"{RULES}::test_what_cannot_be_compared_is_refused_with_2_unless_it_is_said"),
@@ -26,7 +26,7 @@ ROWS = (
      f"{RULES}::test_what_lacks_the_last_good_deploy_is_refused_unless_it_is_called_a_rollback"),
     ("operations/guards/deploy_guard.py", "if rollback or contains:", "if rollback or contains is not False:",
      f"{RULES}::test_whether_the_last_good_deploy_is_contained_must_be_known_or_excused"),
-    ("operations/guards/deploy_guard.py", 'running["token"] == token and related(running["agent"], call.agent)', "True",
+    ("operations/guards/deploy_guard.py", 'running["token"] == under["token"] and related(running["agent"], call.agent)', "True",
      f"{RULES}::test_a_push_under_a_running_deploy_is_judged_by_what_was_said_of_that_deploy"),
     ("operations/guards/deploy_guard.py", "said = {name: True for name in ACCEPTED_RISKS if running.get(name)}", "pass",
      f"{RULES}::test_what_was_taken_upon_oneself_is_in_the_log_from_start_to_end"),
@@ -146,7 +146,7 @@ ROWS = (
      f"{EDITS}::test_what_changed_since_the_agent_began_is_not_written_over_unread"),
     ("operations/guards/shell_guard.py", "working_tree.unfinished(tx, call, owned, others) if sweeps else []", "[]",
      f"{SITUATIONS}::test_what_an_agents_script_changed_is_its_work"),
-    ("operations/guards/working_tree.py", 'if fact["does"] in KEEPS:', "if False:",
+    ("operations/guards/working_tree.py", 'if fact.get("does", "") in KEEPS:', "if False:",
      f"{SITUATIONS}::test_what_an_ended_agent_left_can_be_committed"),
     ("operations/guards/attribution.py", "one.unmet = one.unmet or bool(expected)", "pass",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),

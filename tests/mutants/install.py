@@ -6,11 +6,11 @@ LAUNCHER = "tests/doors/install/test_launcher.py"
 SWEPT = "tests/doors/install/test_swept.py"
 
 ROWS = (
-    ("doors/install/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
+    ("session/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
      f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
-    ("doors/install/launcher.py", '        return ""\n    if why_temporary(_interpreter()) ==', "        pass\n    if why_temporary(_interpreter()) ==",
+    ("session/launcher.py", '        return ""\n    if why_temporary(_interpreter()) ==', "        pass\n    if why_temporary(_interpreter()) ==",
      f"{SWEPT}::test_a_workspace_of_an_older_dibs_gets_its_copies_with_the_next_call"),
-    ("doors/install/launcher.py", '    if why_temporary(_interpreter()) == "cache":', "    if False:",
+    ("session/launcher.py", '    if why_temporary(_interpreter()) == "cache":', "    if False:",
      "tests/doors/install/test_doctor_guards.py::test_a_dibs_that_was_moved_is_said_where_this_one_may_not_take_its_place"),
     ("doors/install/scripts.py", """ && "$python" -I -c 'import dibs' 2>/dev/null; then""", "; then false; fi; if false; then",
      f"{SWEPT}::test_a_hook_finds_a_dibs_that_an_upgrade_moved_by_its_interpreter_and_names_it_anew"),

@@ -65,7 +65,7 @@ def link(source: Path, target: Path) -> None:
         for entry in entries:
             if entry.is_dir():
                 link(source / entry.name, target / entry.name)
-            elif entry.name.endswith((".py", ".pyc", ".typed")):
+            elif not entry.name.endswith(".bin"):  # the bundle
                 (target / entry.name).symlink_to(entry.path)
 
 

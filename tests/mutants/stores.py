@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+EVERY_GROUP = (
+    "tests/stores/test_interrupts.py::test_an_interrupt_in_a_group_leaves_all_of_it_or_nothing_and_nobody_waiting"
+)
 EVERYWHERE = (
     "tests/stores/test_interrupts.py::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
 )
@@ -14,7 +17,49 @@ STORES = "tests/stores"
 SWEPT = "tests/doors/install/test_swept.py"
 WAITING = "tests/stores/test_interrupts.py::test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_no_handler"
 
+GROUPS = "tests/stores/test_groups.py"
+CONFORMANCE = "tests/stores/test_conformance.py"
+
 ROWS = (
+    # several transactions, one commit: own numbers, own refusals, answered when durable
+    ("stores/sqlite/group.py", '            self.sql("ROLLBACK TO one")\n', "",
+     CONFORMANCE),
+    ("stores/sqlite/group.py", '            store._sql("ROLLBACK" if last is None else "COMMIT")', "            pass", GROUPS),
+    ("stores/sqlite/group.py", "                head, last = tx.keep(), tx\n",
+     "                tx.keep()\n                last = tx\n",
+     f"{GROUPS}::test_a_group_on_sqlite_does_what_its_functions_do_one_by_one"),
+    ("stores/sqlite/group.py", "value = fill(value, tx.number)", "value = fill(value, done[-1][0].number)",
+     f"{GROUPS}::test_a_group_on_sqlite_does_what_its_functions_do_one_by_one"),
+    ("stores/sqlite/group.py", "            if clock.since_boot() + first.base - first.now > MAX_CLOCK_AGE_MS:",
+     "            if False:", CONFORMANCE),
+    ("stores/sqlite/group.py", "first = done[0][0]", "first = done[-1][0]",
+     f"{GROUPS}::test_the_oldest_clock_of_a_group_decides_whether_it_is_run_again"),
+    ("stores/sqlite/group.py", '            self._refuse_outside()\n            self.sql("SAVEPOINT one")\n',
+     '            self.sql("SAVEPOINT one")\n',
+     f"{GROUPS}::test_an_error_of_sqlite_that_rolled_back_everything_is_the_outcome_of_all"),
+    ("stores/sqlite/group.py", "        self._refuse_outside()\n        seq, link", "        seq, link",
+     f"{GROUPS}::test_an_error_of_sqlite_that_rolled_back_everything_is_the_outcome_of_all"),
+    ("stores/sqlite/group.py", "        elif tx.now - first.now > MAX_GROUP_MS:", "        elif False:",
+     f"{GROUPS}::test_a_group_that_takes_long_is_divided_into_several_commits"),
+    ("stores/sqlite/group.py", "            gate.leave(last.number, last.store_id)\n", "            pass\n",
+     f"{GROUPS}::test_nobody_is_woken_and_the_gate_remembers_nothing_before_the_commit"),
+    ("stores/sqlite/group.py", "            outcomes += [(None, error)] * len(left)", "            raise",
+     f"{GROUPS}::test_a_commit_that_fails_is_the_outcome_of_all_and_nothing_is_kept"),
+    ("stores/sqlite/store.py", "if reader is None and self._turns.is_another() and not self._is_short_lived:",
+     "if False:", f"{GROUPS}::test_a_look_does_not_wait_for_a_group_of_another_thread"),
+    ("stores/memory.py", "            tx.undo()\n            return tx, None, error", "            return tx, None, error",
+     CONFORMANCE),
+    ("stores/memory.py", "        self._store._head = self._head\n", "", EVERY_GROUP),
+    ("stores/redis/group.py", "    is_exact = True", "    is_exact = False",
+     f"{GROUPS}::test_a_group_on_redis_has_right_numbers_although_an_unrelated_commit_comes_between"),
+    ("stores/redis/group.py", "text and text.replace(COMMIT_TEXT, number)", "text",
+     CONFORMANCE),
+    ("stores/redis/group.py", "return self.touched and self.error is None", "return self.touched",
+     CONFORMANCE),
+    ("stores/redis/scripts.py",
+     "  number = whole(before + commit)\n  for n = 1, tonumber(arg()) do\n    local key",
+     "  for n = 1, tonumber(arg()) do\n    local key",
+     f"{GROUPS}::test_a_group_on_redis_does_what_its_functions_do_one_by_one"),
     # the times of a thing do not flicker
     ("stores/sqlite/store.py", "return measured if self._offset is None else self._offset", "return measured",
      "tests/doors/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
@@ -42,11 +87,12 @@ ROWS = (
     # Promise 8: the log
     ("stores/seam.py", 'text = f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}"',
      'text = f"{seq}|{commit}|{now}|{wall}|{digest}"', "tests/lookout/test_verify.py"),
-    ("stores/sqlite/store.py", '        self._store._sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
+    ("stores/sqlite/store.py", '        self.sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
      f"{STORES}/test_conformance.py"),
     # One store is in charge, before, while and after a workspace is moved
-    ("stores/sqlite/store.py", "            moved_mark.refuse_write(head[7], self.path, tx.now)\n",
-     "            del moved\n",
+    ("stores/sqlite/store.py",
+     '            moved_mark.refuse_write(head[7], self.path, _Transaction(self, head, "", writes=False).now)\n',
+     "            del moved_mark\n",
      f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
     ("stores/sqlite/store.py", "            moved_mark.refuse(head[7], self.path)\n", "            del moved\n",
      f"{MOVES}::test_a_frozen_store_gives_up_only_where_it_stood"),
@@ -76,10 +122,11 @@ ROWS = (
      f"{INTERRUPTS}::test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither"),
     ("stores/sqlite/store.py", "            self._repair()  # in case an interrupt hit the lines below that release\n",
      "", f"{INTERRUPTS}::test_an_interrupt_at_every_bytecode_of_the_sqlite_engine_keeps_no_other_process_out"),
-    ("stores/memory.py", "            if tx.number > self._head.commit:\n                tx.undo()\n",
+    ("stores/memory.py",
+     "            if isinstance(tx, _Group) or tx.number > self._head.commit:\n                tx.undo()\n",
      "            tx.undo()\n", EVERYWHERE),
     ("stores/memory.py", "        if store._torn:\n", "        if False:\n", EVERYWHERE),
-    ("stores/redis/plain_socket.py",
+    ("stores/redis/wire.py",
      "        if not self._connected or self._asking:\n            self._connect()\n        return",
      "        if not self._connected:\n            self._connect()\n        return",
      f"{INTERRUPTS}::test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones"),
@@ -119,6 +166,7 @@ ROWS = (
      f"{SPEED}::test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip"),
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
-    ("stores/sqlite/store.py", "        self._refuse_forked()\n        end = 0\n", "        end = 0\n",
+    ("stores/sqlite/store.py", "        self._refuse_forked()\n        return self._in_turn(self._run, fn)\n",
+     "        return self._in_turn(self._run, fn)\n",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
 )  # fmt: skip

@@ -1,53 +1,12 @@
-"""All mutants: each file beside this one holds the rows of its room."""
+"""All mutants: each file next to this one that has `ROWS` holds the checks of its room."""
 
 from __future__ import annotations
 
-from tests.mutants import (
-    agents,
-    claims,
-    clients,
-    core,
-    doors,
-    facts,
-    git,
-    guards,
-    hooks,
-    install,
-    lookout,
-    messages,
-    running,
-    runs,
-    session,
-    shared,
-    shell,
-    storage,
-    stores,
-    tasks,
-    upkeep,
-)
+from importlib import import_module
+from pathlib import Path
+
 from tests.mutants.mutant import Mutant
 
-ROOMS = (
-    agents,
-    claims,
-    clients,
-    core,
-    doors,
-    facts,
-    git,
-    guards,
-    hooks,
-    install,
-    lookout,
-    messages,
-    running,
-    runs,
-    session,
-    shared,
-    shell,
-    storage,
-    stores,
-    tasks,
-    upkeep,
-)
-MUTANTS = tuple([Mutant(*row) for room in ROOMS for row in room.ROWS])
+OTHERS = ("mutant", "table", "test_mutants", "warm_pytest")  # files that hold no rows
+ROOMS = [path.stem for path in sorted(Path(__file__).parent.glob("*.py")) if path.stem not in OTHERS]
+MUTANTS = tuple([Mutant(*row) for room in ROOMS for row in import_module(f"tests.mutants.{room}").ROWS])

@@ -14,7 +14,7 @@ ROWS = (
         "tests/operations/core/test_old_events.py::test_what_is_younger_than_the_retention_stays_whoever_asks",
     ),
     # who died is told, once
-    ("operations/upkeep/sweeps.py", "        deaths.tell(tx, call, dead)\n", "        pass\n",
+    ("operations/upkeep/sweeps.py", "        deaths.tell(tx, call, dead, over)\n", "        pass\n",
      f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
     ("operations/upkeep/sweeps.py", "call.jobs[long_jobs.take_step(tx, call.jobs[0]) :]",
      "[job for job in call.jobs if not long_jobs.take_step(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),

@@ -19,7 +19,10 @@ from dibs.session import env_beliefs, memory_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    Brief = Callable[[dict[str, Any]], None]
 
 BEGINS = ("TASK STATE VERIFICATION", "Verifying task state")
 ENDS = "END OF NEW LOGIC"
@@ -29,23 +32,23 @@ ONLY_CHECK = "--only-check"  # the argument with which the old script's shell as
 MAX_SCRIPT_BYTES = 256 * 1024  # of an old script
 
 
-def run(agent: str, words: list[str]) -> int:
-    """The whole of boot.sh."""
+def run(agent: str, words: list[str], brief: Brief) -> int:
+    """The whole of boot.sh. `brief` prints the briefing for people."""
     if words[:1] == [ONLY_CHECK]:
-        return check(agent, ready=words[1:] != ["quietly"])
+        return check(agent, brief, ready=words[1:] != ["quietly"])
     kept = os.path.join(agent, "tools", f"boot.sh{KEPT_SUFFIX}")
     text = _text(kept)
     if text is None:
-        return check(agent)
+        return check(agent, brief)
     parts = own_steps(text)
     sys.stdout.flush()
     if parts is not None:
         return _in_one_shell(agent, kept, text, parts, words)
     if any(sign in text for sign in VERIFY_WORDS):
         sys.stderr.write(f"dibs: the steps of {kept} are not run: its check of the task cannot be told from them.\n")
-        return check(agent)
+        return check(agent, brief)
     done = subprocess.run([*_shell(text), kept, *words], check=False)  # noqa: S603 - the author's own boot.sh
-    return done.returncode or check(agent)
+    return done.returncode or check(agent, brief)
 
 
 def own_steps(text: str) -> tuple[str, str] | None:
@@ -101,13 +104,13 @@ def _text(path: str) -> str | None:
         return None
 
 
-def check(agent: str, *, ready: bool = True) -> int:
+def check(agent: str, brief: Brief, *, ready: bool = True) -> int:
     """CURRENT_TASK_ID and AGENT_ID against the live record. Never claims a task that is not held."""
     with Desk(agent, os.environ.get("DIBS_WORKSPACE")) as desk:
-        return _check(desk, ready=ready)
+        return _check(desk, brief, ready=ready)
 
 
-def _check(desk: Desk, *, ready: bool) -> int:
+def _check(desk: Desk, brief: Brief, *, ready: bool) -> int:
     task, agent = os.environ.get("CURRENT_TASK_ID", ""), os.environ.get("AGENT_ID", "")
     say("Verifying task state...")
     if task:
@@ -118,7 +121,7 @@ def _check(desk: Desk, *, ready: bool) -> int:
     believed = [one for one in env_beliefs.fields()["believed"] if one != task]
     fields: dict[str, Any] = {"task": task_id(task), "believed": believed, "files": memory_files.digests(files)}
     result = desk.run("boot", desk.speak_as(agent), **fields)
-    _brief(desk, result)
+    _tell(desk, result, brief)
     name, held = agent or result["agent"], result["task"]
     if task:
         if held is None or held["id"] != task_id(task):
@@ -144,11 +147,9 @@ def _fatal(task: str, other: str) -> str:
     )
 
 
-def _brief(desk: Desk, result: dict[str, Any]) -> None:
+def _tell(desk: Desk, result: dict[str, Any], brief: Brief) -> None:
     """The briefing, in addition to the script's output: its losses, messages and rules count as delivered."""
     import contextlib
 
-    from dibs.doors.cli.dispatch import answer
-
     with contextlib.redirect_stdout(sys.stderr):
-        answer("boot", desk.session.finish(desk.session.operation("boot"), result), as_json=False)
+        brief(desk.session.finish(desk.session.operation("boot"), result))

@@ -26,7 +26,7 @@ from dibs.stores.sqlite.gate import Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import Any, Self
 
 STALE_AFTER_S = 1800  # the scripts' own limit, counted from the time in the claimed file
@@ -220,8 +220,8 @@ def unclear(task: str, states: list[str]) -> str:
 # --- the scripts
 
 
-def script(name: str, called: str, agent: str, words: list[str]) -> int:
-    """Do what one of the scripts did, with its arguments."""
+def script(name: str, called: str, agent: str, words: list[str], brief: Callable[[dict[str, Any]], None]) -> int:
+    """Do what one of the scripts did, with its arguments. `brief` prints the briefing of a boot for people."""
     try:
         if name in USAGE and not all([*words, "", ""][:2]):
             say(f"Usage: {called} {USAGE[name]}")
@@ -229,7 +229,7 @@ def script(name: str, called: str, agent: str, words: list[str]) -> int:
         if name == "boot":
             from dibs.agent_folder import boot_script
 
-            return boot_script.run(os.path.realpath(agent), words)
+            return boot_script.run(os.path.realpath(agent), words, brief)
         with Desk(os.path.realpath(agent), os.environ.get("DIBS_WORKSPACE")) as desk:
             return SCRIPTS[name](desk, words)
     except DibsError as error:

@@ -256,7 +256,7 @@ def _told(session: Session) -> list[str]:
 def _remember_told(session: Session, commit: str) -> None:
     folder = os.path.join(session.place.local, "commits")
     os.makedirs(folder, 0o700, exist_ok=True)
-    making = os.path.join(folder, f"told.{os.getpid()}")
+    making = clock.temporary(os.path.join(folder, "told"))
     with open(making, "w", encoding="utf-8") as file:
         file.write("\n".join([*_told(session)[-MAX_SWEPT:], commit]))
     os.replace(making, os.path.join(folder, "told"))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses.txt"
 LINES = [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("#")]
+ENOUGH = 120  # lines that do something here
 HELD = "src/held.py"
 WORK = "def held():\n    return {  'a':1 }\n# Ada's work\n"
 MESS = "mess\n"
@@ -170,11 +171,14 @@ def test_a_way_around_is_refused_or_noticed_and_undone_or_does_nothing(stage: St
 
 def test_the_corpus_has_at_least_120_lines_that_do_something(stage: Stage) -> None:
     """A line whose program is not on this machine proves nothing: without a guard most of them have an effect."""
-    works = 0
+    works = tried = 0
     env = {**stage.scratch.env, "PATH": os.environ["PATH"]}
     for line in LINES:
         stage.scratch.put_back_files()
         bypass = Bypass(line, stage.scratch.folder)
         stage.ada.process.do("run", ["bash", "-c", bypass.does], stage.scratch.folder, env)
         works += stage.held() != WORK
-    assert works >= 120, f"{works} of {len(LINES)}"
+        tried += 1
+        if works >= ENOUGH:
+            break
+    assert works >= ENOUGH, f"{works} of {tried}"

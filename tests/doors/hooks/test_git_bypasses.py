@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses_git.txt"
+PARTS = 2  # of the corpus, one test each: they can run at the same time
 HELD, WORK = "src/held.py", "the work of ada\n"
 
 
@@ -42,20 +43,28 @@ class Attacked(Shared):
         (folder / "names.txt").write_text(f"{HELD}\n")
         (folder / "Makefile").write_text("wipe:\n\tgit checkout .\n")
         self.ada.edit(HELD, WORK)
+        self.whole = self.state()
 
     def state(self) -> tuple[str, ...]:
         """What ada's work stands on: her file, the branch and its commit, what is staged, the stash, the record."""
         path = self.folder / HELD
+        head = (self.folder / ".git" / "HEAD").read_text().strip()
+        refs = self._refs()
         return (
             path.read_text() if path.exists() else "gone",
-            self._said("symbolic-ref", "HEAD"),
-            self._said("rev-parse", "HEAD"),
+            head,
+            refs.get(head.removeprefix("ref: "), ""),
             self._said("diff", "--cached", "--name-only", "--", HELD),
             self._said("ls-files", "-v", "--", HELD),
-            self._said("rev-parse", "stash"),
+            refs.get("refs/stash", ""),
             str((self.local / "dibs.db").exists()),
-            self._said("--git-dir", str(self.remote), "rev-parse", "main"),
+            self._refs("--git-dir", str(self.remote)).get("refs/heads/main", ""),
         )
+
+    def _refs(self, *where: str) -> dict[str, str]:
+        """The commit of each reference."""
+        rows = self._said(*where, "for-each-ref", "--format=%(refname) %(objectname)").splitlines()
+        return dict(row.split(" ") for row in rows)
 
     def _said(self, *words: str) -> str:
         done = subprocess.run(
@@ -77,6 +86,7 @@ class Attacked(Shared):
         self.ada.dibs("release", "--all")
         self.ada.read(HELD)
         self.ada.edit(HELD, WORK)
+        self.whole = self.state()
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +104,7 @@ def lines() -> list[str]:
 def attempt(attacked: Attacked, line: str) -> str:
     """refused, no effect, noticed (and undone), or what changed without a word."""
     command = line.replace("{top}", str(attacked.folder))
-    before = attacked.state()
+    before = attacked.whole  # looked at after the command before this one
     if attacked.bob.may_run(command, "try").code == 2:
         assert attacked.state() == before
         return "refused"
@@ -119,9 +129,10 @@ def attempt(attacked: Attacked, line: str) -> str:
     return "noticed" if noticed else f"silent: {before} → {after}"
 
 
-def test_no_git_command_takes_anothers_work_in_silence(attacked: Attacked) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_git_command_takes_anothers_work_in_silence(attacked: Attacked, part: int) -> None:
     assert len(lines()) > 200
-    found = {line: attempt(attacked, line) for line in lines()}
+    found = {line: attempt(attacked, line) for line in lines()[part::PARTS]}
     silent = [f"{line}\n    {how}" for line, how in found.items() if how.startswith("silent")]
     assert not silent, "\n".join(silent)
     refused = [line for line, how in found.items() if how == "refused"]

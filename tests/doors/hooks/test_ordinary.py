@@ -154,7 +154,7 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)
     assert doubts.placed(session, [Doubt("cp $X", [f"{above}/"], "/")]) == [
-        {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", ""]]}
+        {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", "", ""]]}
     ]
 
 

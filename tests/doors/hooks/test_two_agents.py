@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
-EXAMPLES, STEPS = (250, 40) if TORTURE else (24, 15)
+EXAMPLES, STEPS = (250, 40) if TORTURE else (16, 15)
 
 Stage = tuple[Scratch, list[QuickClient]]
 

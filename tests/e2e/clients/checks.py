@@ -27,7 +27,7 @@ def guard(fleet: Fleet, *clients: Client, config: str = "") -> Path:
     """A repository with one committed file in which dibs guards these clients; that file."""
     shared = fleet.file("shared.txt", SHARED)
     fleet.commit()
-    fleet.dibs("init", "--clients", ",".join(dict.fromkeys(client.name for client in clients)))
+    fleet.dibs("init", "--no-mcp", "--clients", ",".join(dict.fromkeys(client.name for client in clients)))
     if config:
         with (fleet.repo / ".dibs" / "config.toml").open("a") as file:
             file.write(config)

@@ -199,6 +199,9 @@ class Responses:
         common = {"call_id": fresh("call"), "name": block.tool, "status": "completed"}
         if isinstance(block, Freeform):
             return {"type": "custom_tool_call", "id": fresh("ctc"), "input": block.text, **common}
+        if block.tool.startswith("mcp__"):  # Codex offers an MCP server's tools as functions of a namespace
+            server, _, tool = block.tool.removeprefix("mcp__").partition("__")
+            common |= {"namespace": f"mcp__{server}", "name": tool}
         return {"type": "function_call", "id": fresh("fc"), "arguments": json.dumps(block.input), **common}
 
 

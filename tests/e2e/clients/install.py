@@ -25,6 +25,12 @@ PACKAGES = {
     "codex": ["@openai/codex@0.166.0"],
     "gemini": ["@google/gemini-cli@0.61.0", f"node-{_SYSTEM}-{_CHIP}@22"],  # it runs on Node, and not on any
     "copilot": ["@github/copilot@1.0.102"],
+    "axe": ["axe-core@4.14.0"],  # looks for what screen readers and keyboards stumble over
+    "mcp": [  # the protocol's own test suite, and its inspector; both need Node 22
+        "@modelcontextprotocol/conformance@0.1.16",
+        "@modelcontextprotocol/inspector@2.12.0",
+        f"node-{_SYSTEM}-{_CHIP}@22",
+    ],
 }
 
 # Where each one's program is found below its folder. The clients themselves, not the launchers that npm puts before
@@ -35,6 +41,9 @@ PROGRAMS = {
     "gemini": "node_modules/@google/gemini-cli/bundle/gemini.js",
     "copilot": "node_modules/@github/copilot-*/copilot",
     "node": "node_modules/node-*/bin/node",
+    "axe": "node_modules/axe-core/axe.min.js",
+    "mcp": "node_modules/@modelcontextprotocol/conformance/dist/index.js",
+    "inspector": "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
 }
 
 LATER = 75  # EX_TEMPFAIL of sysexits.h

@@ -48,7 +48,7 @@ def play(
     files = [fleet.file(name, "begin file\n") for name in ("a.txt", "b.txt")]
     fleet.commit()
     if dibs:
-        fleet.dibs("init", "--clients", ",".join(dict.fromkeys(client.name for client in clients)))
+        fleet.dibs("init", "--no-mcp", "--clients", ",".join(dict.fromkeys(client.name for client in clients)))
         fleet.commit("dibs")
     workers = []
     for number, client in enumerate(clients):

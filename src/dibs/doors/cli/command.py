@@ -88,7 +88,7 @@ def of_operation(operation: Operation, own: Command | None = None) -> Command:
 
     made = Command(
         operation.name,
-        operation.help,
+        own.help if own and own.help else operation.help,
         run=own.run if own else None,
         group=operation.group,
         fields=(*operation.fields, *(own.fields if own else ())),

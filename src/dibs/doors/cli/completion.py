@@ -25,6 +25,8 @@ def complete(words: list[str]) -> list[tuple[str, str]]:
     common, before = _common(before)
     name, rest = _command(before)
     found = _of_command(find(name), rest, current, common) if name else _commands(before, current)
+    if name and not rest:  # a command may have a family of its own: `alerts`, `alerts ack`
+        found = [*_commands([name], current), *found]
     seen: dict[str, str] = {}
     for value, text in found:
         if value.startswith(current) and value not in seen:

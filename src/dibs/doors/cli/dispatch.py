@@ -171,6 +171,10 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
 
         timeout = durations.parse(wanted, "timeout") / 1000
     session = attach(Session(os.getcwd(), given, timeout=timeout, short_lived=True))
+    if os.path.exists(f"{session.place.local}/serve.json") and not session.is_far:
+        from dibs.session.remote import SocketLink
+
+        session.link = SocketLink(session.place.local)
     session.telling = None if words.json else _tell
     _kept.append(session)
     return session

@@ -33,6 +33,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "revive": (("dibs revive codex-2", "let it act again"),),
     "rules": (("dibs rules", "print the rules"), ("dibs rules --ack", "also record that you have read them")),
     "scratch": (('cd "$(dibs scratch)"', "work in your scratch folder"),),
+    "token new": (
+        ("dibs token new --agent ci-bot --expires 30d --file ~/.ci-bot.token", "for one agent, into a file"),
+        ("dibs token new --person ann --json", "for a person; the secret is `token`"),
+        ("dibs token new --machine build-7 --role worker", "for a machine whose agents are workers"),
+    ),
+    "token list": (("dibs token list", "the credentials that count"), ("dibs token list --all", "also ended ones")),
+    "token revoke": (("dibs token revoke 1f00aa3377bc", "its next call is refused"),),
     "send": (
         ("dibs send codex-2 'the schema has changed'", "to one agent"),
         ("dibs send type:tester 'please run the tests' --ack", "to all testers; ask for an acknowledgement"),
@@ -103,6 +110,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run list": (("dibs run list", "all runs"),),
     "run show": (("dibs run show", "the active run, with its agents"),),
     "run purge": (("dibs run purge r1", "delete an ended run with its tasks"),),
+    "alerts": (("dibs alerts", "what needs somebody"), ("dibs alerts --state all --kind dead", "also cleared ones")),
+    "alerts ack": (
+        ("dibs alerts ack a1b2 --why 'restarting it'", "you have taken note of one"),
+        ("dibs alerts ack all", "of all open ones"),
+    ),
     "sweep": (("dibs sweep", "end what has expired, once"), ("dibs sweep --watch", "every second, until Ctrl-C")),
     "seal": (("dibs seal", "make the log up to here prunable"),),
     "prune": (("dibs prune --keep 30d", "drop sealed events that are older"),),

@@ -23,9 +23,17 @@ GROUPS = {
     "votes": "Votes",
     "guards": "Guards",
     "record": "The log and its upkeep",
+    "server": "A server for the workspace",
     "about": "About dibs",
 }
-FAMILIES = {"task": "tasks", "run": "runs", "state": "state", "vote": "votes", "store": "record"}  # word → group
+FAMILIES = {
+    "task": "tasks",
+    "run": "runs",
+    "state": "state",
+    "vote": "votes",
+    "store": "record",
+    "token": "server",
+}  # word → group
 EVERYDAY = (
     ("dibs status", "who holds what, and who waits (--watch keeps it on the screen)"),
     ("dibs claim PATH…", "claim files before you change them"),

@@ -7,7 +7,7 @@ class costs as much as loading ten functions. `Client` is in its install.py. Not
 
 from __future__ import annotations
 
-from dibs.doors.clients import BOOT, END, dialect
+from dibs.doors.clients import BEFORE, BOOT, END, dialect
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,8 +88,9 @@ class Client:
         """The entry of each event in its settings; `tools`: those that the config bans for roles."""
         raise NotImplementedError
 
-    def merged(self, text: str) -> str:
-        """Its settings with everything else that dibs adds next to the hooks."""
+    def merged(self, text: str, *, mcp: bool = False) -> str:
+        """Its settings with everything else that dibs adds next to the hooks; `mcp`: what our tools need, too."""
+        del mcp
         return text
 
     def cleaned(self, text: str) -> str:
@@ -100,6 +101,34 @@ class Client:
         """Files that are only dibs', with their text, which begins with MADE."""
         return {}
 
+    # --- its MCP servers, for `dibs init` and `dibs doctor`
+
+    mcp_file: ClassVar[str] = ""  # where a project lists them, from the repository's top; "" if it cannot
+
+    def mcp_entry(self) -> dict[str, Any]:
+        """The entry that starts `dibs mcp`."""
+        from dibs.doors.install.mcp_entries import COMMAND
+
+        return {"command": COMMAND[0], "args": list(COMMAND[1:])}
+
+    def mcp_merged(self, text: str | None, path: str) -> str | None:
+        """That file (None if it is missing) with our entry; None if a server of our name is somebody else's."""
+        from dibs.doors.install import mcp_entries
+
+        return mcp_entries.merged(text, self.mcp_entry(), path)
+
+    def mcp_cleaned(self, text: str, path: str) -> str | None:
+        """That file without our entry; None if nothing else is left."""
+        from dibs.doors.install import mcp_entries
+
+        return mcp_entries.cleaned(text, path)
+
+    def mcp_command(self, text: str, path: str) -> list[str]:
+        """Our command in that file; [] if it has none of ours."""
+        from dibs.doors.install import mcp_entries
+
+        return mcp_entries.command(text, path)
+
     def start_notice(self, text: str) -> dict[str, Any] | None:
         """What a session's start shows if dibs is not installed; None for a client that would show nothing."""
         return {"systemMessage": text, **self.hook.context(self.event_of(BOOT), text)}
@@ -107,6 +136,7 @@ class Client:
     # --- for `dibs doctor`
 
     trust_order: ClassVar[str] = ""  # what a person does so that it runs the hooks of a folder
+    writer: ClassVar[str] = "Write"  # its tool that writes a whole file
     advice: ClassVar[Sequence[tuple[str, str]]] = ()  # what dibs cannot see: a check's name, and a sentence
 
     def switched_off(self, tree: str) -> list[str]:
@@ -121,7 +151,10 @@ class Client:
 
     def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
         """Its payload before a session writes to a path in a folder."""
-        raise NotImplementedError
+        return {
+            "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": self.event_of(BEFORE),
+            "tool_name": self.writer, "tool_input": {"file_path": f"{folder}/{path}", "content": "x\n"},
+        }  # fmt: skip
 
     def denies(self, answer: Any) -> bool:
         """Would it take this answer for a refusal? May raise LookupError or TypeError for a no."""

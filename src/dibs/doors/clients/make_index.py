@@ -1,4 +1,6 @@
-"""Makes session/known_clients.py from the clients' folders: what every call must know of all, without loading them.
+"""Makes session/known_clients.py and session/hook_script.py from the clients' folders.
+
+The first is what every call must know of all clients, without loading them; the second is the launcher.
 
 `make generate` runs it; `python -m dibs.doors.clients.make_index` runs it alone.
 """
@@ -30,6 +32,12 @@ STRICT = (  # their files that need an explicit claim
 DIGEST = "{digest}"  # of these: what is kept of a config is read anew when they change
 '''
 
+SCRIPT = '''"""The launcher `.dibs/hook`, with the dialects of all clients. Made by `make generate` (scripts.py)."""
+# ruff: noqa: E501 - a script
+
+HOOK = r"""{text}"""
+'''
+
 
 def found() -> list[Client]:
     """The clients of the folders next to this file, by name."""
@@ -53,7 +61,14 @@ def _lines(words: Iterable[str]) -> str:
     return "".join(f'    "{word}",\n' for word in words)
 
 
+def launcher() -> str:
+    """The text of session/hook_script.py: the launcher, with the dialects of these clients."""
+    from dibs.doors.install import scripts
+
+    return SCRIPT.format(text=scripts.hook(found()))
+
+
 if __name__ == "__main__":
-    made = text()
-    with open(os.path.join(HERE, "..", "..", "session", "known_clients.py"), "w", encoding="utf-8") as file:
-        file.write(made)
+    for name, made in (("known_clients.py", text()), ("hook_script.py", launcher())):
+        with open(os.path.join(HERE, "..", "..", "session", name), "w", encoding="utf-8") as file:
+            file.write(made)

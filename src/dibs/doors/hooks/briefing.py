@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import named, spelled
+from dibs.errors import named
 from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
         lines += _task(result["task"])
     lines += _changed(session, agent)
     lines += _others(result)
+    lines += _alerts(result)
     lines += _messages(result["messages"])
     if result.get("more_messages"):
         lines.append("There are more messages: `dibs inbox`.")
@@ -46,7 +47,7 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
         "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
         "other work, or `dibs claim FILE --wait 60s`, or `dibs ask FILE TEXT`; `dibs status` shows who holds what."
     )
-    return spelled("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
@@ -69,6 +70,16 @@ def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
     return lines
 
 
+def _alerts(result: dict[str, Any]) -> list[str]:
+    """The open alerts that concern the agent, but for those that a message tells."""
+    told = {message.get("alert") for message in result["messages"]}
+    return [
+        f"Alert ({alert['kind']}): {alert['text']} To do: `{alert['remedy']}`."
+        for alert in result.get("alerts", ())
+        if alert["id"] not in told
+    ]
+
+
 def _others(result: dict[str, Any]) -> list[str]:
     """The other agents at work, and their files."""
     found = result.get("others") or {"agents": (), "more": 0}
@@ -88,7 +99,7 @@ def news(session: Session, found: dict[str, Any]) -> str:
     lines += _messages(found.get("messages", []))
     if found.get("rules_changed"):
         lines += _rules(session, {"changed": True, "first": found["rules_first"]})
-    return spelled("\n".join(lines))
+    return "\n".join(lines)
 
 
 def _task(task: dict[str, Any]) -> list[str]:

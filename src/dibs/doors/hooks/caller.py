@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.facts import caller
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.hooks.payload import Event
@@ -18,6 +20,10 @@ SHELLS = frozenset(
 
 def open_session(place: Place) -> Session:
     """The workspace, for one hook call."""
+    other = caller.other()
+    if other is not None:
+        found: Session = other.session(place)
+        return found
     from dibs.session.session import Session
 
     return Session(place.top, place.root, timeout=STORE_TIMEOUT_S, short_lived=True, place=place, missing="refuse")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import time
 
+from dibs.facts import call_notes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400
 CONTENT_LIFE_S = 2 * DAY_S
+CALL_LIFE_S = DAY_S  # of a note of a call whose client was killed
 SEEN_LIFE_S = 30 * DAY_S  # an agent that comes back within a month is still told what changed
 MAX_FILES_PER_BOOT = 500
 
@@ -26,6 +29,7 @@ def tidy(place: Place, tree: Tree) -> None:
     """Delete some old files."""
     left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
     left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)
+    left = _old_files(f"{place.local}/{call_notes.FOLDER}", CALL_LIFE_S, left)
     left = _old_files(
         f"{place.local}/wakes", SEEN_LIFE_S, left
     )  # mail marks of agents that never came; pipes are no files

@@ -9,12 +9,15 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
+from dibs.facts import caller
+from dibs.facts.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from dibs.canonical import Canonical
     from dibs.facts.shell import Doubt
     from dibs.session.session import Session
 
@@ -28,7 +31,7 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
         if doubt.below is None:
             found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None})
             continue
-        trees: dict[str, list[list[str]]] = {}
+        trees: dict[str, list[Canonical]] = {}
         for beginning in doubt.below:
             tree, resources = _resources(session, beginning)
             if resources:
@@ -45,7 +48,7 @@ def _tree(session: Session, cwd: str | None) -> str:
         return session.place.top
 
 
-def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
+def _resources(session: Session, beginning: str) -> tuple[str, list[Canonical]]:
     """The working tree, and the resources that begin so; nothing for paths elsewhere."""
     folder, _, start = beginning.rpartition("/")
     real = os.path.realpath(folder or "/")
@@ -56,11 +59,11 @@ def _resources(session: Session, beginning: str) -> tuple[str, list[list[str]]]:
         above = real if real.endswith("/") else real + "/"
         # A command that writes into the folder of temporary files does not mean a workspace that happens to lie there.
         reaches = f"{top}/".startswith(above + start) and real not in _temporary()
-        return top, [["tree", ""]] if reaches else []
+        return top, [of_parts("tree", "")] if reaches else []
     if not start or any(mark in text for mark in GLOB_SIGNS):
-        return tree, [["tree", text if not start else text.rpartition("/")[0]]]
-    return tree, [["glob", f"{text}*"], ["glob", f"{text}*/**"]]
+        return tree, [of_parts("tree", text if not start else text.rpartition("/")[0])]
+    return tree, [of_parts("glob", f"{text}*"), of_parts("glob", f"{text}*/**")]
 
 
 def _temporary() -> set[str]:
-    return {os.path.realpath(place) for place in ("/tmp", "/var/tmp", os.environ.get("TMPDIR") or "/tmp")}  # noqa: S108
+    return {os.path.realpath(place) for place in ("/tmp", "/var/tmp", caller.environ().get("TMPDIR") or "/tmp")}  # noqa: S108

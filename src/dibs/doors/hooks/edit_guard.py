@@ -12,7 +12,8 @@ import os
 from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
-from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, Target
+from dibs.facts.paths import of_parts
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.hooks.payload import Event
     from dibs.operations.core.call import Call
+    from dibs.operations.guards.edit_guard import Target
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
@@ -148,7 +150,8 @@ def _located(
             if workspace.tree_of(session.place, real):  # an invalid name, a loop of links
                 raise
             if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
-                outside.append({"targets": [Target(["file", real, ""], ignored=True)], "tree": "", "local": False})
+                targets = [target(of_parts("file", os.fsencode(real).decode("utf-8", "replace")), ignored=True)]
+                outside.append({"targets": targets, "tree": "", "local": False})
             continue
         path = real[len(top) + 1 :] if real.startswith(f"{top}/") else text
         named.setdefault(top, []).append(_NamedPath(write, real, path, (kind, text, alias)))
@@ -163,13 +166,13 @@ def _located(
 
 def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
     """The facts about one path, for the operation."""
-    resource = [one.kind, one.text, one.alias]
+    resource = of_parts(one.kind, one.text, one.alias)
     if one.ignored:
-        return Target(resource, ignored=True)
+        return target(resource, ignored=True)
     if one.kind == "tree":
-        return Target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
+        return target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
     content = _content(tree, one.path)
-    return Target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
+    return target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
 
 
 def _content(tree: Tree, path: str) -> str:
@@ -220,15 +223,15 @@ def _folded(targets: list[Target]) -> list[Target]:
     if len(targets) <= MAX_PATHS:
         return targets
     folders: dict[tuple[str, bool], list[Target]] = {}
-    for target in targets:
-        folders.setdefault((os.path.dirname(target.resource[1]), target.ignored), []).append(target)
+    for one in targets:
+        folders.setdefault((os.path.dirname(one["resource"][1]), one["ignored"]), []).append(one)
     found = []
     for (folder, ignored), inside in folders.items():
         if len(inside) < MAX_PATHS // 8 or not folder:
             found += inside
         else:
-            paths = [target.resource[1] for target in inside]
-            found.append(Target(["tree", folder, ""], ignored=ignored, inside=paths))
+            paths = [one["resource"][1] for one in inside]
+            found.append(target(of_parts("tree", folder), ignored=ignored, inside=paths))
     return found
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
+from dibs.facts.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.canonical import Canonical
     from dibs.session.session import Session
 
 
-def resource_of(session: Session, path: str, top: str = "") -> list[str]:
+def resource_of(session: Session, path: str, top: str = "") -> Canonical:
     """A path from git as a resource. Git's paths are literal; a link is itself, whatever it points to."""
     top = top or session.place.top
     try:
         if not os.path.islink(os.path.join(top, path)):
-            return list(session.paths.resource(path, top, literal=True))
+            return of_parts(*session.paths.resource(path, top, literal=True))
         folder, _, name = path.rpartition("/")
         above = session.paths.resource(folder or ".", top, literal=True)[1]
     except Invalid:  # an invalid name (control characters, broken letters) cannot be claimed, but its folder can
         text = os.fsencode(path).decode("utf-8", "replace")
-        return ["file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text), ""]
+        return of_parts("file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text))
     name = name.casefold() if session.paths.fold else name
-    return ["file", f"{above}/{name}" if above else name, ""]
+    return of_parts("file", f"{above}/{name}" if above else name)

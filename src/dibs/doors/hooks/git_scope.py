@@ -18,6 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.canonical import Canonical
     from dibs.facts.git.effects import GitEffect
     from dibs.session.session import Session
 
@@ -42,7 +43,7 @@ class Look:
         self.named: list[str] = []  # absolute
         self.undone: list[tuple[str, str]] = []  # files that go back to what git has: the working tree, the path in it
         self.unresolved: list[str] = []
-        self.index: list[list[str]] = []  # resources: git's index, HEAD and stashes, as far as they are touched
+        self.index: list[Canonical] = []  # resources: git's index, HEAD and stashes, as far as they are touched
 
     def at(self, effect: GitEffect) -> bool:
         """Go to the command's directory; False if that is no working tree of this workspace."""
@@ -66,9 +67,9 @@ class Look:
 
     def hold(self, name: str) -> None:
         """The command holds this while it runs."""
-        from dibs.facts.paths import Paths
+        from dibs.facts.paths import Paths, of_parts
 
-        resource = list(Paths(self.top, self.session.paths.fold).resource(name, self.top))
+        resource = of_parts(*Paths(self.top, self.session.paths.fold).resource(name, self.top))
         if resource not in self.index:
             self.index.append(resource)
 

@@ -5,6 +5,9 @@ own dialect with exit code 2: bad JSON, an unknown event, a busy store, an error
 change that (`on_doubt = "allow"`), and then it is logged.
 
 A Read is answered from this file alone: what the agent sees is appended to the ledger, and nothing is read back.
+
+`main` is the whole of a hook's process: it reads stdin and writes the answer. `answer` is what a server calls too, in
+many threads at once: it reads and writes no stream, and asks facts/caller.py for whom it works.
 """
 
 from __future__ import annotations
@@ -16,12 +19,12 @@ from dibs import jsontext
 from dibs.doors.clients import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
 from dibs.errors import DibsError
-from dibs.facts import contents, ledger_files, workspace
+from dibs.facts import caller, contents, ledger_files, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal  # the same functions, with types
-    from typing import Any, NoReturn
+    from typing import NoReturn
 
     from dibs.doors.clients.adapter import Dialect
     from dibs.facts.workspace import Place
@@ -51,31 +54,68 @@ def main(arguments: list[str]) -> int:
 
         return git_hooks.main(arguments[1:])
     name = arguments[1] if len(arguments) > 1 else ""
+    try:
+        sent = _sent()
+    except BaseException as error:  # noqa: BLE001 - as below: whatever happens, it is a refusal and not a traceback
+        said = _failed(None, client, name, error)
+    else:
+        said = answer(client, name, sent)
+    if said.out:
+        sys.stdout.write(said.out)
+    if said.err:
+        sys.stderr.write(said.err)
+    return said.code
+
+
+class Answer:
+    """A hook's exit code and what it prints."""
+
+    __slots__ = ("code", "err", "out")
+
+    def __init__(self, code: int, out: str = "", err: str = "") -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+def answer(client: str, name: str, sent: bytes) -> Answer:
+    """The answer to one call of a client's hook, by what it sent. Raises nothing but `Declined`, in a server."""
     event: payload.Event | None = None
     try:
-        event = payload.read(client, name, jsontext.decode(_sent()))
-        return ALLOW if event is None else _answer(event)
-    except DibsError as error:
+        text = sent.decode("utf-8").strip()
+        if not text:
+            raise payload.Unreadable("the client sent nothing")  # noqa: TRY301 - one place for all refusals
+        event = payload.read(client, name, jsontext.decode(text))
+        return Answer(ALLOW) if event is None else _answer(event)
+    except BaseException as error:  # noqa: BLE001 - a traceback would end with exit 1, and that lets the write through
+        return _failed(event, client, name, error)
+
+
+def _failed(event: payload.Event | None, client: str, name: str, error: BaseException) -> Answer:
+    """The answer where an error came instead of one: a refusal that was decided, or a doubt."""
+    other = caller.other()
+    if other is not None and other.declines(error):
+        from dibs.facts.other_caller import Declined
+
+        raise Declined
+    if isinstance(error, DibsError):
         if error.exit == 1 and event is not None:  # decided: refused
             return _refuse(event, error.message)
         return _doubt(event, client, name, error.message)
-    except KeyboardInterrupt:
+    if isinstance(error, KeyboardInterrupt):
         return _doubt(event, client, name, "it was interrupted")
-    except payload.Unreadable as error:
+    if isinstance(error, payload.Unreadable):
         return _doubt(event, client, name, str(error))
-    except BaseException as error:  # noqa: BLE001 - a traceback would end with exit 1, and that lets the write through
-        return _doubt(event, client, name, _words(error))
+    return _doubt(event, client, name, _words(error))
 
 
 def _words(error: BaseException) -> str:
-    if os.environ.get("DIBS_TRACEBACK"):  # for developers of dibs
+    if os.environ.get("DIBS_TRACEBACK") and caller.other() is None:  # for developers of dibs
         import traceback
 
         traceback.print_exception(error)
     return f"{type(error).__name__}: {str(error)[:200]}"
 
 
-def _sent() -> str:
+def _sent() -> bytes:
     """The client's payload. One that never ends would keep the hook until the client lets the call through."""
     parts: list[bytes] = []
     size = 0
@@ -93,10 +133,7 @@ def _sent() -> str:
     finally:
         _signal.setitimer(_signal.ITIMER_REAL, 0)
         _signal.signal(_signal.SIGALRM, _signal.SIG_DFL)
-    text = b"".join(parts).decode("utf-8").strip()
-    if not text:
-        raise payload.Unreadable("the client sent nothing")
-    return text
+    return b"".join(parts)
 
 
 def _too_late(_: int, __: object) -> NoReturn:
@@ -106,16 +143,16 @@ def _too_late(_: int, __: object) -> NoReturn:
 # --- answers
 
 
-def _answer(event: payload.Event) -> int:
+def _answer(event: payload.Event) -> Answer:
     place = _place(event)
     if place is None or not place.exists:
-        return ALLOW  # hooks in a user's own settings run everywhere; here is no workspace
+        return Answer(ALLOW)  # hooks in a user's own settings run everywhere; here is no workspace
     if event.moment == BEFORE and _bans_tools(place):
         from dibs.doors.hooks import tool_call
 
         tool_call.use(event, place)
     if event.kind == READ:
-        return _read(event, place) if event.moment == BEFORE else ALLOW
+        return _read(event, place) if event.moment == BEFORE else Answer(ALLOW)
     if event.moment in {BEFORE, AFTER}:
         from dibs.doors.hooks import tool_call
 
@@ -124,9 +161,7 @@ def _answer(event: payload.Event) -> int:
         from dibs.doors.hooks import lifecycle
 
         told = lifecycle.HANDLERS[event.moment](event, place)
-    if told:
-        _print(event.dialect.context(event.name, _spelled(event, place, told)))
-    return ALLOW
+    return _told(event, _spelled(event, place, told)) if told else Answer(ALLOW)
 
 
 def _bans_tools(place: Place) -> bool:
@@ -144,20 +179,22 @@ def _spelled(event: payload.Event, place: Place, text: str) -> str:
     """The text with its advised commands as they can be run here: dibs may not be on the client's PATH."""
     if "`dibs " not in text:
         return text
-    from dibs import errors
     from dibs.doors.install import launcher
+    from dibs.errors import spelled
 
-    errors.dibs_command(launcher.command_name(place, event.cwd))
-    return errors.spelled(text)
+    return spelled(text, launcher.command_name(place, event.cwd))
 
 
 def _place(event: payload.Event) -> Place | None:
     """The workspace: the launcher's own working tree, wherever the agent has gone; else the agent's."""
-    start = os.environ.get("DIBS_TREE") or os.environ.get(event.dialect.PROJECT_VARIABLE) or event.cwd or os.getcwd()
+    environ = caller.environ()
+    start = environ.get("DIBS_TREE") or environ.get(event.dialect.PROJECT_VARIABLE) or event.where
+    if not start.startswith("/"):
+        start = os.path.join(caller.cwd(), start)
     try:
-        return workspace.find(start, os.environ.get("DIBS_WORKSPACE"))
+        return workspace.find(start, environ.get("DIBS_WORKSPACE"))
     except DibsError:
-        if workspace.nearest(start) is not None or os.environ.get("DIBS_WORKSPACE"):
+        if workspace.nearest(start) is not None or environ.get("DIBS_WORKSPACE"):
             raise
     for path in event.paths:  # without the launcher's variable: the file may be in a workspace, wherever the agent is
         above = workspace.nearest(os.path.dirname(path)) if path.startswith("/") else None
@@ -175,12 +212,12 @@ def _existing(directory: str) -> str:
     return directory
 
 
-def _read(event: payload.Event, place: Place) -> int:
+def _read(event: payload.Event, place: Place) -> Answer:
     """The agent reads a file: record what it sees. Recorded before it reads, so that it never knows too much."""
     real = event.real(event.paths[0])
     top = workspace.tree_of(place, real)
     if not top:
-        return ALLOW
+        return Answer(ALLOW)
     agent, path = event.agent, real[len(top) + 1 :]
     folder = place.private if top == place.top else workspace.private_of(top)
     now, offset = ledger_files.now()
@@ -195,11 +232,11 @@ def _read(event: payload.Event, place: Place) -> int:
 
         told = lifecycle.sign_of_life(event, place)
         if told:
-            _print(event.dialect.context(event.name, told))
-    return ALLOW
+            return _told(event, told)
+    return Answer(ALLOW)
 
 
-def _refuse(event: payload.Event, reason: str) -> int:
+def _refuse(event: payload.Event, reason: str) -> Answer:
     """A refusal. It can be enforced only before a call; otherwise the agent is told."""
     try:
         place = _place(event)
@@ -208,20 +245,19 @@ def _refuse(event: payload.Event, reason: str) -> int:
         pass
     if event.moment == BEFORE:
         return _deny(event.client, event.name, reason)
-    if event.moment in {BOOT, PROMPT}:
-        _print(event.dialect.context(event.name, f"dibs: {reason}"))
-    sys.stderr.write(f"dibs: {reason}\n")
-    return ALLOW
+    said = _told(event, f"dibs: {reason}") if event.moment in {BOOT, PROMPT} else Answer(ALLOW)
+    said.err = f"dibs: {reason}\n"
+    return said
 
 
-def _deny(client: str, name: str, reason: str) -> int:
+def _deny(client: str, name: str, reason: str) -> Answer:
     text = f"dibs: {reason}"
+    said = Answer(DENY, err=text.encode("utf-8", "backslashreplace").decode() + "\n")
     try:
-        _print(_dialect(client).deny(name, text))
+        said.out = jsontext.encode(_dialect(client).deny(name, text)) + "\n"
     except Exception:  # noqa: BLE001, S110 - the exit code alone still refuses
         pass
-    sys.stderr.write(text.encode("utf-8", "backslashreplace").decode() + "\n")
-    return DENY
+    return said
 
 
 def _dialect(client: str) -> Dialect:
@@ -231,21 +267,20 @@ def _dialect(client: str) -> Dialect:
         return dialect(DEFAULT_CLIENT)
 
 
-def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> int:
+def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> Answer:
     """The call could not be checked. It is refused, with the way past it, unless the config says otherwise.
 
     A Read passes: to look at a file harms nobody.
     """
     if event is not None and event.kind == READ:
-        return ALLOW
+        return Answer(ALLOW)
     if event is not None and event.moment != BEFORE:
-        if event.moment == BOOT:
-            text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."
-            _print(event.dialect.context(event.name, text))
-        sys.stderr.write(f"dibs: {why}\n")
-        return ALLOW
+        text = f"dibs could not check what you hold ({why}). Do not assume that you hold anything: run `dibs boot`."
+        said = _told(event, text) if event.moment == BOOT else Answer(ALLOW)
+        said.err = f"dibs: {why}\n"
+        return said
     if event is not None and (_allowed_in_doubt(event, why) or _makes_room(event)):
-        return ALLOW
+        return Answer(ALLOW)
     reason = (
         f"blocked: dibs could not check this call: {why} Try again; `dibs doctor` shows what is wrong. "
         'A person can let unchecked calls pass with `on_doubt = "allow"` under [guards] in .dibs/config.toml.'
@@ -276,5 +311,6 @@ def _makes_room(event: payload.Event) -> bool:
         return False
 
 
-def _print(answer: dict[str, Any]) -> None:
-    sys.stdout.write(jsontext.encode(answer) + "\n")
+def _told(event: payload.Event, text: str) -> Answer:
+    """No objection, and a text for the model."""
+    return Answer(ALLOW, jsontext.encode(event.dialect.context(event.name, text)) + "\n")

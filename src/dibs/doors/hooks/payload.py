@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.doors.clients import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
+from dibs.facts import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Event:
     @property
     def agent(self) -> str:
         """The agent's id: from the client's environment, else the client's own session id."""
-        base = os.environ.get("DIBS_AGENT") or self.session
+        base = caller.environ().get("DIBS_AGENT") or self.session
         return f"{base}/{self.subagent.replace('/', '-')}" if self.subagent else base
 
     @property
@@ -62,9 +63,14 @@ class Event:
         """The call's key in the ledger: ids of calls are unique to an agent."""
         return f"{self.agent} {self.call or self.tool}"
 
+    @property
+    def where(self) -> str:
+        """The directory of the agent's shell."""
+        return self.cwd or caller.cwd()
+
     def real(self, path: str) -> str:
         """The real path of a path from the client."""
-        return os.path.realpath(os.path.join(self.cwd or os.getcwd(), path))
+        return os.path.realpath(os.path.join(self.where, path))
 
 
 class Unreadable(Exception):
@@ -97,6 +103,8 @@ def read(client: str, name: str, sent: Any) -> Event | None:
         if not value.isascii() and not value.isprintable():
             raise Unreadable("the payload names a session or an agent by text that is not valid Unicode")
     event.cwd = _text(sent, "cwd")
+    if event.cwd and event.cwd[0] != "/":
+        event.cwd = os.path.join(caller.cwd(), event.cwd)
     event.source = _text(sent, "source")
     event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")
     if moment in {BEFORE, AFTER}:
@@ -201,7 +209,7 @@ def _read_command(event: Event, given: dict[str, Any]) -> None:
     event.command = command
     where = next((given[field] for field in _PLACES if given.get(field)), "")
     if event.kind == SHELL and isinstance(where, str) and where:
-        event.cwd = where if where.startswith("/") else f"{event.cwd}/{where}"
+        event.cwd = where if where.startswith("/") else f"{event.where}/{where}"
 
 
 def _joined(words: list[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
-from dibs.facts import shell, workspace
+from dibs.facts import caller, shell, workspace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def is_made_by(event: Event, place: Place) -> bool:
     status = os.statvfs(place.local)
     if status.f_bavail * status.f_frsize > SCANT_BYTES:
         return False
-    reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
     if reading.kind == "open" or reading.unresolved or reading.git or not reading.writes:
         return False
     from dibs.doors.hooks.caller import open_session

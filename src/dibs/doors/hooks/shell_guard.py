@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import audit
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import clock, ledger_files, shell
+from dibs.facts import caller, clock, ledger_files, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.canonical import Canonical
     from dibs.doors.hooks.edit_guard import Write
     from dibs.doors.hooks.payload import Event
     from dibs.facts.git.effects import GitEffect as Effect
@@ -38,7 +39,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.cwd or os.getcwd(), home=os.environ.get("HOME", ""))
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
     known = _trees(event, place)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
@@ -78,7 +79,7 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
 def _trees(event: Event, place: Place) -> dict[str, Tree]:
     """The working tree in use, and the command's own, if that is another."""
     found = {place.top: working_tree.of(place)}
-    here = os.path.realpath(event.cwd or os.getcwd())
+    here = os.path.realpath(event.where)
     if here != place.top and not here.startswith(f"{place.top}/"):
         from dibs.facts import workspace
 
@@ -147,7 +148,7 @@ def _decide(
     writes = [_write(target) for target in _not_claimed(reading)]
     unresolved = _doubts(session, reading)
     sweeps: list[dict[str, Any]] = []
-    index: list[list[str]] = []
+    index: list[Canonical] = []
     owned: list[list[Any]] = []
     undone: list[tuple[str, str]] = []
     if effects:
@@ -157,7 +158,7 @@ def _decide(
         found = git_scope.look(session, effects)
         sweeps, index, undone = found.sweeps, found.index, found.undone
         writes += [Write(path, WHOLE) for path in found.named]
-        unresolved += found.unresolved
+        unresolved += [{"words": words} for words in found.unresolved]
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 MAX_FILES_CHECKED = 300  # after a command; the next sweep takes the rest
+# The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, and Gemini's way. They write no file.
+OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_")
 
 
 # --- before a call
@@ -65,6 +67,11 @@ def use(event: Event, place: Place) -> None:
 
 def _before_other(event: Event, place: Place) -> str:
     """A tool whose writes are not known beforehand: allowed, and audited afterwards."""
+    if event.tool.startswith(OWN_TOOLS):
+        from dibs.facts import call_notes
+
+        call_notes.put(place.local, event.call, event.agent)  # dibs itself will ask who makes this call
+        return ""
     if event.tool not in event.dialect.HARMLESS:
         from dibs.session import working_tree
 
@@ -79,6 +86,11 @@ def _before_other(event: Event, place: Place) -> str:
 
 def after(event: Event, place: Place) -> str:
     """Record what the agent changed in its files, and look at all others; then the news."""
+    if event.kind == OTHER and event.tool.startswith(OWN_TOOLS):  # its result has brought the news
+        from dibs.facts import call_notes
+
+        call_notes.drop(place.local, event.call)
+        return ""
     from dibs.doors.hooks import audit
     from dibs.session import working_tree
 

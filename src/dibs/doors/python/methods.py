@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import (
         AckAnswer,
         AgentsAnswer,
+        AlertAckAnswer,
+        AlertsAnswer,
         AskAnswer,
         BootAnswer,
+        CheckAnswer,
         ConfirmAnswer,
+        DoctorAnswer,
         EmitAnswer,
         InboxAnswer,
         KillAnswer,
@@ -60,6 +64,9 @@ if TYPE_CHECKING:
         TaskSplitAnswer,
         TaskTakeAnswer,
         TaskTurnAnswer,
+        TokenListAnswer,
+        TokenNewAnswer,
+        TokenRevokeAnswer,
         VerifyAnswer,
         VoteCastAnswer,
         VoteListAnswer,
@@ -67,6 +74,23 @@ if TYPE_CHECKING:
         VoteShowAnswer,
         WhoamiAnswer,
     )
+
+    Kind = Literal[
+        "hold",
+        "wait",
+        "deadlock",
+        "expired",
+        "dead",
+        "silent",
+        "violation",
+        "bypass",
+        "deploy_stale",
+        "deploy_unverified",
+        "poison",
+        "breaker",
+        "store",
+        "rules",
+    ]
 
     State = Literal[
         "discovery",
@@ -123,13 +147,14 @@ class Methods:
         all: bool | None = None,
         type: str | None = None,
         state: Literal["alive", "gone", "unknown", "left", "killed"] | None = None,
+        usage: bool | None = None,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,
     ) -> AgentsAnswer:
         """List agents and persons, present ones first.
 
-        Answers: agents[], more, cursor.
+        Answers: agents[], more, cursor; sometimes usage.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: AgentsAnswer = self._call(
@@ -138,8 +163,53 @@ class Methods:
             all=all,
             type=type,
             state=state,
+            usage=usage,
             limit=limit,
             after=after,
+        )
+        return answer
+
+    def alerts(
+        self,
+        *,
+        state: Literal["open", "acknowledged", "cleared", "all"] | None = None,
+        kind: Kind | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> AlertsAnswer:
+        """Show what needs somebody: open and acknowledged alerts, with evidence and a remedy.
+
+        Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: AlertsAnswer = self._call(
+            "alerts",
+            request_id,
+            state=state,
+            kind=kind,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    def alerts_ack(
+        self,
+        id: str,
+        *,
+        why: str | None = None,
+        request_id: str | None = None,
+    ) -> AlertAckAnswer:
+        """Acknowledge an alert: you have taken note of it.
+
+        Answers: alerts[].
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: AlertAckAnswer = self._call(
+            "alerts ack",
+            request_id,
+            id=id,
+            why=why,
         )
         return answer
 
@@ -175,7 +245,7 @@ class Methods:
         """Register, compare your claims with the live record, and get a briefing.
 
         Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
-        rules; sometimes name, files[], rival.
+        rules, alerts[]; sometimes name, files[], rival.
         Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: BootAnswer = self._call(
@@ -185,6 +255,20 @@ class Methods:
             type=type,
             can=can,
             pid=pid,
+        )
+        return answer
+
+    def check(
+        self,
+    ) -> CheckAnswer:
+        """Audit the workspace: rules, claims, violations, the log. Exit code 1 if something is wrong.
+
+        Answers: checks[], failed[], wrong[].
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: CheckAnswer = self._call(
+            "check",
+            None,
         )
         return answer
 
@@ -238,6 +322,20 @@ class Methods:
             request_id,
             resource=resource,
             token=token,
+        )
+        return answer
+
+    def doctor(
+        self,
+    ) -> DoctorAnswer:
+        """Check that dibs works here: the workspace, its folder, the store and its record.
+
+        Answers: checks[], failed[]; sometimes guarded[], todo[].
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: DoctorAnswer = self._call(
+            "doctor",
+            None,
         )
         return answer
 
@@ -882,7 +980,7 @@ class Methods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], more, cursor; sometimes warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = self._call(
@@ -1349,6 +1447,74 @@ class Methods:
             done=done,
             take=take,
             run=run,
+        )
+        return answer
+
+    def token_list(
+        self,
+        *,
+        all: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> TokenListAnswer:
+        """List the credentials; never their secrets.
+
+        Answers: credentials[], more, cursor.
+        Raises: Forbidden, Invalid, Busy, Unavailable.
+        """
+        answer: TokenListAnswer = self._call(
+            "token list",
+            request_id,
+            all=all,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    def token_new(
+        self,
+        *,
+        agent: str | None = None,
+        person: str | None = None,
+        machine: str | None = None,
+        role: str | None = None,
+        expires: float | str | None = None,
+        note: str | None = None,
+        request_id: str | None = None,
+    ) -> TokenNewAnswer:
+        """Make a credential for a server's caller; its secret is shown once.
+
+        Answers: credential; sometimes token, file.
+        Raises: Invalid, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: TokenNewAnswer = self._call(
+            "token new",
+            request_id,
+            agent=agent,
+            person=person,
+            machine=machine,
+            role=role,
+            expires=expires,
+            note=note,
+        )
+        return answer
+
+    def token_revoke(
+        self,
+        id: str,
+        *,
+        request_id: str | None = None,
+    ) -> TokenRevokeAnswer:
+        """Revoke a credential: its next call is refused.
+
+        Answers: credential.
+        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: TokenRevokeAnswer = self._call(
+            "token revoke",
+            request_id,
+            id=id,
         )
         return answer
 

@@ -20,6 +20,7 @@ from dibs.facts import processes
 from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
 from dibs.session import read_fields as readers
+from dibs.session.crowd_link import CrowdLink
 from dibs.session.session import Session
 
 TYPE_CHECKING = False
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.answers import BootAnswer, StateSetAnswer
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Store, Transaction
+    from dibs.stores.seam import Store
 
 
 def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
@@ -74,6 +75,8 @@ class Workspace(Methods):
         folder = os.path.abspath(path)
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
         self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
+        if not self._session.is_far:
+            self._session.link = CrowdLink(self._session.place.local)
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
@@ -130,18 +133,17 @@ class Workspace(Methods):
         """The same agent and process with a connection of its own, for calls that wait."""
         made = object.__new__(Workspace)
         twin = Session(self._session.cwd, None, timeout=self._session.timeout, place=self._session.place)
+        if not twin.is_far:
+            twin.link = CrowdLink(twin.place.local)
         made._session = attach(twin)
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
         return made
 
     def wake(self, channel: str) -> None:
         """Let a call look up that waits under this name."""
+        from dibs.operations.upkeep.store_reads import WAKE
 
-        def knock(tx: Transaction) -> None:
-            tx.wake(channel)
-            tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
-
-        self._session.store.run(knock)
+        self._session.run(WAKE, self.caller(), {"channel": channel})
 
     def resources_of(self, given: dict[str, Any]) -> list[Any]:
         """The canonical resources that somebody wrote."""

@@ -12,6 +12,8 @@ from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.doors.cli.parse import Words
 
 FIELDS = (
@@ -26,6 +28,8 @@ FIELDS = (
         metavar="URL",
     ),
     Field("hosts", "integer", "with a server: N folders that stand for machines (default 3)", default=3, metavar="N"),
+    Field("serve", "flag", "show a fleet at work on the page of a server, until Ctrl-C", default=False),
+    Field("seconds", "integer", "with --serve: end after this long (default 900)", default=900, metavar="N"),
     Field("keep", "flag", "keep the scratch repository and print its path", default=False),
 )
 HOSTS = 3
@@ -35,6 +39,8 @@ def run(words: Words) -> int:
     """Play it and show what came of it."""
     from dibs.demo import plan, play, report, screen
 
+    if words.fields.get("serve"):
+        return _serve(words)
     size = plan.Size(
         _number(words, "agents", plan.MIN_AGENTS, plan.MAX_AGENTS, plan.AGENTS),
         _number(words, "edits", plan.MIN_EDITS, plan.MAX_EDITS, plan.EDITS),
@@ -52,6 +58,38 @@ def run(words: Words) -> int:
     else:
         report.show(result)
     return YES if result["ok"] else NO
+
+
+def _serve(words: Words) -> int:
+    """A fleet to be watched, until it is interrupted."""
+    from dibs.demo import live, plan
+
+    agents = _number(words, "agents", plan.MIN_AGENTS, plan.MAX_AGENTS, plan.AGENTS)
+    seconds = _number(words, "seconds", 1, live.MAX_SECONDS, live.SECONDS)
+    seed = _number(words, "seed", 0, 2**63 - 1, plan.SEED)
+    first = True
+
+    def ready(about: dict[str, Any]) -> None:
+        nonlocal first
+        if words.json:
+            sys.stdout.write(
+                jsontext.encode({"ok": True, **{key: about[key] for key in ("url", "address", "pid")}}) + "\n"
+            )
+        else:
+            begin = (
+                f"{agents} agents are at work. Watch them (Ctrl-C ends it):"
+                if first
+                else "another address, the last one is used up:"
+            )
+            sys.stdout.write(f"{begin}\n  {about['address']}\n")
+        first = False
+        sys.stdout.flush()
+
+    try:
+        live.play_live(agents, seed, seconds, ready)
+    except KeyboardInterrupt:
+        sys.stdout.write("" if words.json else "ended; nothing is left behind\n")
+    return YES
 
 
 def _number(words: Words, name: str, least: int, most: int, default: int) -> int:
@@ -74,6 +112,7 @@ COMMAND = Command(
     fields=FIELDS,
     examples=(
         ("dibs demo", "twelve agents, twenty edits each"),
+        ("dibs demo --serve", "a fleet on the page of a server; prints the address to open"),
         ("dibs demo --agents 4 --edits 10 --keep", "a small one; keeps the scratch repository"),
     ),
 )

@@ -35,7 +35,7 @@ def run(arguments: list[str]) -> int:
         name, called, agent = [*arguments[1:], "", "", ""][:FIRST]
         if name not in scripts.NAMES:
             raise Invalid(f"there is no script {name!r} of dibs's", command="import")
-        return scripts.script(name, called, agent, arguments[1 + FIRST :])
+        return scripts.script(name, called, agent, arguments[1 + FIRST :], _brief)
     words = parse.parse("import", FIELDS, arguments)
     if words.help:
         from dibs.doors.cli import help
@@ -134,6 +134,13 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
     if not report["changes"] and not report["conflicts"]:
         lines.append("nothing to do")
     return lines
+
+
+def _brief(found: dict[str, Any]) -> None:
+    """The briefing of a boot, as `dibs boot` prints it."""
+    from dibs.doors.cli.dispatch import answer
+
+    answer("boot", found, as_json=False)
 
 
 def _left(claim: dict[str, Any]) -> str:

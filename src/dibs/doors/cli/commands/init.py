@@ -12,7 +12,7 @@ import sys
 from dibs import jsontext
 from dibs.doors import clients
 from dibs.doors.cli.command import Command
-from dibs.doors.install import detection, launcher, plan, remove
+from dibs.doors.install import detection, launcher, mcp_entries, plan, remove
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.core.declare import Field
@@ -31,6 +31,7 @@ FIELDS = (
           positional=True, metavar="DIR"),
     Field("clients", "words", f"whose settings get the hooks: {', '.join(NAMES)}; all or none (default: those "
           "in use here)", metavar="C,…"),
+    Field("no_mcp", "flag", "no entry for the tools of `dibs mcp`", default=False),
     Field("dry_run", "flag", "change nothing; show the changes as a diff", default=False),
     Field("uninstall", "flag", "remove everything dibs added, and .dibs/ with its log", default=False),
     Field("temporary", "flag", "also from a temporary installation (uvx, pipx run)", default=False),
@@ -78,7 +79,15 @@ def _install(place: workspace.Place, words: Words) -> int:
     given = words.fields.get("clients")
     chosen = detection.detected(plan.base(place)) if given is None else detection.named(given)
     dry = bool(words.fields.get("dry_run"))
-    made, changes = install(place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry)
+    mcp = not words.fields.get("no_mcp") and bool(chosen)
+    made, changes = install(
+        place, chosen, temporary=bool(words.fields.get("temporary")), dry=dry, mcp=mcp and mcp_entries.is_offered()
+    )
+    if mcp and changes and not mcp_entries.is_offered():
+        made.notes.append(
+            "the clients have no tools of dibs: those need its extra `mcp` (`uv tool install 'FOLDER[mcp]'`), then "
+            "`dibs init` again"
+        )
     if words.json:
         answer: dict[str, Any] = {"workspace": place.root, "clients": chosen, "changes": changes, "notes": made.notes}
         if dry:
@@ -95,11 +104,11 @@ def _install(place: workspace.Place, words: Words) -> int:
 
 
 def install(
-    place: workspace.Place, chosen: list[str], *, temporary: bool = False, dry: bool = False
+    place: workspace.Place, chosen: list[str], *, temporary: bool = False, dry: bool = False, mcp: bool = False
 ) -> tuple[plan.Plan, list[str]]:
     """Make a workspace there with hooks for these clients; what was planned, and the names of what changed."""
     passing = _passing(allowed=temporary)
-    made = plan.install(place, chosen, _config(place))
+    made = plan.install(place, chosen, _config(place), mcp=mcp)
     if passing:
         made.notes.append(
             f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "

@@ -10,6 +10,7 @@ from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
 from dibs.doors.cli.render import times
 from dibs.errors import YES, named
+from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.reports import queries
 from dibs.reports.events import page_of
@@ -36,7 +37,7 @@ def run(words: Words) -> int:
     events, last = found["events"], found["cursor"]
     if words.fields.get("follow"):
         wanted = queries.wanted(session, operation.checked(values))
-        _follow(session.store, wanted, events, last, as_json=words.json)
+        _follow(session, wanted, events, last, as_json=words.json)
     if words.json:
         return finish(operation, found, words)
     first: list[str | terminal.Table] = (
@@ -48,14 +49,19 @@ def run(words: Words) -> int:
     return YES
 
 
-def _follow(store: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
+def _follow(session: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
     """Print the events as they come; one JSON object a line, since there is no end to wait for."""
+
+    def called(agents: list[str]) -> dict[str, str]:
+        found: dict[str, str] = session.run(NAMES, session.identify(None), {"agents": agents})["names"]
+        return found
+
     while True:
         for event in events:
             sys.stdout.write(jsontext.encode(event) + "\n" if as_json else _line(event))
         sys.stdout.flush()
-        store.follow(last, FOLLOW_S)
-        events, last, _ = page_of(store, last, wanted, 0)
+        session.store.follow(last, FOLLOW_S)
+        events, last, _ = page_of(session.store, last, wanted, 0, called)
 
 
 def _cells(event: dict[str, Any]) -> tuple[str, str, str]:

@@ -17,6 +17,7 @@ from dibs.doors.hooks import audit
 from dibs.errors import YES, NotFound, Unavailable, named
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
+from dibs.facts.paths import of_parts
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import restores
 from dibs.session import working_tree
@@ -93,7 +94,13 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     if not now and os.path.lexists(path):
         raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
     resource = session.paths.resource(path, session.cwd, literal=True)
-    fields = {"kept": chosen["id"], "resource": list(resource), "tree": tree, "now": now, "local": tree == place.root}
+    fields = {
+        "kept": chosen["id"],
+        "resource": of_parts(*resource),
+        "tree": tree,
+        "now": now,
+        "local": tree == place.root,
+    }
     answer = session.run(restores.RESTORE, call, fields)
     if answer["undo"]:
         objects.pin(place.common, f"kept/{answer['undo']}", now)

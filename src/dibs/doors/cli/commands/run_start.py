@@ -14,9 +14,9 @@ from dibs import jsontext
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, open_session, read
-from dibs.doors.cli.render import count, some
+from dibs.doors.cli.render import some
 from dibs.doors.cli.render.tasks import value_text
-from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable
+from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable, counted
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue, read_fields
 
@@ -113,8 +113,8 @@ def _dry_run(plan: Plan, workers: int | None, *, as_json: bool) -> int:
         line = {"ok": True, "name": plan.name, "pattern": plan.pattern, "tasks": tasks, "workers": found}
         sys.stdout.write(jsontext.encode(line) + "\n")
         return YES
-    workers_count = count(sum(crew.count for crew in crews), "worker")
-    head = f"{plan.name}: {plan.pattern}, {count(len(tasks), 'task')}, {workers_count}, commands in {plan.folder}"
+    workers_count = counted(sum(crew.count for crew in crews), "worker")
+    head = f"{plan.name}: {plan.pattern}, {counted(len(tasks), 'task')}, {workers_count}, commands in {plan.folder}"
     rows = [(task["id"], task["title"], some(task.get("after", []))) for task in tasks]
     terminal.write([head, terminal.Table(("TASK", "TITLE", "AFTER"), rows)])
     return YES
@@ -205,7 +205,7 @@ def _reason(outcome: dict[str, Any], plan: Plan) -> str:
     if outcome["vote"]:
         return f"run {run}: the vote is {outcome['vote']['state']}; no option has a majority."
     failed = ", ".join(f"{task['id']} ({task['why'] or task['state']})" for task in outlook["failed"][:3])
-    stuck = f"; {count(outlook['stuck'], 'task')} blocked by it" if outlook["stuck"] else ""
+    stuck = f"; {counted(outlook['stuck'], 'task')} blocked by it" if outlook["stuck"] else ""
     return f"run {run} is not complete: {failed or 'tasks were cancelled'}{stuck}."
 
 

@@ -12,7 +12,7 @@ from dibs.doors.cli.dispatch import answer, read
 from dibs.doors.cli.render import claims
 from dibs.errors import YES, Busy, Unavailable
 from dibs.facts import clock
-from dibs.operations.agents import names
+from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue
 from dibs.stores.seam import Unsettled, read_event
@@ -84,7 +84,8 @@ def _refused(session: Session) -> dict[tuple[str, str], int]:
             if opened["kind"] in REFUSALS:
                 key = opened["agent"], opened["subject"]
                 counts[key] = counts.get(key, 0) + 1
-        known = store.look(lambda tx: names.names_of(tx, [agent for agent, _ in counts])) if counts else {}
+        agents = [agent for agent, _ in counts]
+        known = session.run(NAMES, session.identify(None), {"agents": agents})["names"] if counts else {}
     except Unsettled:  # a server that lost something: the state is shown all the same
         return {}
     return {(known.get(agent) or agent, resource): number for (agent, resource), number in counts.items()}

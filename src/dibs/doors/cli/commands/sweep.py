@@ -12,7 +12,7 @@ from dibs.errors import YES, Invalid
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.running import sweep_loop
-from dibs.session import catalogue, durations
+from dibs.session import catalogue, durations, upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ FIELDS = (
     Field("every", "duration", "with --watch: how often (default 1s)", metavar="D"),
 )
 EVERY = 1_000  # ms: then a dead agent's work is back within seconds
+DELIVERED = 4  # alerts that one sweep sends at most
 SHORTEST = 10  # ms: more often helps nobody
 
 
@@ -51,6 +52,8 @@ def run(words: Words) -> int:
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
         found: dict[str, Any] = session.run(operation, call, {})
         session.store.tidy()
+        how = "sweep" if watch else "call"
+        upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=DELIVERED)
         return found
 
     if not watch:

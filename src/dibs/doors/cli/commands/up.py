@@ -60,6 +60,8 @@ def run(words: Words) -> int:
 
 
 def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
+    if workspace_store.is_far(url):
+        return {"store": url, "commit": session.store.head().commit, "started": False}
     if not workspace_store.is_redis(url):
         head = session.store.head()
         path = workspace_store.sqlite_path(session.place.local, url)

@@ -24,18 +24,10 @@ def run(words: Words) -> int:
     found = session.answer(operation, call, values)
     if words.json:
         return finish(operation, found, words)
-    sys.stdout.write("".join(f"{line}\n" for line in lines(found, ok=not found["found"])))
+    from dibs.reports.audit import record_lines
+
+    sys.stdout.write("".join(f"{line}\n" for line in record_lines(found, ok=not found["found"])))
     return NO if found["found"] else YES
-
-
-def lines(found: dict[str, Any], *, ok: bool) -> list[str]:
-    """The report for people."""
-    said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in found["findings"]]
-    head = f"head {found['last']}:{found['link']}"
-    if ok:
-        what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
-        return [f"clean: {what}, highest token {found['token']}, {head}"]
-    return [*said, f"NOT clean: {found['found']} findings, {head}"]
 
 
 def progress() -> Any:

@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
-from dibs.doors.install import githooks, launcher, plan, probe, scripts, settings
+from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts, settings
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
@@ -105,6 +105,7 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     for client in used:
         yield from _current(client, base)
         yield from _trusted(client, trees)
+    yield from _servers(used, trees)
     yield from _uncommitted(session, base, used, linked=len(trees) > 1)
     for client in used:
         for name, message in clients.of(client).advice:
@@ -118,7 +119,8 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
         tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
-        if settings.merged(text, client, path, tools) == text:
+        mcp = bool(_server(client, f"{base}/{clients.of(client).mcp_file}"))
+        if settings.merged(text, client, path, tools, mcp=mcp) == text:
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
@@ -127,6 +129,33 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
         "it up to date"
     )
     yield _check(f"{client} settings", False, message, WARNING)
+
+
+def _servers(used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+    """Does our MCP entry start in every working tree, and list tools? What several clients would run is run once."""
+    known: dict[tuple[str, ...], tuple[int, str]] = {}
+    for client in used:
+        for tree in trees:
+            path = f"{tree}/{clients.of(client).mcp_file}"
+            command = _server(client, path)
+            if not command:
+                continue
+            if (tree, *command) not in known:
+                known[tree, *command] = mcp_probe.attempt(command, tree)
+            tools, wrong = known[tree, *command]
+            if wrong:
+                yield _check(f"{client} tools", False, f"the entry dibs of {path} does not work: {wrong}", WARNING)
+            else:
+                yield _check(f"{client} tools", True, f"the entry dibs of {path} starts and lists {tools} tools")
+
+
+def _server(client: str, path: str) -> list[str]:
+    """Our command in a client's list of MCP servers; [] if it has none of ours."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return clients.of(client).mcp_command(file.read(), path)
+    except (OSError, ValueError, DibsError):
+        return []
 
 
 def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:

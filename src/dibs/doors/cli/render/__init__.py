@@ -42,11 +42,6 @@ def some(names: list[str], few: int = 3) -> str:
     return ", ".join(names[:few]) + (f" and {len(names) - few} more" if len(names) > few else "")
 
 
-def count(number: int, noun: str) -> str:
-    """`1 task`, `2 tasks`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def continued(result: dict[str, Any]) -> Lines:
     """How to see the rest of a listing, if there is one."""
     return [f"(more: `--after {result['cursor']}`)"] if result.get("cursor") else []

@@ -30,6 +30,9 @@ def _boot(result: dict[str, Any]) -> Items:
     lines += loss_texts.rest(result)
     if result["task"]:
         lines += quotes.task(result["task"])
+    told = {message.get("alert") for message in result["messages"]}
+    new = [alert for alert in result["alerts"] if alert["id"] not in told]
+    lines += [f"Alert ({alert['kind']}): {alert['text']} To do: `{alert['remedy']}`." for alert in new]
     lines += messages.lines(result["messages"])
     if result.get("files"):
         from dibs.session import memory_files
@@ -47,14 +50,18 @@ def _kind(agent: dict[str, Any]) -> str:
     return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
 
 
+def _used(agent: dict[str, Any]) -> str:
+    return f"{agent['cpu']:g} % cpu, {agent['memory'] // 1_048_576} MB" if "cpu" in agent else ""
+
+
 def _agents(result: dict[str, Any]) -> Items:
     every = result["agents"]
     rows: list[tuple[str, ...]] = [
         (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
-         f"{times.ago(a['last_seen'])} ago", some(a.get("tasks", [])), a.get("rules", ""),
+         f"{times.ago(a['last_seen'])} ago", some(a.get("tasks", [])), _used(a), a.get("rules", ""),
          a.get("killed", "") or _breaker(a)) for a in every
     ]  # fmt: skip
-    head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "RULES", "WHY")
+    head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
     return listed(tuple([head[place] for place in shown]), rows, "no agents yet", result)

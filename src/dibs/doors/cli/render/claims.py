@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.doors.cli import terminal
-from dibs.doors.cli.render import AT_WORK, continued, count, times
-from dibs.errors import named, quoted
+from dibs.doors.cli.render import AT_WORK, continued, times
+from dibs.errors import counted, named, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from dibs.doors.cli.render import Items, Lines
 
 REFUSED_OFTEN = 3  # refusals of one agent on one resource that status points out
+ALERTS = 5  # that status names; `dibs alerts` has all
 FEW = 3  # waiters that stand in a row
 
 
@@ -64,7 +65,7 @@ def status(result: dict[str, Any], about: dict[str, Any]) -> Items:
     holders = {one["agent"] for one in [*result["claims"], *result["tasks"]]}
     places = {id(one): _waits_for(one, result["claims"]) for one in waiting}
     head = [about["workspace"], about["store"]]
-    head.append(f"{count(len(holders), 'agent')} at work, {len(waiting)} waiting")
+    head.append(f"{counted(len(holders), 'agent')} at work, {len(waiting)} waiting")
     items: Lines = [terminal.Line(" · ".join(head), "bold"), ""]
     rows = [_row(claim, result, [one for one in waiting if places[id(one)] is claim]) for claim in result["claims"]]
     items.append(terminal.Table(("FILE", "HELD BY", "LEFT", "FOR", "WAITING"), rows) if rows else "nothing is held")
@@ -101,9 +102,16 @@ def _waits_for(waiter: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str
     return None
 
 
+def _alert(alert: dict[str, Any]) -> terminal.Line:
+    style = "red" if alert["severity"] == "error" else "yellow"
+    return terminal.Line(f"! {alert['kind']}: {alert['text']} ({alert['remedy']})", style)
+
+
 def _hints(result: dict[str, Any], refused: dict[tuple[str, str], int]) -> Items:
     """What somebody may want to do something about."""
-    hints: Lines = []
+    hints: Lines = [_alert(alert) for alert in result["alerts"][:ALERTS] if alert["state"] == "open"]
+    if result["alert_count"] > len(hints):
+        hints.append(f"{counted(result['alert_count'], 'alert')} in all: `dibs alerts`")
     held = {text: claim for claim in result["claims"] for text in claim["resources"]}
     for (agent, resource), number in refused.items():
         if number >= REFUSED_OFTEN and resource in held and named(held[resource]) != agent:

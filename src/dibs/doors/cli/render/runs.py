@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.doors.cli.render import count, listed, some, times
+from dibs.doors.cli.render import listed, some, times
 from dibs.doors.cli.terminal import Table
-from dibs.errors import named
+from dibs.errors import counted, named
 from dibs.reports import html_text
 
 TYPE_CHECKING = False
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def _start(result: dict[str, Any]) -> Items:
     run = result["run"]
-    tasks = f" with {count(len(result['tasks']), 'task')}" if "tasks" in result else ""
+    tasks = f" with {counted(len(result['tasks']), 'task')}" if "tasks" in result else ""
     return [f"run {run['id']} started{tasks} in phase {run['phase']}", f"export DIBS_RUN={run['id']}"]
 
 
@@ -43,7 +43,7 @@ def _progress(result: dict[str, Any]) -> Items:
     counts = ", ".join(f"{number} {state}" for state, number in run["tasks"].items() if state != "total")
     lines = [
         f"run {run['id']} ({html_text.clean(run['operation'])}): {run['state']}, {run['phase']}, {run['progress']} %",
-        count(run["tasks"]["total"], "task") + (f": {counts}" if counts else ""),
+        counted(run["tasks"]["total"], "task") + (f": {counts}" if counts else ""),
     ]
     for name in ("errors", "warnings"):
         lines += [

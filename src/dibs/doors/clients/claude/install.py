@@ -23,6 +23,7 @@ MATCHERS = {
     "PostToolUseFailure": f"^({WRITES})$",
 }
 ALLOWED = tuple([f"Bash({command}:*)" for command in COMMANDS])  # without asking: the commands that a refusal advises
+TOOLS = ("mcp__dibs",)  # the same for the tools of `dibs mcp`; a whole server is named without a pattern
 
 
 class Claude(Client):
@@ -31,7 +32,7 @@ class Claude(Client):
     name, title, program = "claude", "Claude Code", "claude"
     session_variables = ("CLAUDE_CODE_SESSION_ID",)
     process_names = ("claude",)
-    strict = (".claude/settings.json", ".claude/settings.local.json")
+    strict = (".claude/settings.json", ".claude/settings.local.json", ".mcp.json")
     aliases = ("claude-code", "anthropic-claude", "claude-cli")
     in_repository = (".claude", "CLAUDE.md")
     in_home = (".claude", ".claude.json")
@@ -61,20 +62,27 @@ class Claude(Client):
             found["PreToolUse"]["matcher"] = f"^(Read|{WRITES}|{'|'.join(added)})$"
         return found
 
-    def merged(self, text: str) -> str:
-        """Add our commands to `permissions.allow`; unchanged if that has another form."""
+    mcp_file = ".mcp.json"
+
+    def mcp_entry(self) -> dict[str, Any]:
+        """Its own form, which Copilot reads too."""
+        return {"type": "stdio", **super().mcp_entry()}
+
+    def merged(self, text: str, *, mcp: bool = False) -> str:
+        """Add our commands and tools to `permissions.allow`; unchanged if that has another form."""
         from dibs.doors.install import jsonc
 
+        allowed = ALLOWED + (TOOLS if mcp else ())
         document = jsonc.read(text)
         known = document.get("permissions")
         if known is None:
-            return jsonc.insert(text, document, {"allow": list(ALLOWED)}, "permissions")
+            return jsonc.insert(text, document, {"allow": list(allowed)}, "permissions")
         if known.kind != "object":
             return text
         allow = known.get("allow")
         if allow is None:
-            return jsonc.insert(text, known, list(ALLOWED), "allow")
-        for entry in ALLOWED:
+            return jsonc.insert(text, known, list(allowed), "allow")
+        for entry in allowed:
             allow = _allow(text)
             if allow is not None and entry not in [item.value for item in allow.items]:
                 text = jsonc.insert(text, allow, entry)
@@ -85,7 +93,7 @@ class Claude(Client):
         from dibs.doors.install import jsonc
 
         while (allow := _allow(text)) is not None:
-            places = [place for place, item in enumerate(allow.items) if item.value in ALLOWED]
+            places = [place for place, item in enumerate(allow.items) if item.value in ALLOWED + TOOLS]
             if not places:
                 break
             if len(allow.items) > 1:
@@ -129,13 +137,6 @@ class Claude(Client):
             f"an interactive Claude Code runs no hooks in {tree} until the folder is trusted; it asks at its first "
             "start there (`claude -p` counts as trusted)"
         )
-
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
-        """A Write."""
-        return {
-            "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": "PreToolUse",
-            "tool_name": "Write", "tool_input": {"file_path": os.path.join(folder, path), "content": "x\n"},
-        }  # fmt: skip
 
 
 def _pattern(tool: str) -> str:

@@ -19,6 +19,7 @@ VERBS = (
     "vote", "whoami",
 )  # fmt: skip
 RULES_FILE = ".codex/rules/dibs.rules"
+SERVERS = "mcp_servers"  # the table of its config with its MCP servers
 
 
 class Codex(Client):
@@ -55,6 +56,32 @@ prefix_rule(
 )
 """
         return {RULES_FILE: rules}
+
+    mcp_file = ".codex/config.toml"
+
+    def mcp_merged(self, text: str | None, path: str) -> str | None:
+        """A table. Without `required` it begins before the server is there, and has no tools in its first turn."""
+        from dibs.doors.install import mcp_entries
+
+        command, option, start = mcp_entries.COMMAND
+        lines = (
+            f"command = '{command}'\nargs = ['{option}', '{start}']\n"
+            'required = true\ndefault_tools_approval_mode = "approve"\n'
+        )
+        return mcp_entries.merged_toml(text, SERVERS, lines, path)
+
+    def mcp_cleaned(self, text: str, path: str) -> str | None:
+        """The file without our table."""
+        from dibs.doors.install import mcp_entries
+
+        del path
+        return mcp_entries.cleaned_toml(text)
+
+    def mcp_command(self, text: str, path: str) -> list[str]:
+        """Our command in it."""
+        from dibs.doors.install import mcp_entries
+
+        return mcp_entries.command_toml(text, SERVERS, path)
 
     def untrusted(self, tree: str) -> str:
         """For each reviewed hook it keeps `hooks.state."FILE:EVENT:GROUP:HANDLER".trusted_hash`."""

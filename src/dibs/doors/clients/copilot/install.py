@@ -58,6 +58,12 @@ class Copilot(Client):
             for event in REGISTERED
         }  # fmt: skip
 
+    mcp_file = ".mcp.json"
+
+    def mcp_entry(self) -> dict[str, Any]:
+        """One file serves Claude Code and Copilot: the form that both read."""
+        return {"type": "stdio", **super().mcp_entry()}
+
     def untrusted(self, tree: str) -> str:
         """Its own file lists the folders."""
         from dibs.doors.clients import files

@@ -24,6 +24,7 @@ class Gemini(Client):
     in_repository = (".gemini", "GEMINI.md")
     in_home = (".gemini",)
     settings_file = ".gemini/settings.json"
+    writer = "write_file"
     reads = ("read_file", "read_many_files", "list_directory", "glob", "search_file_content", "grep_search")
     pages = ("GEMINI.md",)
     # `tools.allowed` of a project would refuse all other commands; project policies have no effect.
@@ -44,6 +45,12 @@ class Gemini(Client):
         return {
             event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
         }
+
+    mcp_file = settings_file
+
+    def mcp_entry(self) -> dict[str, Any]:
+        """With `trust`: without, it does not offer the tools at all to a model that nobody watches."""
+        return {**super().mcp_entry(), "trust": True}
 
     def switched_off(self, tree: str) -> list[str]:
         """`hooksConfig`, in the project or for this user."""
@@ -75,13 +82,6 @@ class Gemini(Client):
             f"Gemini runs no hooks in {tree} until the folder is trusted; it asks at its first start there "
             "(/permissions)"
         )
-
-    def probe(self, session: str, folder: str, path: str) -> dict[str, Any]:
-        """A write_file."""
-        return {
-            "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": "BeforeTool",
-            "tool_name": "write_file", "tool_input": {"file_path": os.path.join(folder, path), "content": "x\n"},
-        }  # fmt: skip
 
 
 CLIENT = Gemini()

@@ -35,8 +35,9 @@ LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores
 BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
-        "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.clock", "dibs.facts.contents",
-        "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1", "fcntl",
+        "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.caller", "dibs.facts.clock",
+        "dibs.facts.contents", "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1",
+        "fcntl",
     ),
     "dibs.doors.hooks.tool_call": (
         "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
@@ -49,11 +50,11 @@ BUNDLED_MODULES = {
         "dibs.operations.claims", "dibs.facts.paths", "dibs.operations.claims.resources",
         "dibs.operations.core.policy", "dibs.operations.core.entry",
         "dibs.session.known_clients", "dibs.session.identity",
-        "dibs.session.config", "dibs.facts.processes",
+        "dibs.session.config", "dibs.session.store_link", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
-        "dibs.operations.guards.edit_guard",
+        "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
         "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
         "dibs.operations.agents", "dibs.operations.agents.roles", "dibs.facts.git", "dibs.facts.git.ignored",
     ),
@@ -100,14 +101,16 @@ def make(root: str) -> None:
                 with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
                     status = os.fstat(source.fileno())
                     text = source.read()
-                slim = _slim(text, f"{root}/dibs/{file}")
+                tree = ast.parse(text)
+                needed = _needs(tree)
+                slim = _slim(tree, f"{root}/dibs/{file}")
                 code = marshal.dumps(slim)
                 package = name == "__init__.py"
                 dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
                 dotted = dotted.rstrip("/").replace("/", ".")
                 table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
                 codes[dotted] = slim
-                needs[dotted] = _needs(text)
+                needs[dotted] = needed
                 parts.append(code)
                 place += len(code)
         groups = {}
@@ -127,10 +130,10 @@ def make(root: str) -> None:
         return
 
 
-def _needs(text: bytes) -> list[str]:
+def _needs(tree: ast.Module) -> list[str]:
     """The modules that a module imports when it is loaded."""
     found = []
-    top = [one for one in ast.parse(text).body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
+    top = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
     for node in ast.walk(ast.Module(top, [])):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names]
@@ -172,13 +175,12 @@ def _places() -> dict[str, str]:
     return found
 
 
-def _slim(text: bytes, path: str) -> CodeType:
+def _slim(tree: ast.Module, path: str) -> CodeType:
     """A module's code without what no hook needs: docstrings of functions, types, line numbers.
 
     That halves the bytes to be read. Assertions stay, and so do the docstrings of classes: they may be an error's text.
     Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
     """
-    tree = ast.parse(text, path)
     tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):

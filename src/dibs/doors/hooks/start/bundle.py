@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
-VERSION = 12
+VERSION = 13
 MAX_TABLE_BYTES = 1 << 20  # a longer table is invalid
 HEAD_BYTES = 8  # the length of the table in front of the code
 
