@@ -46,11 +46,13 @@ def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(she
                 pass
 
         step = 211 if held else 37
-        for interrupt in Interrupter(*WATCHED).everywhere(wait, step, 1 + os.getpid() % step):
-            assert not left_of(bob, "ann"), "an interrupted wait left something behind"
-            points += 1
-            del interrupt
-        assert points > 5
+        start = 1 + os.getpid() % step
+        while points < 6:  # on a busy machine the time is over before the wait begins: once more, from elsewhere
+            for interrupt in Interrupter(*WATCHED).everywhere(wait, step, start):
+                assert not left_of(bob, "ann"), "an interrupted wait left something behind"
+                points += 1
+                del interrupt
+            start = 1 + (start + 17) % step
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
