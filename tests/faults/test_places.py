@@ -104,7 +104,7 @@ STRANGER = """
 import difflib, encodings.ascii, encodings.latin_1, importlib, os, pkgutil, sys, tomllib
 import dibs.doors, dibs.facts, dibs.operations, dibs.stores
 from dibs.doors.cli import main
-served = ("dibs.doors.http", "dibs.doors.mcp", "dibs.doors.page", "dibs.doors.serve")  # a second, and for no command here
+served = ("dibs.doors.http", "dibs.doors.mcp", "dibs.doors.page", "dibs.doors.serve")  # slow, and no command here
 for package in (dibs.doors, dibs.facts, dibs.operations, dibs.stores):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.startswith(served):
