@@ -1,4 +1,4 @@
-"""How a test waits: for a condition, never for a time. The limit is for a machine with other work; it is not measured."""
+"""How a test waits: for a condition, never for a time. The limit is for a machine that has other work as well."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
 
 import dibs
-from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play, until
+from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
+from tests.waiting import until_async
 
 FLEET = 4
 META = {
@@ -155,9 +156,9 @@ def test_a_cancelled_wait_leaves_the_queue(folder: Path) -> None:
             async with Client(parameters(folder, DIBS_AGENT="bob"), mode=OLD, cache=None) as client:
                 with ws.claim("a"):
                     waiting = asyncio.create_task(ask(client, "claim", resources=["a"], wait="45s"))
-                    await until(lambda: ws.status()["waiting"])
+                    await until_async(lambda: ws.status()["waiting"])
                     waiting.cancel()
-                    await until(lambda: not ws.status()["waiting"])
+                    await until_async(lambda: not ws.status()["waiting"])
             assert ws.status()["claims"] == []
 
     play(story())
@@ -213,7 +214,7 @@ def test_a_subscriber_hears_of_mail_claims_tasks_and_rules(folder: Path, era: st
                 ws.task_add("one", id="t1")
                 ws.send("bob", "hello")
             (folder / ".dibs" / "rules.md").write_text("1. Be kind.\n")
-            await until(lambda: set(uris) <= heard)
+            await until_async(lambda: set(uris) <= heard)
             if listening is not None:
                 listening.cancel()
                 await asyncio.wait([listening])
@@ -223,7 +224,7 @@ def test_a_subscriber_hears_of_mail_claims_tasks_and_rules(folder: Path, era: st
                 with dibs.open(str(folder), agent="ann") as ws:
                     ws.send("bob", "again")
                     ws.claim("z", auto_renew=False)
-                await until(lambda: "dibs://status" in heard)
+                await until_async(lambda: "dibs://status" in heard)
                 assert "dibs://inbox" not in heard
 
     play(story())
