@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         AskAnswer,
         BootAnswer,
         CheckAnswer,
+        CheckSettleAnswer,
         ConfirmAnswer,
         DoctorAnswer,
         EmitAnswer,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         KillAnswer,
         LeaveAnswer,
         LogAnswer,
+        MapAnswer,
         PruneAnswer,
         ReleaseAnswer,
         RenewAnswer,
@@ -260,15 +262,42 @@ class Methods:
 
     def check(
         self,
+        *,
+        check: str | None = None,
+        since: float | str | None = None,
     ) -> CheckAnswer:
-        """Audit the workspace: rules, claims, violations, the log. Exit code 1 if something is wrong.
+        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
 
-        Answers: checks[], failed[], wrong[].
-        Raises: Invalid, Busy, Unavailable.
+        Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
+        Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: CheckAnswer = self._call(
             "check",
             None,
+            check=check,
+            since=since,
+        )
+        return answer
+
+    def check_settle(
+        self,
+        what: str,
+        *,
+        why: str | None = None,
+        undo: bool | None = None,
+        request_id: str | None = None,
+    ) -> CheckSettleAnswer:
+        """Accept a finding of `dibs check`, with a reason; --undo takes that back.
+
+        Answers: settled, undone; sometimes why.
+        Raises: Invalid, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: CheckSettleAnswer = self._call(
+            "check settle",
+            request_id,
+            what=what,
+            why=why,
+            undo=undo,
         )
         return answer
 
@@ -443,6 +472,32 @@ class Methods:
             agent=agent,
             kind=kind,
             since=since,
+            after=after,
+        )
+        return answer
+
+    def map(
+        self,
+        *path: str,
+        since: str | None = None,
+        depth: int | None = None,
+        rows: int | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> MapAnswer:
+        """Show which agent reads and writes which resource.
+
+        Answers: resources[], agents[], totals, roles[], depth, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: MapAnswer = self._call(
+            "map",
+            None,
+            path=path or None,
+            since=since,
+            depth=depth,
+            rows=rows,
+            limit=limit,
             after=after,
         )
         return answer

@@ -1377,7 +1377,7 @@ class VerifyAnswer(TypedDict):
 
 
 class CheckView(TypedDict):
-    """One check of `check` or `doctor`."""
+    """One check of `doctor`."""
 
     check: str
     ok: bool
@@ -1385,12 +1385,117 @@ class CheckView(TypedDict):
     message: str
 
 
-class CheckAnswer(TypedDict):
-    """Of `check`."""
+class SettledView(TypedDict):
+    """Who accepted a finding, when and why."""
 
-    checks: list[CheckView]
+    why: str
+    agent: str
+    at: str
+    name: NotRequired[str]
+
+
+class AuditFindingView(TypedDict):
+    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+
+    id: str
+    text: str
+    severity: Literal["low", "medium", "high"]
+    events: list[int]
+    remedy: str
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    settled: NotRequired[SettledView]
+
+
+class AuditCheckView(TypedDict):
+    """One check of `check`; `status` says more than `ok`."""
+
+    number: int
+    check: str
+    title: str
+    ok: bool
+    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
+    severity: Literal["none", "low", "medium", "high"]
+    message: str
+    remedy: str
+    figures: dict[str, Any]
+    findings: list[AuditFindingView]
+
+
+class CheckAnswer(TypedDict):
+    """Of `check`. `failed` are the checks that fail, `unknown` those that could not look."""
+
+    workspace: str
+    checks: list[AuditCheckView]
     failed: list[str]
-    wrong: list[str]  # those of `failed` that are errors
+    wrong: list[str]  # as `failed`
+    unknown: list[str]
+    severity: Literal["none", "low", "medium", "high"]
+    risk: str
+    result: str
+
+
+class CheckSettleAnswer(TypedDict):
+    """Of `check settle`."""
+
+    settled: str
+    undone: bool
+    why: NotRequired[str]
+
+
+class MapUseView(TypedDict):
+    """What one agent did with one resource; `event` is the last one that shows it."""
+
+    agent: str
+    name: str
+    access: Literal["read", "write", "read+write", "refused"]
+    writes: int
+    reads: int
+    refused: int
+    holds: bool
+    event: int
+    at: str
+
+
+class MapResourceView(TypedDict):
+    """One resource of `map`; `level` is what the guards ask of a path."""
+
+    resource: str
+    kind: str
+    level: Literal["", "free", "guarded", "strict"]
+    agents: list[MapUseView]
+    writers: int
+    folded: NotRequired[int]
+
+
+class MapAgentView(TypedDict):
+    """One agent of `map`: of how many resources."""
+
+    agent: str
+    name: str
+    writes: int
+    reads: int
+    refused: int
+
+
+class MapRoleView(TypedDict):
+    """Who may write what, by the configuration."""
+
+    who: str
+    role: str
+    write: list[str]
+
+
+class MapAnswer(TypedDict):
+    """Of `map`. `depth` is where paths were folded, 0 if they were not."""
+
+    resources: list[MapResourceView]
+    agents: list[MapAgentView]
+    totals: dict[str, int]
+    roles: list[MapRoleView]
+    depth: int
+    more: bool
+    cursor: str | None
 
 
 class DoctorAnswer(TypedDict):
