@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         StateGetAnswer,
         StateListAnswer,
         StateSetAnswer,
+        StatsAnswer,
         StatusAnswer,
         SubscribeAnswer,
         SubscriptionsAnswer,
@@ -1023,6 +1024,30 @@ class Methods:
             value=value,
             version=version,
             token=token,
+        )
+        return answer
+
+    def stats(
+        self,
+        *,
+        since: str | None = None,
+        buckets: int | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> StatsAnswer:
+        """Show figures over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.
+
+        Answers: from, to, seconds, events, totals, refusals, by_agent[], by_kind[], contention[], buckets[],
+        bucket_seconds, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: StatsAnswer = self._call(
+            "stats",
+            None,
+            since=since,
+            buckets=buckets,
+            limit=limit,
+            after=after,
         )
         return answer
 

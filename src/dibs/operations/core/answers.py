@@ -1498,6 +1498,83 @@ class MapAnswer(TypedDict):
     cursor: str | None
 
 
+class StatsView(TypedDict):
+    """Counts and times (seconds) of `stats`; reports/statistics.py has the words."""
+
+    granted: int
+    refused: int
+    false_refusals: int
+    waits: int
+    gave_up: int
+    lost_claims: int
+    attempts: int
+    working: int
+    complete: int
+    failed: int
+    quarantined: int
+    cancelled: int
+    retried: int
+    returned: int
+    passed: int
+    lost: int
+    success_rate: float | None
+    work_time: float
+    lost_time: float
+    wait_time: float
+    hold_time: float
+    lost_hold_time: float
+    average_work: float | None
+    p95_work: float | None
+    p95_wait: float | None
+    longest_wait: float | None
+    average_queued: float | None
+    throughput: NotRequired[float]
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    kind: NotRequired[str]
+
+
+class StatsContentionView(TypedDict):
+    """One resource that agents met at."""
+
+    resource: str
+    refusals: int
+    false_refusals: int
+    waits: int
+    longest_wait: float
+    total_wait: float
+    agents: int
+
+
+class StatsBucketView(TypedDict):
+    """A part of the time."""
+
+    at: str
+    granted: int
+    refused: int
+    waits: int
+    complete: int
+    failed: int
+    lost: int
+
+
+class StatsAnswer(_From):
+    """Of `stats`."""
+
+    to: str
+    seconds: float
+    events: int
+    totals: StatsView
+    refusals: dict[str, int]
+    by_agent: list[StatsView]
+    by_kind: list[StatsView]
+    contention: list[StatsContentionView]
+    buckets: list[StatsBucketView]
+    bucket_seconds: float
+    more: bool
+    cursor: str | None
+
+
 class DoctorAnswer(TypedDict):
     """Of `doctor`; the command adds the checks on the guards, the guarded clients, and what is left to do."""
 

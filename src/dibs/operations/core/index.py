@@ -74,6 +74,7 @@ QUERIES = {
     "log": "reports.queries",
     "map": "reports.resource_map",
     "run report": "reports.queries",
+    "stats": "reports.statistics",
     "verify": "reports.queries",
 }  # below dibs: they read more than one transaction sees
 INTERNAL = {
