@@ -28,18 +28,17 @@ def render(found: dict[str, Any]) -> str:
     place = {agent["agent"]: number for number, agent in enumerate(agents)}
     width = LEFT + max(1, len(agents)) * CELL + 60 + MARGIN
     height = TOP + len(rows) * CELL + 64
+    size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+    label = 'role="img" aria-label="which agent reads and writes which resource"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        'role="img" aria-label="which agent reads and writes which resource">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} {label}>',
         f"<style>{STYLE}</style>",
         f'<rect class="bg" width="{width}" height="{height}"/>',
     ]
     for number, agent in enumerate(agents):
         x = LEFT + number * CELL + CELL // 2
-        name = _short(agent["name"], NAME_LETTERS)
-        parts.append(
-            f'<text transform="translate({x + 4} {TOP - 8}) rotate(-55)">{name}<title>{safe(agent["agent"])}</title></text>'
-        )
+        name = f"{_short(agent['name'], NAME_LETTERS)}<title>{safe(agent['agent'])}</title>"
+        parts.append(f'<text transform="translate({x + 4} {TOP - 8}) rotate(-55)">{name}</text>')
     for number, row in enumerate(rows):
         parts += _row(row, TOP + number * CELL, place, LEFT + len(agents) * CELL)
     parts += _legend(found, TOP + len(rows) * CELL + 24)
@@ -54,15 +53,12 @@ def _short(name: str, letters: int) -> str:
 
 def _row(row: dict[str, Any], y: int, place: dict[str, int], right: int) -> list[str]:
     folded = f" ({row['folded']})" if row.get("folded") else ""
-    parts = [
+    name = f"{_short(row['resource'] + folded, RESOURCE_LETTERS)}<title>{safe(row['resource'])}</title>"
+    return [
         f'<line class="g" x1="{MARGIN}" y1="{y + CELL}" x2="{right}" y2="{y + CELL}"/>',
-        f'<text x="{LEFT - 10}" y="{y + 14}" text-anchor="end">{_short(row["resource"] + folded, RESOURCE_LETTERS)}'
-        f"<title>{safe(row['resource'])}</title></text>",
+        f'<text x="{LEFT - 10}" y="{y + 14}" text-anchor="end">{name}</text>',
+        *[_use(row, use, LEFT + place[use["agent"]] * CELL, y) for use in row["agents"] if use["agent"] in place],
     ]
-    for use in row["agents"]:
-        if use["agent"] in place:
-            parts.append(_use(row, use, LEFT + place[use["agent"]] * CELL, y))
-    return parts
 
 
 def _use(row: dict[str, Any], use: dict[str, Any], x: int, y: int) -> str:
@@ -88,11 +84,12 @@ def _legend(found: dict[str, Any], y: int) -> list[str]:
     cut = len(found["resources"]) > MAX_ROWS or len(found["agents"]) > MAX_COLUMNS or found["more"]
     more = "; a part of it" if cut else ""
     return [
-        f'<rect class="w" x="{MARGIN}" y="{y - 10}" width="12" height="12" rx="2"/>'
-        f'<text x="{MARGIN + 18}" y="{y}">writes</text>'
-        f'<circle class="r" cx="{MARGIN + 76}" cy="{y - 4}" r="5"/><text x="{MARGIN + 88}" y="{y}">reads</text>'
-        f'<rect class="h" x="{MARGIN + 136}" y="{y - 12}" width="16" height="16" rx="4"/>'
-        f'<text x="{MARGIN + 158}" y="{y}">holds it now</text>'
-        f'<path class="x" d="M{MARGIN + 246} {y - 8}l8 8m0 -8l-8 8"/><text x="{MARGIN + 262}" y="{y}">was refused</text>',
+        f'<rect class="w" x="{MARGIN}" y="{y - 10}" width="12" height="12" rx="2"/>',
+        f'<text x="{MARGIN + 18}" y="{y}">writes</text>',
+        f'<circle class="r" cx="{MARGIN + 76}" cy="{y - 4}" r="5"/><text x="{MARGIN + 88}" y="{y}">reads</text>',
+        f'<rect class="h" x="{MARGIN + 136}" y="{y - 12}" width="16" height="16" rx="4"/>',
+        f'<text x="{MARGIN + 158}" y="{y}">holds it now</text>',
+        f'<path class="x" d="M{MARGIN + 246} {y - 8}l8 8m0 -8l-8 8"/>',
+        f'<text x="{MARGIN + 262}" y="{y}">was refused</text>',
         f'<text class="m" x="{MARGIN}" y="{y + 24}">{safe(said + more)}</text>',
     ]

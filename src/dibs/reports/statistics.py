@@ -112,8 +112,7 @@ class Figures:
         self.buckets = [dict.fromkeys(PLOTTED, 0) for _ in range(buckets)]
         self.met: dict[str, Met] = {}
         self.refusals = {kind.partition(".")[0]: 0 for kind in REFUSALS}
-        self.events = self.first = 0
-        self.first_wall = 0
+        self.events = self.first_wall = 0
         self.now = 0
         self._attempts: dict[str, tuple[str, int]] = {}  # task → agent, since
         self._added: dict[str, int] = {}
@@ -137,8 +136,6 @@ class Figures:
         """Add one event."""
         self.now = event["now"]
         if event["wall"] >= self.since:
-            self.events += 1
-            self.first = self.first or event["seq"]
             self.first_wall = self.first_wall or event["wall"]
         self._readers[event["kind"]](event, event["data"])
 
@@ -445,6 +442,7 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     for event in log_walk.events(session, figures.wanted, head.seq, start):
         figures.read(event)
     figures.close(max(figures.now, head.now), wall)
+    figures.events = head.seq - log_walk.first_since(session, since, head.seq)
     figures.sort(_kinds(session, figures))
     return _answer(session, call, figures, limit, fields["after"])
 

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 BARS = "▁▂▃▄▅▆▇█"
 EMPTY = "·"
-PLOTS = (("granted", "claims granted"), ("refused", "refused"), ("waits", "waits ended"), ("complete", "tasks complete"),
-         ("failed", "failed"), ("lost", "lost"))  # fmt: skip
+PLOTS = (
+    ("granted", "claims granted"), ("refused", "refused"), ("waits", "waits ended"), ("complete", "tasks complete"),
+    ("failed", "failed"), ("lost", "lost"),
+)  # fmt: skip
 AGENTS = 20  # in the table; `--json` has all
 RESOURCES = 5
 
@@ -23,11 +25,8 @@ RESOURCES = 5
 def page(found: dict[str, Any]) -> Items:
     """All of it."""
     total = found["totals"]
-    lines: Lines = [
-        terminal.Line(
-            f"the last {times.short(int(found['seconds'] * 1000))}: {counted(found['events'], 'event')}", "bold"
-        )
-    ]
+    head = f"the last {times.short(int(found['seconds'] * 1000))}: {counted(found['events'], 'event')}"
+    lines: Lines = [terminal.Line(head, "bold")]
     if not found["events"]:
         return [*lines, "nothing happened", *continued(found)]
     lines += _sentences(total, found["refusals"])
@@ -38,11 +37,12 @@ def page(found: dict[str, Any]) -> Items:
 
 def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
     success = f", {total['success_rate']:.0%} success" if total["success_rate"] is not None else ""
-    lines: Lines = [
+    tasks = (
         f"tasks: {total['complete']} complete ({total['throughput']:g} an hour{success}), {total['failed']} failed, "
         f"{total['quarantined']} quarantined, {total['lost']} lost, {total['working']} at work; "
         f"{_long(total['work_time'])} of work, {_long(total['lost_time'])} lost"
-    ]
+    )
+    lines: Lines = [tasks]
     by = ", ".join(f"{count} {kind}" for kind, count in refusals.items() if count)
     lines.append(
         f"claims: {total['granted']} granted, {total['refused']} refused{f' ({by})' if by else ''}, "
@@ -76,35 +76,34 @@ def plot(values: list[int]) -> str:
 
 
 def _tables(found: dict[str, Any]) -> Lines:
-    lines: Lines = []
     agents = sorted(found["by_agent"], key=lambda one: (-one["work_time"] - one["hold_time"], one["name"]))
+    lines: Lines = []
     if agents:
         head = ("AGENT", "COMPLETE", "FAILED", "LOST", "WORK", "LOST TIME", "CLAIMS", "REFUSED", "WAITED")
         lines.append(terminal.Table(head, [(one["name"], *_cells(one)) for one in agents[:AGENTS]]))
         if len(agents) > AGENTS:
             lines.append(f"and {len(agents) - AGENTS} more agents; `--json` has all of them")
     if found["by_kind"]:
-        head = ("TASKS FOR", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "95 %", "QUEUED")
-        rows = [
-            (
-                one["kind"], str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]),
-                _long(one["work_time"]), _long(one["average_work"]), _long(one["p95_work"]),
-                _long(one["average_queued"]),
-            )
-            for one in found["by_kind"]
-        ]  # fmt: skip
-        lines += ["", terminal.Table(head, rows)]
+        titles = ("TASKS FOR", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "95 %", "QUEUED")
+        lines += ["", terminal.Table(titles, [_kind(one) for one in found["by_kind"]])]
     if found["contention"]:
-        head = ("RESOURCE", "REFUSALS", "FREE SOON", "WAITS", "LONGEST", "AGENTS")
-        rows = [
-            (
-                one["resource"], str(one["refusals"]), str(one["false_refusals"]), str(one["waits"]),
-                _long(one["longest_wait"]), str(one["agents"]),
-            )
-            for one in found["contention"][:RESOURCES]
-        ]  # fmt: skip
-        lines += ["", terminal.Table(head, rows)]
+        names = ("RESOURCE", "REFUSALS", "FREE SOON", "WAITS", "LONGEST", "AGENTS")
+        lines += ["", terminal.Table(names, [_met(one) for one in found["contention"][:RESOURCES]])]
     return lines
+
+
+def _kind(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["kind"], str(one["complete"]), str(one["failed"] + one["quarantined"]), str(one["lost"]),
+        _long(one["work_time"]), _long(one["average_work"]), _long(one["p95_work"]), _long(one["average_queued"]),
+    )  # fmt: skip
+
+
+def _met(one: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        one["resource"], str(one["refusals"]), str(one["false_refusals"]), str(one["waits"]),
+        _long(one["longest_wait"]), str(one["agents"]),
+    )  # fmt: skip
 
 
 def _cells(one: dict[str, Any]) -> tuple[str, ...]:
