@@ -86,6 +86,13 @@ CHECKS = (
           also="record"),
 )  # fmt: skip
 
+# Of several checks with one severity, the first of these says what is at risk.
+GRAVITY = (
+    "log", "violations", "bypasses", "guards", "store", "deploys", "kill-switch", "resources", "idempotency",
+    "ordering", "deadlines", "agents", "tasks", "alerting", "orchestrator", "rules", "events", "tested",
+    "contention", "files",
+)  # fmt: skip
+
 
 def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dict[str, Any]:
     """Run every check, or one; a later one runs also when an earlier one failed."""
@@ -94,7 +101,7 @@ def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dic
     lines = [(one, _looked(one, look)) for one in chosen]
     shown = [_shown(look, one, line) for one, line in lines]
     failed = [one for one, view in zip(chosen, shown, strict=True) if view["status"] == FAIL]
-    order = sorted(failed, key=lambda one: (-RANK[shown[chosen.index(one)]["severity"]], one.number))
+    order = sorted(failed, key=lambda one: (-RANK[shown[chosen.index(one)]["severity"]], GRAVITY.index(one.name)))
     severity = shown[chosen.index(order[0])]["severity"] if order else NONE
     names = [one.name for one in failed]
     return {

@@ -207,7 +207,7 @@ def _held(claims: list[dict[str, Any]], depth: int) -> dict[str, set[str]]:
     """Resource, or its folded directory → the agents that hold it now."""
     found: dict[str, set[str]] = {}
     for claim in claims:
-        for name in claim["resources"]:
+        for name in () if claim["gone"] else claim["resources"]:
             parts = name.split("/")
             at = "/".join(parts[:depth]) + "/" if depth and len(parts) > depth else name
             found.setdefault(at, set()).add(claim["agent"])

@@ -111,6 +111,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run show": (("dibs run show", "the active run, with its agents"),),
     "run purge": (("dibs run purge r1", "delete an ended run with its tasks"),),
     "alerts": (("dibs alerts", "what needs somebody"), ("dibs alerts --state all --kind dead", "also cleared ones")),
+    "check settle": (
+        ("dibs check settle 41 --why 'agreed with ann'", "event 41 is accepted; `dibs check` shows why"),
+        ("dibs check settle alerting:no-sink --undo", "it counts again"),
+    ),
     "alerts ack": (
         ("dibs alerts ack a1b2 --why 'restarting it'", "you have taken note of one"),
         ("dibs alerts ack all", "of all open ones"),

@@ -191,7 +191,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "audit.tested": (
         "the test, such as `demo`",
         "A test with many agents ended (`dibs demo`).",
-        "`agents, edits, lost, clean` (its log holds together), `seconds, version, engine`",
+        "`agents, edits, lost, clean` (its log holds together), `seconds, version, store`",
     ),
     "log.sealed": (
         '`""`',

@@ -46,7 +46,7 @@ RECORD = Operation(
         Field("clean", "flag", "whether the log of the test holds together", required=True),
         Field("seconds", "amount", "how long it took", required=True),
         Field("version", "text", "of dibs", required=True, longest=100),
-        Field("engine", "text", "of the store it went through", required=True, longest=100),
+        Field("store", "text", "the kind of store it went through", required=True, longest=100),
     ),
     may=AGENT,
 )

@@ -7,7 +7,6 @@ record.
 
 from __future__ import annotations
 
-from dibs.canonical import Canonical
 from dibs.errors import DibsError, Unavailable
 from dibs.facts import processes
 from dibs.operations.claims import holds
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 PROBE, PERSON = "dibs-check-probe", "dibs-check-person"
-RESOURCE = Canonical(("name", "dibs-check:probe"))
+RESOURCE = "dibs-check:probe"
 WHY = "a dry run of dibs check"
 MAX_AGENTS = 50  # holders that are tried
 ROUNDS = 64  # times that facts about processes may be asked for
@@ -60,7 +59,8 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
         except DibsError as error:
             return error
 
-    act(PROBE, "claim", resources=[RESOURCE])  # a role may forbid it; then it is killed with nothing in hand
+    probe = session.paths.canonical(RESOURCE, session.cwd)
+    act(PROBE, "claim", resources=[probe])  # a role may forbid it; then it is killed with nothing in hand
     wrong: dict[str, str] = {}
     voided = sum(len(_live(tx, agent)) for agent in holders)
     for agent in (PROBE, *holders):
@@ -70,7 +70,7 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
         elif _live(tx, agent) and not done.get("jobs"):
             wrong[agent] = "it would keep its claims"
         else:
-            again = act(agent, "claim", resources=[RESOURCE])
+            again = act(agent, "claim", resources=[probe])
             if not isinstance(again, DibsError) or again.code != "killed":
                 wrong[agent] = "its next call would not be refused"
     raise Given(wrong, voided)

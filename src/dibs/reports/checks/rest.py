@@ -62,7 +62,12 @@ def guards(look: Look) -> Line:
         return line
     said = f"Guards proven: a forbidden write is refused by {few(clients)}{age}"
     if cares:
-        return Line(WARN, f"{said}; {cares[0]['check']}: {cares[0]['message']}", remedy="dibs doctor", figures=figures)
+        return Line(
+            WARN,
+            f"{said}; {cares[0]['check']}: {cares[0]['message'].partition(';')[0]}",
+            remedy="dibs doctor",
+            figures=figures,
+        )
     if old > PROOF_AGE_MS:
         return Line(WARN, f"{said}: an old proof", remedy="dibs check", figures=figures)
     return Line(OK, said, figures=figures)
@@ -209,8 +214,11 @@ def files(look: Look) -> Line:
 def store(look: Look) -> Line:
     """The store keeps what it answered, and is the one that was meant."""
     from dibs.session import local_details
+    from dibs.storage.workspace_store import configured_url, read_pin
 
-    about = look.session.store.describe()
+    place = look.session.place.local
+    kind = (read_pin(place).url or configured_url(look.session.config.store)).partition(":")[0]
+    kept = look.session.store.describe()["persistence"].rstrip(".")
     found = look.alerts("store")
     known = {finding.text for finding in found}
     for text in local_details.warnings(look.session):
@@ -218,7 +226,7 @@ def store(look: Look) -> Line:
         if not any(plain in one or one in plain for one in known):
             severity = HIGH if "stands in" in text else MEDIUM
             found.append(Finding(plain, severity, code="warning", remedy="dibs doctor"))
-    return listed(found, f"Store: {about['engine']}, {about['persistence'].rstrip('.')}", {"engine": about["engine"]})
+    return listed(found, f"Store: {kind}, {kept}", {"store": kind})
 
 
 def tasks(look: Look) -> Line:
@@ -226,7 +234,8 @@ def tasks(look: Look) -> Line:
     found = []
     for task in look.facts["quarantined"]:
         event = look.history.quarantined.get(task["task"])
-        text = f"task {task['task']} failed or was lost {task['failures'] + task['losses']} times and is quarantined"
+        times = counted(task["failures"] + task["losses"], "time")
+        text = f"task {task['task']} failed or was lost {times} and is quarantined"
         events = [event["seq"]] if event else []
         remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
         found.append(Finding(text, MEDIUM, events=events, code=f"task-{task['task']}".lower()[:60], remedy=remedy))

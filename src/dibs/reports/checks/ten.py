@@ -205,9 +205,8 @@ def alerting(look: Look) -> Line:
         found.append(Finding(text, MEDIUM, code="nobody-looks", remedy=remedy))
     if not found and not look.is_fleet and not sinks:
         return Line(ABSENT, f"Alerting: {alone(look)}, no other is blocked unnoticed")
-    who = f"a {looker['by']} looks (pid {looker['pid']})" if looker and lasting else "only agents' own hooks look"
-    later = f"; {pending} on the way" if pending else ""
-    said = f"{' and '.join(sinks) or 'no sink'}; {who}; twice the expected time raises one{later}"
+    who = f"a process looks (pid {looker['pid']})" if looker and lasting else "only agents' own hooks look"
+    said = f"{' and '.join(sinks) or 'no sink'}; {who}; twice the expected time raises one"
     return listed(found, f"Alerting: {said}", {"sinks": sinks, "pending": pending, "failed": failed})
 
 
@@ -224,7 +223,7 @@ def tested(look: Look) -> Line:
     ago = relative_times.short(int(test["ago"] * 1000))
     said = (
         f"{test['what']}, {ago} ago: {test['agents']} agents, {test['edits']} edits, {test['lost']} lost, "
-        f"log {'clean' if test['clean'] else 'NOT clean'}, {test['seconds']:.0f}s on {test['engine']}"
+        f"log {'clean' if test['clean'] else 'NOT clean'}, {test['seconds']:.0f}s on {test['store']}"
     )
     found = []
     if test["lost"] or not test["clean"]:

@@ -75,7 +75,7 @@ def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
     found = {
         "what": "demo", "agents": result["agents"], "edits": guarded["edits"], "lost": guarded["lost"],
         "clean": bool(guarded["verify"]["ok"] and result["ok"]), "seconds": result["seconds"],
-        "version": metadata.version("dibs"), "engine": "redis" if hosts else "sqlite",
+        "version": metadata.version("dibs"), "store": "redis" if hosts else "sqlite",
     }  # fmt: skip
     try:
         session = open_session(words)

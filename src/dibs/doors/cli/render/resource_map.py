@@ -23,7 +23,11 @@ def table(found: dict[str, Any], columns: int) -> Items:
     if not found["resources"]:
         return ["nothing was claimed or written yet", *continued(found)]
     agents, others = _columns(found, columns)
-    head = ["RESOURCE", *[terminal.cut(agent["name"], NAME) for agent in agents], *(["OTHERS"] if others else [])]
+    head = [
+        "RESOURCE",
+        *[terminal.cut(terminal.clean(agent["name"]), NAME) for agent in agents],
+        *(["OTHERS"] if others else []),
+    ]
     rows = []
     for one in found["resources"]:
         cells = {use["agent"]: _cell(use) for use in one["agents"]}
