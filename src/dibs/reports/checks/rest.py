@@ -62,12 +62,8 @@ def guards(look: Look) -> Line:
         return line
     said = f"Guards proven: a forbidden write is refused by {few(clients)}{age}"
     if cares:
-        return Line(
-            WARN,
-            f"{said}; {cares[0]['check']}: {cares[0]['message'].partition(';')[0]}",
-            remedy="dibs doctor",
-            figures=figures,
-        )
+        why = cares[0]["message"].partition(";")[0].replace(look.session.place.top, "this folder")
+        return Line(WARN, f"{said}; {cares[0]['check']}: {why}", remedy="dibs doctor", figures=figures)
     if old > PROOF_AGE_MS:
         return Line(WARN, f"{said}: an old proof", remedy="dibs check", figures=figures)
     return Line(OK, said, figures=figures)
