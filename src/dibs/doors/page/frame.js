@@ -64,9 +64,9 @@ const percent = (run) => Math.round(run.progress || 0);
 function remedies(a) {
   const out = [];
   if (a.kind === "deadlock") out.push(["Resolve…", "go:graph", "pri", ""]);
-  if (a.agent && ["silent", "dead", "violation", "expired", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
+  if (a.agent && ["silent", "dead", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
     if (a.kind === "silent" || a.kind === "dead") out.push([`Kill ${nameOf(a.agent)}…`, `kill:${a.agent}`, "dng", "kill"]);
-    else if (a.kind === "hold" || a.kind === "expired") out.push(["Release…", `release:${(a.resources || [])[0] || a.subject}`, "dng", "release"]);
+    else out.push(["Release…", `release:${(a.resources || [])[0] || a.subject}`, "dng", "release"]);
   }
   if (a.kind === "poison") out.push(["Requeue…", `requeue:${a.subject}`, "", "task move"]);
   if (a.agent && S.agents.has(a.agent)) out.push([`Message ${nameOf(a.agent)}`, `msg:${a.agent}`, "", "send"]);
