@@ -45,7 +45,7 @@ def seqs(events: list[dict[str, Any]]) -> list[int]:
 
 
 def test_the_last_five_events_cost_five_events(store: Counting) -> None:
-    found, last, earlier = log.last_of(store, log.Filter(), 5)
+    found, last, earlier, _ = log.last_of(store, log.Filter(), 5)
     assert (seqs(found), last, earlier) == ([53, 54, 55, 56, 57], EVENTS, True)
     assert store.read <= 5 + 1, "and one that tells whether there are earlier ones"
 
@@ -58,7 +58,7 @@ def test_the_last_events_are_those_that_the_whole_log_ends_with(
     store: Counting, limit: int, kind: str, since: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "PAGE", size)
-    found, _, earlier = log.last_of(store, log.Filter(since=since, kind=kind), limit)
+    found, _, earlier, _ = log.last_of(store, log.Filter(since=since, kind=kind), limit)
     every = [n for n in range(1, EVENTS + 1) if n > since and (kind in {"", "odd"}) and (not kind or n % 10 == 4)]
     assert seqs(found) == (every[-limit:] if limit else every)
     assert earlier is (bool(limit) and len(every) > limit)

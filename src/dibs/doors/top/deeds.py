@@ -85,14 +85,13 @@ def _kill(model: Model, agent: str) -> Deed | None:
     paths = [path for claim in held for path in claim["resources"] if not path.startswith("task:")]
     where = f" on {found['host_name']}" if found.get("host_name") else ""
     process = f" ({found['pid']})" if found.get("pid") else ""
-    name = found["name"]
+    name, named = found["name"], f": {listed(paths)}" if paths else ""
     return Deed(
         f"Kill {name}?", operation="kill", verb=f"Kill {name}", told=name, why=True,
         intro=f"Last heard {length(state.now - ms(found['last_seen']))} ago{where}. This takes effect at its next "
         "call; nothing is asked of it.",
         rows=[
-            ("#", f"Voids {count(len(held), 'claim')}{f': {listed(paths)}' if paths else ''}"
-             f"{', and that of its task' if task else ''}"),
+            ("#", f"Voids {count(len(held), 'claim')}{named}{', and that of its task' if task else ''}"),
             *([("o", f"{task['title'] or task['id']} goes back to the queue")] if task else []),
             *([("~", f"{_names(model, blocked)} get what they wait for")] if blocked else []),
             ("x", "All it does is refused until it is revived. Reviving does not give the claims back"),
@@ -148,13 +147,13 @@ def _release(model: Model, path: str) -> Deed | None:
         return None
     who = joined(claim.get("name") or state.name_of(claim["agent"]) for claim in found)
     waits = [wait for wait in model.waits if any(covers(path, one) or covers(one, path) for one in wait["resources"])]
-    left = found[0]["expires_at"]
+    left, token = found[0]["expires_at"], found[0]["token"]
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
     return Deed(
         f"Release {path} of {who}?", operation="release", verb="Release", told=who, why=True,
         intro=f"{who} holds it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
         rows=[
-            ("#", f"{who} loses it now, is told by whom and why; a late write under token {found[0]['token']} is refused"),
+            ("#", f"{who} loses it now, is told by whom and why; a late write under token {token} is refused"),
             ("~", f"{_names(model, waits)} {'gets' if len(waits) == 1 else 'get'} it at once" if waits
              else "Nobody waits for it"),
             ("!", "Uncommitted changes stay in the working tree, unguarded; their content is kept for dibs restore"),
@@ -211,7 +210,9 @@ def _restore(model: Model, path: str, kept: list[Record]) -> Deed | None:
     if found is None:
         return None
     holders = joined(
-        claim.get("name") or claim["agent"] for claim in model.claims if any(covers(one, path) for one in claim["resources"])
+        claim.get("name") or claim["agent"]
+        for claim in model.claims
+        if any(covers(one, path) for one in claim["resources"])
     )
     by = model.state.name_of(found["by"]) if found["by"] else "an unknown process"
     return Deed(
@@ -249,8 +250,12 @@ def kept_contents(asker: Asker) -> list[Record]:
 
 
 def commit(asker: Asker, state: State, kind: str, subject: str, deed: Deed, why: str, request: str) -> Record:
-    """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the deed as it is now."""
-    for topic, name, key in (("status", "status", "claims"), ("agents", "agents", "agents"), ("tasks", "task list", "tasks")):
+    """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the deed as it is."""
+    for topic, name, key in (
+        ("status", "status", "claims"),
+        ("agents", "agents", "agents"),
+        ("tasks", "task list", "tasks"),
+    ):
         answer, more = asker.pages(name, key, 10_000)
         state.take(topic, answer if topic == "status" else answer[key], more=more)
     kept = kept_contents(asker) if kind == "restore" else None

@@ -7,8 +7,9 @@ workspace's name typed.
 
 from __future__ import annotations
 
+from dibs.doors.cli.terminal import cells
 from dibs.doors.top import deeds
-from dibs.doors.top.draw import cells, fit, wrapped
+from dibs.doors.top.draw import fit, wrapped
 from dibs.doors.top.keys import Input
 from dibs.doors.top.words import plain
 
@@ -149,7 +150,9 @@ class Confirm(Dialog):
             for number, part in enumerate(wrapped(plain(text), columns - 6, 3)):
                 lines.append(fit([(f"  {letter if number == 0 else ' '}  {part}", "")], columns))
         if self.deed.why:
-            lines.append(fit([(f" The reason is told to {plain(self.deed.told)} and kept in the log.", "dim")], columns))
+            lines.append(
+                fit([(f" The reason is told to {plain(self.deed.told)} and kept in the log.", "dim")], columns)
+            )
         if self.deed.typed:
             lines.append(fit([(f" Name: type the workspace's name, {plain(self.deed.typed)}", "dim")], columns))
         return lines

@@ -31,9 +31,9 @@ def fit(line: Iterable[Span], columns: int) -> Line:
         size = cells(text)
         if size > left:
             if left > 0:
-                text = cut(text, left)
-                found.append((text, style))
-                left -= cells(text)
+                kept = cut(text, left)
+                found.append((kept, style))
+                left -= cells(kept)
             break
         if text:
             found.append((text, style))

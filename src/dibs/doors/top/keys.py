@@ -91,7 +91,7 @@ class Input:
     def __init__(self, text: str = "", longest: int = 500) -> None:
         self.text, self.place, self.longest = text, len(text), longest
 
-    def take(self, key: str) -> bool:  # noqa: PLR0911 - a list of keys
+    def take(self, key: str) -> bool:
         """Whether this key was for the text."""
         if key.startswith("paste:"):
             self._insert("".join([letter if letter.isprintable() else " " for letter in key[6:]]))

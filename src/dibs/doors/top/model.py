@@ -117,7 +117,7 @@ class Model:
         if self.is_empty:
             return "NOBODY HERE YET", "workspace is ready", "dead"
         if needed:
-            kinds = list(dict.fromkeys([ALERTS.get(alert["kind"], alert["kind"]).lower() for alert in self.open]))
+            kinds = list(dict.fromkeys([str(ALERTS.get(alert["kind"], alert["kind"])).lower() for alert in self.open]))
             return f"{needed} {'NEEDS' if needed == 1 else 'NEED'} YOU", ", ".join(kinds[:4]), "bad"
         if state.warnings:
             return count(len(state.warnings), "WARNING"), "the store", "bad"

@@ -20,7 +20,7 @@ from dibs.doors.cli import terminal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Self
+    from typing import Any, Self
 
     from dibs.doors.top.draw import Line
 
@@ -42,7 +42,7 @@ class Screen:
         self._colored = terminal.colored(sys.stdout)
         self._shown: list[str] = []
         self._size = (0, 0)
-        self._before: list[object] | None = None
+        self._before: Any = None
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         os.set_blocking(self._wake_read, False)

@@ -139,7 +139,8 @@ class _Drawn:
 def _agent_text(model: Model, agent: Record) -> str:
     task = model.task_of.get(agent["agent"], {})
     files = " ".join(model.files_of(agent["agent"])[:50])
-    return f"{agent['name']} {agent['agent']} {agent['shown']} {agent['type']} {agent['client']} {task.get('id', '')} {files}"
+    about = " ".join([str(agent[key]) for key in ("name", "agent", "shown", "type", "client")])
+    return f"{about} {task.get('id', '')} {files}"
 
 
 def _begun(model: Model, agent: Record) -> int:
@@ -176,7 +177,9 @@ def _holds(model: Model, agent: Record, columns: int) -> list[Span]:
         return [(pad(plain(agent.get("killed") or "-"), columns), "dim")]
     first = model.hurt(agent["agent"]) or files[0]
     more = f" +{len(files) - 1}" if len(files) > 1 else ""
-    return [(pad(path_cut(plain(first), columns - len(more)) + more, columns), "bad" if model.violated.get(first) else "")]
+    return [
+        (pad(path_cut(plain(first), columns - len(more)) + more, columns), "bad" if model.violated.get(first) else "")
+    ]
 
 
 # --- held
@@ -268,16 +271,20 @@ def _waits(model: Model, order: str) -> list[Row]:
             refused = step["agent"] == lock["agent"] and wait is None
             since = ms(lock["since"] if refused else (wait or step)["since"])
             drawn = _Drawn(_wait, model, step["agent"], step["resource"], step["holder"], since, refused, name)
-            rows.append(Row(f"{lock['id']}\t{step['agent']}", drawn, open=f"file:{step['resource']}",
-                            agent=step["agent"], search=f"{step['agent']} {step['resource']} {step['holder']}"))  # fmt: skip
+            search = f"{step['agent']} {step['resource']} {step['holder']}"
+            row = f"{lock['id']}\t{step['agent']}"
+            rows.append(Row(row, drawn, open=f"file:{step['resource']}", agent=step["agent"], search=search))
     waits = [wait for wait in model.waits if wait["agent"] not in inside]
     if order == "agent":
         waits.sort(key=lambda wait: str(wait["name"]))
     for wait in waits:
         holder = wait["holders"][0] if wait["holders"] else {"agent": "", "resource": wait["resources"][0]}
-        drawn = _Drawn(_wait, model, wait["agent"], wait["resources"][0], holder["agent"], ms(wait["since"]), False, name)
-        rows.append(Row(f"{wait['agent']}\t{wait['resources'][0]}", drawn, open=f"file:{wait['resources'][0]}",
-                        agent=wait["agent"], search=f"{wait['name']} {wait['agent']} {wait['resources'][0]}"))  # fmt: skip
+        drawn = _Drawn(
+            _wait, model, wait["agent"], wait["resources"][0], holder["agent"], ms(wait["since"]), False, name
+        )
+        path = wait["resources"][0]
+        search = f"{wait['name']} {wait['agent']} {path}"
+        rows.append(Row(f"{wait['agent']}\t{path}", drawn, open=f"file:{path}", agent=wait["agent"], search=search))
     return rows
 
 
@@ -353,7 +360,8 @@ def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Li
         [
             (f" {TASK_SHAPES.get(state, '.')} ", TASK_TONES.get(state, "")), (pad(word, 11), TASK_TONES.get(state, "")),
             (" ", ""), (pad(text, width), "dim" if state == "complete" else ""),
-            (f"{task['priority']:>3} "[:4], "dim"), (pad(plain(task.get("name") or task.get("agent") or ""), name), "bold"),
+            (f"{task['priority']:>3} "[:4], "dim"),
+            (pad(plain(task.get("name") or task.get("agent") or ""), name), "bold"),
             (" ", ""), (pad("" if percent is None else str(percent), PERCENT, right=True), ""), (" ", ""),
             (length(now - since) if since else "", "dim"),
         ],
@@ -451,13 +459,12 @@ def _alerts(model: Model, _: str) -> list[Row]:
         story = f"ev:{alert['evidence'][-1]}" if alert.get("evidence") else f"agent:{alert['agent']}"
         rows.append(Row(alert["id"], _Drawn(_alert, model, alert, number), open=story, agent=alert["agent"],
                         search=f"{alert['kind']} {alert['text']}"))  # fmt: skip
-    for warning in model.state.warnings:
-        rows.append(Row(f"\t{warning}", _Drawn(_warning, warning), search=warning))
-    return rows
+    warnings = model.state.warnings
+    return [*rows, *[Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]]
 
 
 def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
-    word = ALERTS.get(alert["kind"], alert["kind"]) + (f" x{alert['times']}" if alert["times"] > 1 else "")
+    word = str(ALERTS.get(alert["kind"], alert["kind"])) + (f" x{alert['times']}" if alert["times"] > 1 else "")
     style = "bad" if alert["severity"] == "error" else "wait"
     name = model.state.name_of(alert["agent"])
     text = alert["text"] if not alert["agent"] or name in alert["text"] else f"{name}: {alert['text']}"

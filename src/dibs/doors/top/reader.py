@@ -14,6 +14,7 @@ import queue
 import random
 import threading
 
+from dibs.doors.top import words
 from dibs.errors import DibsError
 from dibs.facts import clock
 from dibs.session import catalogue, read_fields, rights
@@ -187,9 +188,8 @@ class Reader(threading.Thread):
             found = self._hear()
             state.live()
             seconds = (clock.wall() - lost_at) // 1000 if lost_at else 0
-            state.mark(
-                f"connected again after {seconds} s: {found} event{'' if found == 1 else 's'} since {since}, none missed"
-            )
+            events = words.count(found, "event")
+            state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()
         self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "usage"), now)
         self._changed()

@@ -70,7 +70,8 @@ class Story:
         if self.kind == "agent":
             blockers = data.get("blockers")
             return identifier in {event["agent"], subject, data.get("holder")} or (
-                isinstance(blockers, list) and any(isinstance(one, dict) and identifier in one.values() for one in blockers)
+                isinstance(blockers, list)
+                and any(isinstance(one, dict) and identifier in one.values() for one in blockers)
             )
         if self.kind == "file":
             return identifier in {subject, *words.resources_of(data), *model.state.resources.get(subject, ())}
@@ -175,8 +176,10 @@ def _task(model: Model, story: Story) -> list[Row]:
     after = task.get("after") or story.full.get("after") or []
     before = [one["id"] for one in model.tasks if identifier in (one.get("after") or ())]
     for label, others in (("After", after), ("Before", before)):
-        for other in others[:MOST_LISTED]:
-            rows.append(fact(label, f"{other}  {state.tasks.get(other, {}).get('state', '')}", open=f"task:{other}"))
+        rows += [
+            fact(label, f"{other}  {state.tasks.get(other, {}).get('state', '')}", open=f"task:{other}")
+            for other in others[:MOST_LISTED]
+        ]
         if not others:
             waits = task.get("waits_for") if label == "After" else 0
             rows.append(fact(label, words.count(waits, "task") if waits else "nothing"))
@@ -199,8 +202,10 @@ def _event(model: Model, story: Story) -> list[Row]:
         fact("Agent", event.get("name") or event["agent"], open=f"agent:{event['agent']}"),
     ]  # fmt: skip
     about = words.resources_of(event["data"]) or state.resources.get(event["subject"], [])
-    for path in about[:MOST_LISTED]:
-        rows.append(fact("About", path, open=f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}"))
+    rows += [
+        fact("About", path, open=f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}")
+        for path in about[:MOST_LISTED]
+    ]
     if not about:
         opens = next((f"{kind}:{event['subject']}" for kind, known in (("task", state.tasks), ("agent", state.agents))
                       if event["subject"] in known), "")  # fmt: skip

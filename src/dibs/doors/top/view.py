@@ -6,8 +6,9 @@ one; DASHBOARD.md has the two. It reads nothing and decides nothing.
 
 from __future__ import annotations
 
+from dibs.doors.cli.terminal import cells, cut
 from dibs.doors.top import panes, words
-from dibs.doors.top.draw import between, cells, cut, fit, window
+from dibs.doors.top.draw import between, fit, window
 from dibs.doors.top.model import Model
 from dibs.doors.top.panes import AGENTS, ALERT, HELD, LOG, NAMES, SORTS, TASKS, WAITS, Row
 from dibs.doors.top.state import LIVE, LOST
@@ -239,10 +240,14 @@ class View:
 
     def _latest(self, model: Model, columns: int, rows: int) -> list[Line]:
         """The last events, and what `top` itself has to say."""
-        lines = [fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in reversed(model.state.marks[-1:])]
+        lines = [
+            fit([(f" {words.clock(at)} {text}", "held")], columns) for at, text in reversed(model.state.marks[-1:])
+        ]
         name = panes.names_width(model)
-        for event in reversed(model.state.events[-rows:]):
-            lines.append(fit([(" ", ""), *panes.event_spans(model, event, name, panes.KIND_SHORT)], columns))
+        lines += [
+            fit([(" ", ""), *panes.event_spans(model, event, name, panes.KIND_SHORT)], columns)
+            for event in reversed(model.state.events[-rows:])
+        ]
         return _filled(lines[:rows], columns, rows)
 
     # --- all panes
@@ -323,7 +328,9 @@ class View:
         if not wide:
             return fit([(f" {HINTS}", "dim")], columns)
         acked = f"{words.count(self.model.acknowledged, 'alert')} acknowledged, " if self.model.acknowledged else ""
-        return between([(f" {HINTS_WIDE}", "dim")], [(f"{acked}state read in {round(state.latency)} ms ", "dim")], columns)
+        return between(
+            [(f" {HINTS_WIDE}", "dim")], [(f"{acked}state read in {round(state.latency)} ms ", "dim")], columns
+        )
 
 
 # --- parts

@@ -433,7 +433,8 @@ class LeaveAnswer(TypedDict):
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
-    agents: list[AgentView]
+    agents: list[AgentView]  # of all: the first 200
+    killed: int  # how many
     voided: list[str]
     count: int
 
@@ -1351,7 +1352,32 @@ class LogAnswer(TypedDict):
     events: list[EventView]
     more: bool  # with `after`: there are more than these
     cursor: int  # the last event that was looked at: `after` of the next page
-    earlier: bool  # without `after`: there are some before these
+    earlier: bool  # without `after`: there are some before these, or events that were not looked at
+    first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+
+
+class KeptView(TypedDict):
+    """An overwritten content that can be restored."""
+
+    id: str
+    path: str
+    tree: str
+    holder: str
+    holder_name: NotRequired[str]
+    by: str | None
+    at: str
+    blob: str
+    how: str
+
+
+class RestoreAnswer(TypedDict):
+    """Of `restore`: the list, or what was restored."""
+
+    kept: NotRequired[list[KeptView]]
+    restored: NotRequired[str]  # the path
+    id: NotRequired[str]
+    undo: NotRequired[str | None]  # `restore` of this takes it back
+    token: NotRequired[int]
 
 
 class FindingView(TypedDict):

@@ -90,18 +90,13 @@ def _live(words: Words, asker: Asker, state: State) -> int:
     from dibs.doors.top.paint import Screen
     from dibs.doors.top.reader import Asker, Desk, Reader
 
-    screen: Screen | None = None
-
-    def changed() -> None:
-        if screen is not None:
-            screen.wake()
-
-    reader = Reader(asker, state, changed)
+    screen = Screen()
+    reader = Reader(asker, state, screen.wake)
     reader.snapshot()  # what cannot be read is said before the terminal is taken
     asker.close()
-    desk = Desk(Asker(lambda: open_session(words), words.common.get("as")), changed)
+    desk = Desk(Asker(lambda: open_session(words), words.common.get("as")), screen.wake)
     app = App(state, desk, reader.want)
-    with Screen() as screen:
+    with screen:
         reader.start()
         desk.start()
         try:
