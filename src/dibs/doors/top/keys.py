@@ -80,7 +80,7 @@ def _sequence(text: str) -> tuple[int, str]:
 def _letter(letter: str) -> str:
     if letter in _CONTROL:
         return _CONTROL[letter]
-    if letter < " ":
+    if "\x01" <= letter <= "\x1a":
         return f"ctrl-{chr(ord(letter) + 96)}"
     return letter if letter.isprintable() else ""
 
@@ -96,7 +96,7 @@ class Input:
         if key.startswith("paste:"):
             self._insert("".join([letter if letter.isprintable() else " " for letter in key[6:]]))
             return True
-        if len(key) == 1:
+        if len(key) == 1 and key.isprintable():
             self._insert(key)
             return True
         if key in {"backspace", "ctrl-h"}:

@@ -274,11 +274,14 @@ class Desk(threading.Thread):
     def run(self) -> None:
         """Until `stop`."""
         while (one := self._jobs.get()) is not None:
-            job, done = one
-            try:
-                self._results.put((done, job(self._asker), ""))
-            except FAULTS as error:
-                self._asker.close()
-                self._results.put((done, None, getattr(error, "message", "") or str(error)))
-            self._changed()
+            self.do(*one)
         self._asker.close()
+
+    def do(self, job: Callable[[Asker], Any], done: Done) -> None:
+        """One job, now."""
+        try:
+            self._results.put((done, job(self._asker), ""))
+        except FAULTS as error:
+            self._asker.close()
+            self._results.put((done, None, getattr(error, "message", "") or str(error)))
+        self._changed()

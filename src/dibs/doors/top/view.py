@@ -341,8 +341,8 @@ def _verdict(model: Model) -> list[Span]:
     return [(f" {word}", f"bold {style}"), (f"  {more}" if more else "", "")]
 
 
-def _place(state: State) -> list[Span]:
-    where = plain(state.workspace)
+def _place(state: State, columns: int) -> list[Span]:
+    where = cut(plain(state.workspace), max(8, columns // 5))
     if state.phase == LOST:
         return [(f"{where}  ", ""), ("lost", "bad"), (f" #{state.seq}  as of {words.clock(state.now)} ", "")]
     return [(f"{where}  live #{state.seq}  {words.clock(state.now)} ", "")]
@@ -363,7 +363,7 @@ def _header(model: Model, columns: int) -> list[Line]:
     more = "+" if state.more.get("status") else ""
     end = f"held {len(model.claims)}{more}   {plain(run)}   refused {state.refused()} "
     return [
-        between(_verdict(model), _place(state), columns),
+        between(_verdict(model), _place(state, columns), columns),
         between([(f" {_blocked(model)}", "wait" if model.waits else "")], [(end, "")], columns),
     ]
 
@@ -372,7 +372,7 @@ def _header_wide(model: Model, columns: int) -> list[Line]:
     agents = ", ".join([f"{number} {word}" for word, number in model.by_state()]) or "none"
     left = [*_verdict(model), ("      ", ""), (_blocked(model), "wait" if model.waits else ""),
             (f"      agents {agents}", "")]  # fmt: skip
-    return [between(left, _place(model.state), columns)]
+    return [between(left, _place(model.state, columns), columns)]
 
 
 def _lost(state: State, columns: int) -> Line:

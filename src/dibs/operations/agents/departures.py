@@ -40,7 +40,8 @@ def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> dict[str, Any]
     kinds = ("claims", WAITS, INTERESTS)
     places = [f"{kind}\t{agent}{end}" for kind in kinds for agent in agents for end in ("\t", "/")]
     job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
-    return long_jobs.with_jobs(_answer(job), long_jobs.begin(tx, job))
+    jobs = long_jobs.begin(tx, job)
+    return long_jobs.with_jobs(_answer(job), jobs)
 
 
 def step(tx: Transaction, job: Record, room: int) -> int:

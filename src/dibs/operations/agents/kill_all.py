@@ -1,7 +1,7 @@
 """`kill all`: stops the fleet in one decision.
 
 - success: every agent that is known and has not left is killed, with its subagents; what they hold is voided in steps
-  of one job (departures.py), and waiting persons get it.
+  of one job (departures.py), and who waits for it and stays gets it.
 - not touched: persons, and the agent that calls, with its parents.
 - race: an agent that registers later is not killed. A second call kills those that came meanwhile; the others stay as
   they are.
