@@ -38,8 +38,9 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def kinds(folder: Path, kind: str) -> list[Any]:
-    with dibs.open(str(folder), agent="reader", timeout=10) as space:
-        return [event for event in space.log(kind=kind)["events"] if event["kind"] == kind]
+    command = [sys.executable, "-m", "dibs", "log", "--kind", kind, "--json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return [event for event in json.loads(done.stdout)["events"] if event["kind"] == kind]
 
 
 def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Path) -> None:

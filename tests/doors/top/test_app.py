@@ -1,4 +1,4 @@
-"""Keys become choices and deeds: what is asked first, what is done, what is refused. All through declared operations."""
+"""Keys become choices and deeds: what is asked first, what is done, what is refused. Operations decide."""
 
 from __future__ import annotations
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,6 +12,9 @@ import dibs
 from dibs.doors.top.draw import width_of
 from dibs.doors.top.state import State
 from tests.doors.top.looking import Look, opened
+
+if TYPE_CHECKING:
+    from dibs.doors.top.draw import Line
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07<b>[bold]${x}\u202e\u200d\x9b31m日本"
 ALLOWED = "<b>[bold]${x} 日本"
@@ -191,9 +195,14 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen(tmp_path: Path) -> None
     view.go(panes.TASKS)
     rows = view.rows(panes.TASKS)
     assert len(rows) == 5_000
-    drawn = []
+    drawn: list[str] = []
+
+    def noted(name: str, columns: int) -> Line:
+        drawn.append(name)
+        return [(" " * columns, "")]
+
     for row in rows:
-        row.draw = lambda columns, name=row.id: drawn.append(name) or [(" " * columns, "")]  # type: ignore[func-returns-value]
+        row.draw = partial(noted, row.id)
     view.frame(80, 24)
     assert 5 <= len(drawn) <= 24
     assert view.rows(panes.TASKS) is rows  # made once
