@@ -179,12 +179,11 @@ def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, 
     assert ">  b.py" in look.shown()
 
 
-def test_a_state_of_thousands_is_drawn_from_what_is_seen(tmp_path: Path) -> None:
+def test_a_state_of_thousands_is_drawn_from_what_is_seen() -> None:
     """A picture draws its rows and no more, however many there are."""
     from dibs.doors.top import panes
     from dibs.doors.top.view import View
 
-    assert tmp_path
     state = State()
     at = "2026-01-01T00:00:00Z"
     state.take("tasks", [

@@ -63,6 +63,7 @@ const percent = (run) => Math.round(run.progress || 0);
 /** The buttons of an alert: what its remedy is about. */
 function remedies(a) {
   const out = [];
+  if (a.kind === "violation") out.push(["Restore…", `restore:${(a.resources || [])[0] || a.subject}`, "", "restore"]);
   if (a.kind === "deadlock") out.push(["Resolve…", "go:graph", "pri", ""]);
   if (a.agent && ["silent", "dead", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
     if (a.kind === "silent" || a.kind === "dead") out.push([`Kill ${nameOf(a.agent)}…`, `kill:${a.agent}`, "dng", "kill"]);
