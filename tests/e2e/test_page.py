@@ -258,7 +258,8 @@ def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, w
         window.page.click("#yes")
         window.see("Killed all agents, event ", "#toast")
         window.page.wait_for_function(
-            "() => [...document.querySelectorAll('.agents .ag')].filter((e) => e.textContent.includes('killed')).length === 2"
+            "() => [...document.querySelectorAll('.agents .ag')]"
+            ".filter((e) => e.textContent.includes('killed')).length === 2"
         )
         with pytest.raises(dibs.Killed):
             ben.claim("src/c.py")
@@ -290,10 +291,13 @@ def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspac
 def test_the_whole_log_is_searched_beyond_what_is_here(opened: Opened, workspace: Any, tmp_path: Path) -> None:
     workspace.emit("needle", data={"text": "In the Haystack"})
     session = Session(str(tmp_path), None)
+
+    def more(tx: Any) -> None:
+        for number in range(1_000):
+            tx.append("event.emitted", "ada", "hay", {"n": number})
+
     for _ in range(7):
-        session.store.run(
-            lambda tx: [tx.append("event.emitted", "ada", "hay", {"n": n}) for n in range(1_000)] and None
-        )
+        session.store.run(more)
     session.close()
     window = opened()
     window.go("#/log")

@@ -29,7 +29,7 @@ SORTS: dict[int, tuple[str, ...]] = {
 }  # fmt: skip
 STATE, PERCENT, SINCE, HOLDER_LEAST, BAR, LEFT = 15, 3, 6, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
-KIND, KIND_SHORT = 16, 13
+KIND, KIND_SHORT = 16, 14
 MOST_LISTED = 12
 SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x"}
 TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
@@ -78,7 +78,8 @@ def head_of(pane: int, model: Model, columns: int) -> Line:
     elif pane == WAITS:
         text = f" {pad('AGENT', name)} {pad('STATE', 15)} WANTS, OF"
     elif pane == TASKS:
-        text = f" {pad('STATE', 13)} {pad('TASK', _task_column(columns, name))}  P {pad('AGENT', name)} {'%':>3} AGE"
+        task = pad("TASK", _task_column(columns, name))
+        text = f" {pad('STATE', 13)} {task}  P {pad('AGENT', name)} {'%':>3} {'AGE':>6}"
     else:
         text = f" {'EVENT':>6} {pad('TIME', 8)} {pad('AGENT', name)} {pad('KIND', _kind(columns))} ABOUT"
     return fit([(text, "dim")], columns)
@@ -363,7 +364,7 @@ def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Li
             (f"{task['priority']:>3} "[:4], "dim"),
             (pad(plain(task.get("name") or task.get("agent") or ""), name), "bold"),
             (" ", ""), (pad("" if percent is None else str(percent), PERCENT, right=True), ""), (" ", ""),
-            (length(now - since) if since else "", "dim"),
+            (pad(length(now - since) if since else "", SINCE, right=True), "dim"),
         ],
         columns,
     )  # fmt: skip
