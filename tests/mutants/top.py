@@ -11,7 +11,7 @@ ROWS = (
      f"{APP}::test_facts_that_changed_are_shown_and_nothing_is_done"),
     ("doors/top/dialogs.py", "        return not self.deed.typed or self.fields[-1][1].text.strip() == self.deed.typed",
      "        return True", f"{APP}::test_kill_all_wants_the_name_of_the_workspace"),
-    ("doors/top/dialogs.py", "            self.place = DO\n        return \"\"", "            return \"do\"\n        return \"\"",
+    ("doors/top/dialogs.py", '            self.place = DO\n        return ""', '            return "do"\n        return ""',
      f"{APP}::test_a_kill_says_what_happens_asks_why_and_is_done_when_the_log_has_it"),
     ("doors/top/app.py", "        if self._refused(kind):\n            return\n        model, view", "        model, view",
      f"{APP}::test_a_viewer_sees_all_and_may_do_nothing"),

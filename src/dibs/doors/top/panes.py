@@ -78,8 +78,8 @@ def head_of(pane: int, model: Model, columns: int) -> Line:
     elif pane == WAITS:
         text = f" {pad('AGENT', name)} {pad('STATE', 15)} WANTS, OF"
     elif pane == TASKS:
-        task = pad("TASK", _task_column(columns, name))
-        text = f" {pad('STATE', 13)} {task}  P {pad('AGENT', name)} {'%':>3} {'AGE':>6}"
+        title = pad("TASK", _task_column(columns, name))
+        text = f" {pad('STATE', 13)} {title}  P {pad('AGENT', name)} {'%':>3} {'AGE':>6}"
     else:
         text = f" {'EVENT':>6} {pad('TIME', 8)} {pad('AGENT', name)} {pad('KIND', _kind(columns))} ABOUT"
     return fit([(text, "dim")], columns)

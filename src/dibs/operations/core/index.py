@@ -70,6 +70,7 @@ FILES = {
 QUERIES = {
     "check": "reports.audit",
     "doctor": "reports.doctor",
+    "explain": "reports.explain",
     "log": "reports.queries",
     "restore": "reports.restore",
     "run report": "reports.queries",
