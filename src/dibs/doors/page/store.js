@@ -49,7 +49,8 @@ const topics = {
     S.claims = new Map(found.map((c) => [c.claim, c]));
     for (const c of found) S.resources.set(c.claim, c.resources);
     S.waiting = new Map(first.waiting.map((w, i) => [`${w.agent}\t${w.resources.join("\t")}\t${i}`, w]));
-    S.warnings = first.warnings || [];
+    const lost = first.undelivered || [];
+    S.warnings = [...(first.warnings || []), ...(lost.length ? [`${lost.length === 1 ? "1 alert" : `${lost.length} alerts`} not delivered: ${lost[0].why} (dibs alerts)`] : [])];
     S.more.claims = more;
   },
   agents: async () => {

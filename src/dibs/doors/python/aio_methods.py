@@ -1028,7 +1028,8 @@ class AsyncMethods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
+        warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = await self._call(

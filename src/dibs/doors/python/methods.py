@@ -1028,7 +1028,8 @@ class Methods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
+        warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = self._call(

@@ -460,7 +460,9 @@ def _alerts(model: Model, _: str) -> list[Row]:
         story = f"ev:{alert['evidence'][-1]}" if alert.get("evidence") else f"agent:{alert['agent']}"
         rows.append(Row(alert["id"], _Drawn(_alert, model, alert, number), open=story, agent=alert["agent"],
                         search=f"{alert['kind']} {alert['text']}"))  # fmt: skip
-    warnings = model.state.warnings
+    lost = model.state.undelivered
+    told = f"{words.count(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)" if lost else ""
+    warnings = [*model.state.warnings, *([told] if told else [])]
     return [*rows, *[Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]]
 
 
@@ -484,7 +486,7 @@ def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
 
 
 def _warning(text: str, columns: int) -> Line:
-    return fit([("!  ", "bad"), (pad("Store", 11), "bold bad"), (f" {plain(text)}", "")], columns)
+    return fit([("!  ", "bad"), (pad("Warning", 11), "bold bad"), (f" {plain(text)}", "")], columns)
 
 
 _ROWS: dict[int, Callable[[Model, str], list[Row]]] = {

@@ -51,7 +51,7 @@ class State:
         self.run: Record | None = None
         self.alerts: list[Record] = []
         self.warnings: list[str] = []
-        self.deliveries: Record = {}
+        self.undelivered: list[Record] = []  # alerts that the command or webhook of the config did not take
         self.usage: dict[str, Record] = {}
         self.more: dict[str, bool] = {}
         self.whole = False  # are the tasks read, too?
@@ -100,6 +100,7 @@ class State:
             f"{one['agent']}\t{place}": one for place, one in enumerate(answer["waiting"])
         }  # fmt: skip
         self.warnings = answer.get("warnings") or []
+        self.undelivered = answer.get("undelivered") or []
 
     def _take_agents(self, found: list[Record]) -> None:
         self.agents = {one["agent"]: {**one, **self.usage.get(one["agent"], {})} for one in found}
@@ -118,7 +119,7 @@ class State:
         self.runs, self.run = answer
 
     def _take_alerts(self, answer: Record) -> None:
-        self.alerts, self.deliveries = answer["alerts"], answer.get("deliveries") or {}
+        self.alerts = answer["alerts"]
 
     # --- events
 

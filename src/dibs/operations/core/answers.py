@@ -221,6 +221,16 @@ class AlertShort(TypedDict):
     since: str
 
 
+class Undelivered(TypedDict):
+    """An alert whose delivery failed; `pending` while there are further attempts."""
+
+    id: str
+    kind: AlertKind
+    state: Literal["pending", "failed"]
+    tries: int
+    why: str
+
+
 class StatusAnswer(Page):
     """Of `status`."""
 
@@ -230,6 +240,7 @@ class StatusAnswer(Page):
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
     alert_count: int
+    undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention
 
 
