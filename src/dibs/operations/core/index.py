@@ -71,8 +71,10 @@ FILES = {
 QUERIES = {
     "check": "reports.audit",
     "doctor": "reports.doctor",
+    "explain": "reports.explain",
     "log": "reports.queries",
     "map": "reports.resource_map",
+    "restore": "reports.restore",
     "run report": "reports.queries",
     "stats": "reports.statistics",
     "verify": "reports.queries",
@@ -103,6 +105,7 @@ INTERNAL = {
     "may": "operations.core.authority",
     "mine": "operations.guards.audits",
     "moved": "operations.guards.head_moves",
+    "named": "operations.agents.lookups",
     "named files": "operations.upkeep.store_reads",
     "names": "operations.agents.lookups",
     "others": "operations.guards.audits",
