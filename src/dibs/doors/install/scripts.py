@@ -204,8 +204,8 @@ PROJECT = "dibs_tree=${variable}; dibs_hook=$dibs_tree/.dibs/hook; set -- {words
 # Most clients name no project folder: the search goes up from the session's folder. Codex gives the text to the user's
 # own shell, which may not be able to read it, so sh reads it: no single quotes in what follows.
 UPWARD = (
-    'd=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${d%/*}; done; '
-    "dibs_tree=${d:-$PWD}; dibs_hook=$d/.dibs/hook; set -- "
+    'd={start}; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${{d%/*}}; done; '
+    "dibs_tree=${{d:-$PWD}}; dibs_hook=$d/.dibs/hook; set -- "
 )
 PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
 # Before a tool call every failure is a refusal: a missing launcher must not let writes pass, and only exit 2 is a

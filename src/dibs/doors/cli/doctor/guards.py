@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
-from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts, settings
+from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
@@ -120,7 +120,7 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
             text = file.read()
         tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
         mcp = bool(_server(client, f"{base}/{clients.of(client).mcp_file}"))
-        if settings.merged(text, client, path, tools, mcp=mcp) == text:
+        if clients.of(client).settings_merged(text, path, tools, mcp=mcp) == text:
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
@@ -182,7 +182,7 @@ def _commands(client: str, tree: str) -> dict[str, str] | None:
     path = f"{tree}/{clients.of(client).settings_file}"
     try:
         with open(path, encoding="utf-8") as file:
-            return settings.commands(file.read(), path) or None
+            return clients.of(client).settings_commands(file.read(), path) or None
     except (OSError, ValueError, DibsError):
         return None
 
@@ -196,7 +196,7 @@ def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
         why = clients.of(client).untrusted(tree)
         if why:
             yield _check(name, False, why, WARNING)
-        elif not off:
+        elif not off and clients.of(client).shows_trust:
             yield _check(name, True, f"{client} runs the hooks of {tree}")
 
 
