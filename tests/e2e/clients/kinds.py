@@ -313,7 +313,7 @@ class OpenCode(Client):
     """`opencode run`, with a provider that is the scripted model.
 
     Before it loads a plugin it waits for an installation from npm into each of its folders. Where nothing but loopback
-    is reached, npm's own retries took 85 s of each run; so it is told not to retry.
+    is reached, npm's own retries took 75 of the 82 s to its first request; so it is told not to retry.
     """
 
     name = "opencode"

@@ -123,6 +123,10 @@ class Client:
 
         return settings.commands(text, path)
 
+    def plugin_commands(self) -> dict[str, str]:
+        """Our command for each event in a plugin that this user has installed; {} without one."""
+        return {}
+
     def own_files(self) -> dict[str, str]:
         """Files that are only dibs', with their text, which begins with MADE."""
         return {}
