@@ -7,6 +7,7 @@ COMMANDS = {
     "demo": "demo",
     "deploy": "deploy",
     "doctor": "doctor",
+    "explain": "explain",
     "git-hook": "git_hook",
     "help": "help",
     "home": "home",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ConfirmAnswer,
         DoctorAnswer,
         EmitAnswer,
+        ExplainAnswer,
         InboxAnswer,
         KillAnswer,
         LeaveAnswer,
@@ -356,6 +357,29 @@ class AsyncMethods:
             request_id,
             kind=kind,
             data=data,
+        )
+        return answer
+
+    async def explain(
+        self,
+        what: str,
+        *,
+        since: str | None = None,
+        limit: int | None = None,
+        after: int | None = None,
+    ) -> ExplainAnswer:
+        """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
+
+        Answers: what, others[], steps[], now[], earlier, more, cursor.
+        Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+        answer: ExplainAnswer = await self._call(
+            "explain",
+            None,
+            what=what,
+            since=since,
+            limit=limit,
+            after=after,
         )
         return answer
 

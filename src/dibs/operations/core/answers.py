@@ -1354,6 +1354,38 @@ class LogAnswer(TypedDict):
     earlier: bool  # without `after`: there are some before these
 
 
+class SubjectView(TypedDict):
+    """What a story is about."""
+
+    kind: str  # path, name, task, agent, claim, event, alert, change, run or state
+    id: str
+    name: str  # as its sentences name it
+
+
+class StepView(TypedDict):
+    """One step of a story."""
+
+    seq: int | None  # the event; null for a commit that the log does not know
+    at: str
+    kind: str  # the event's kind, or `git`
+    agent: str
+    sentence: str
+    data: dict[str, Any]  # the event's facts
+    asked: NotRequired[bool]  # this is the event that was asked for
+
+
+class ExplainAnswer(TypedDict):
+    """Of `explain`."""
+
+    what: SubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    steps: list[StepView]
+    now: list[str]  # how it stands at this moment
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the position after the last step: `after` of the next page
+    earlier: bool  # without `after`: there are some before these
+
+
 class FindingView(TypedDict):
     """Something wrong with the record."""
 

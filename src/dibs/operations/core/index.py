@@ -70,6 +70,7 @@ FILES = {
 QUERIES = {
     "check": "reports.audit",
     "doctor": "reports.doctor",
+    "explain": "reports.explain",
     "log": "reports.queries",
     "run report": "reports.queries",
     "verify": "reports.queries",
