@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import DibsError, NotFound, counted
+from dibs.errors import DibsError, Invalid, counted
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
@@ -123,7 +123,7 @@ def named(word: str) -> Check:
         if text in {str(one.number), one.name, one.also} and text:
             return one
     known = ", ".join(f"{one.number} {one.name}" for one in CHECKS)
-    raise NotFound(f"there is no check {word!r}; there are {known}", what=word[:100])
+    raise Invalid(f"there is no check {word[:100]!r}; there are {known}", field="check")
 
 
 def gathered(session: Session, call: Call, since: int = 0) -> Look:
@@ -252,7 +252,6 @@ CHECK = Query(
         Field("since", "duration", f"how far back figures such as contention count (default {WINDOW})", default=0,
               metavar="D"),
     ),
-    errors=(NotFound,),
     answer="CheckAnswer",
     group="guards",
     refuses="failed",

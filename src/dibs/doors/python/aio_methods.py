@@ -272,7 +272,7 @@ class AsyncMethods:
         """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
-        Raises: NotFound, Invalid, Busy, Unavailable.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: CheckAnswer = await self._call(
             "check",
