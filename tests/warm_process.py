@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "conformance", "entry", "make_index", "memory")
-# Folders and files that few commands need, and that bring libraries which take a second to load and make every fork dearer.
+# Folders and files that few commands need. Their libraries take a second to load, and make every fork dearer.
 NO_COMMANDS = ("demo/", "doors/http/", "doors/mcp/", "doors/page/", "doors/serve/", "stores/redis/client.py")
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip

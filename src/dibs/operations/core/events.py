@@ -181,6 +181,21 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "The cause of an alert is gone.",
         "`what` (its kind), `why`",
     ),
+    "audit.settled": (
+        "an event's number, or a finding of `dibs check`",
+        "A person accepted a finding of the audit.",
+        "`why`",
+    ),
+    "audit.unsettled": (
+        "an event's number, or a finding of `dibs check`",
+        "A finding of the audit is not accepted any more.",
+        "`why`",
+    ),
+    "audit.tested": (
+        "the test, such as `demo`",
+        "A test with many agents ended (`dibs demo`).",
+        "`agents, edits, lost, clean` (its log holds together), `seconds, version, store`",
+    ),
     "log.sealed": (
         '`""`',
         "The live claims at an event were sealed, so that earlier events can be pruned.",

@@ -40,6 +40,22 @@ def examine(session: Session) -> Iterator[dict[str, Any]]:
     yield from _git_hooks(session)
 
 
+def proofs(session: Session) -> Iterator[dict[str, Any]]:
+    """What `dibs check` asks for: does each client's hook refuse, would the client run it, are git's hooks there."""
+    base = plan.base(session.place)
+    if not os.path.exists(f"{base}/.dibs/hook"):
+        yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", ERROR)
+        return
+    trees = _trees(session, base)
+    used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
+    if used:
+        yield _launcher(session)
+        yield from _proven(session, used, trees)
+        for client in used:
+            yield from _trusted(client, trees)
+    yield from _git_hooks(session)
+
+
 def _check(name: str, ok: bool, message: str, severity: str = ERROR) -> dict[str, Any]:
     return {"check": name, "ok": ok, "message": message, "severity": severity}
 
@@ -93,6 +109,19 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     if not used:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
+    yield from _proven(session, used, trees)
+    for client in used:
+        yield from _current(client, base)
+        yield from _trusted(client, trees)
+    yield from _servers(used, trees)
+    yield from _uncommitted(session, base, used, linked=len(trees) > 1)
+    for client in used:
+        for name, message in clients.of(client).advice:
+            yield _check(name, True, message, ADVICE)
+
+
+def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+    """A forbidden write, tried with each client's own command in each working tree."""
     try:
         roles = session.config.policy.guards["roles"]
         given = roles["default"] or roles["assign"]  # then the trial's agents might not write at all
@@ -102,14 +131,6 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
                     yield _proof(client, tree, scratch.folder)
     except (DibsError, OSError) as error:
         yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
-    for client in used:
-        yield from _current(client, base)
-        yield from _trusted(client, trees)
-    yield from _servers(used, trees)
-    yield from _uncommitted(session, base, used, linked=len(trees) > 1)
-    for client in used:
-        for name, message in clients.of(client).advice:
-            yield _check(name, True, message, ADVICE)
 
 
 def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
