@@ -108,6 +108,7 @@ INTERNAL = {
     "others": "operations.guards.audits",
     "outlook": "operations.tasks.remaining",
     "peers": "operations.guards.audits",
+    "push-bypassed": "operations.guards.push_reports",
     "recall": "operations.claims.recalls",
     "recovered": "operations.upkeep.recovery",
     "registry adopt": "operations.tasks.registries",
