@@ -64,8 +64,10 @@ def is_due(local: str, every: int) -> bool:
 
 def _look(session: Session, agent: str) -> None:
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
+    from dibs.session import push_look
 
     call = Call(session.config.policy, agent=agent)
+    push_look.look(session, call)
     fields = {"store": _of_store(session)}
     for _ in range(MAX_ROUNDS):
         if not session.run(UPKEEP_DUE, call, fields)["due"]:

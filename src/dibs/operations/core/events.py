@@ -275,6 +275,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A commit bypassed the git hook and has files that other agents held.",
         ("`tree, how` (`past`: `--no-verify`; `replayed`: a rebase, a cherry-pick), `paths, holders` (of others)"),
     ),
+    "push.unverified": (
+        "commit",
+        "A push to a protected branch bypassed the git hook; git's own log has it.",
+        "`remote, branch, by` (whom git names)",
+    ),
     "git.moved": (
         "working tree",
         "Something moved HEAD while the agent's command ran; commits have their own events.",

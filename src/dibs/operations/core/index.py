@@ -112,6 +112,7 @@ INTERNAL = {
     "outlook": "operations.tasks.remaining",
     "oversight read": "operations.oversight.snapshot",
     "peers": "operations.guards.audits",
+    "push-bypassed": "operations.guards.push_reports",
     "recall": "operations.claims.recalls",
     "recovered": "operations.upkeep.recovery",
     "registry adopt": "operations.tasks.registries",
