@@ -16,6 +16,7 @@ COMMANDS = {
     "lead": "lead",
     "log": "log",
     "mcp": "mcp",
+    "radar": "radar",
     "restore": "restore",
     "run report": "run_report",
     "run start": "run_start",
