@@ -92,7 +92,7 @@ def _sides(session: Session, found: Look) -> list[Side]:
     settings, place = session.config.policy.work["radar"], session.place
     target = target_of(session)
     tip = git.commit(place.top, f"refs/heads/{target}")
-    trees = sides.worktrees(place.top, place.shared)
+    trees = sides.worktrees(place.top)
     out = {side.branch for side in trees}
     chosen = list(trees)
     if tip and target not in out:

@@ -13,6 +13,7 @@ COMMANDS = {
     "hook": "hook",
     "import": "import_",
     "init": "init",
+    "land": "land",
     "lead": "lead",
     "log": "log",
     "mcp": "mcp",

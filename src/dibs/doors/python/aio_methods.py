@@ -411,7 +411,7 @@ class AsyncMethods:
 
     async def land(
         self,
-        branch: str,
+        branch: str | None = None,
         *,
         commit: str | None = None,
         onto: str | None = None,

@@ -26,6 +26,7 @@ AT_ONCE = 4  # statuses at the same time; they wait for the disk, not for the pr
 MAX_UNTRACKED = 2_000  # a tree with more untracked files is looked at without them
 MAX_UNTRACKED_BYTES = 8 * 1024 * 1024  # a larger untracked file is no source text
 RACY_NS = 2_000_000_000  # a file that changed this short before the look may change again within its time stamp
+OWN_LOCK = "dibs land"  # how the reason begins for which dibs locks its own working trees
 WHO = {
     "GIT_AUTHOR_NAME": "dibs", "GIT_AUTHOR_EMAIL": "dibs@localhost", "GIT_AUTHOR_DATE": "2000-01-01T00:00:00Z",
     "GIT_COMMITTER_NAME": "dibs", "GIT_COMMITTER_EMAIL": "dibs@localhost", "GIT_COMMITTER_DATE": "2000-01-01T00:00:00Z",
@@ -56,8 +57,8 @@ class Side:
         return self.top or self.branch
 
 
-def worktrees(cwd: str, below: str = "") -> list[Side]:
-    """The working trees of the repository that have a commit; not those in the folder `below`, which are dibs' own."""
+def worktrees(cwd: str) -> list[Side]:
+    """The working trees of the repository that have a commit; not those in which dibs itself checks landings."""
     found: list[Side] = []
     fields: dict[str, str] = {}
     out = git.ask(cwd, "worktree", "list", "--porcelain", "-z").out
@@ -68,7 +69,7 @@ def worktrees(cwd: str, below: str = "") -> list[Side]:
             continue
         top, head = os.path.realpath(fields.get("worktree", "")), fields.get("HEAD", "")
         usable = head.strip("0") and "bare" not in fields and "prunable" not in fields and os.path.isdir(top)
-        if fields and usable and not (below and f"{top}/".startswith(f"{below}/")):
+        if fields and usable and not fields.get("locked", "").startswith(OWN_LOCK):
             found.append(Side(fields.get("branch", "").removeprefix("refs/heads/"), head, top))
         fields = {}
     return found

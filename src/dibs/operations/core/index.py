@@ -103,6 +103,7 @@ INTERNAL = {
     "known": "operations.guards.audits",
     "land-back": "operations.landing.lander",
     "land-batch": "operations.landing.lander",
+    "land-confirm": "operations.landing.lander",
     "land-done": "operations.landing.lander",
     "land-leave": "operations.landing.lander",
     "land-move": "operations.landing.lander",

@@ -3,7 +3,7 @@
 The claim `land:TARGET` excludes other agents. The lander's own family is not blocked by it, so a record of the running
 batch excludes a second process: it ends with the process, and its turn number rises with each lander. A lander says its
 token and its turn with every step, and a stale one is refused; the turn is also in a ref of the repository, so that git
-itself refuses the stale one (facts/git/fence.py).
+itself refuses the stale one (running/landing_target.py).
 
 - take: refused while another process lands (`held`), also while somebody keeps the claim by hand to freeze the target.
   The claim of a lander whose process is dead ends here, whatever its deadline. What that lander was about to do is
@@ -260,6 +260,11 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     )
 
 
+def _confirm(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+    """Is this process still the lander?"""
+    return _mine(tx, call, onto, token, turn)[1] or {}
+
+
 def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str, Any]:
     """How a landing stands, and whether another process lands: for one that waits."""
     target = queue.target_of(call, onto)
@@ -336,10 +341,11 @@ REFUSE = Operation(
     errors=(Fenced,),
 )  # fmt: skip
 LEAVE = Operation("land-leave", _leave, "The lander ends.", fields=_STEP, errors=(Fenced,))
+CONFIRM = Operation("land-confirm", _confirm, "Is this process still the lander?", fields=_STEP, errors=(Fenced,))
 TURN = Operation(
     "land-turn", _turn, "How a landing stands, and whether anybody lands.",
     fields=(_ONTO, Field("landing", "text", "the landing's id", default="")),
     writes=False,
 )  # fmt: skip
 
-INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, LEAVE, TURN)
+INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, LEAVE, CONFIRM, TURN)

@@ -47,7 +47,7 @@ def _land(
     tx: Transaction,
     call: Call,
     got: Fetched,
-    branch: str,
+    branch: str = "",
     commit: str = "",
     onto: str = "",
     priority: int = 0,
@@ -308,7 +308,7 @@ OPERATIONS = (
         group="worktrees",
         fields=(
             Field("branch", "text", "the branch, or the worktree that has it (default: the one you are in)",
-                  positional=True, required=True, metavar="BRANCH"),
+                  positional=True, default="", metavar="BRANCH"),
             Field("commit", "text", "the commit to land (default: the branch's last one)", default="", longest=64,
                   metavar="SHA"),
             _ONTO,
