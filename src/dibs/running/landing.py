@@ -94,7 +94,7 @@ class Lander:
                 field="check",
             )
         pushes = bool(self.settings["remote"])
-        fields = {"onto": self.onto, "process": processes.this(), "pushes": pushes}
+        fields = {"onto": self.onto, "lander": processes.this(), "pushes": pushes}
         self.call.facts.clear()
         taken = self.session.run(steps.TAKE, self.call, fields)
         self._token, self._turn = taken["token"], taken["turn"]
@@ -296,7 +296,10 @@ class Lander:
         return output, log, f"ended with {child_process.exit_text(code)}"
 
     def _held(self, words: Sequence[str], timeout: float, **settings: Any) -> int | None:
-        """A command under the claim; its exit code, None at the timeout. Raises if the claim is lost, or at a signal."""
+        """A command under the claim; its exit code, None at the timeout.
+
+        Raises if the claim is lost, or if a signal came.
+        """
         self._command = HeldCommand(self._keeper, self._hold, words, **settings)
         try:
             code = self._command.run(timeout)

@@ -1,8 +1,9 @@
 """The target branch: a fence that git itself enforces, the move, and the working trees that have it checked out.
 
 The fence is the ref `refs/dibs/land/TARGET`, a blob with the lander's turn. A new lander writes its turn there before
-it looks at anything, and only over a lower one. The move is one ref transaction: the fence is mine, the target is where it
-was, now it is there. A lander that slept through the end of its claim finds another turn in the fence, and git refuses.
+it looks at anything, and only over a lower one. The move is one ref transaction: the fence is mine, the target is where
+it was, now it is there. A lander that slept through the end of its claim finds another turn in the fence, and git
+refuses.
 
 A working tree that has the target checked out follows it, as after `git pull --ff-only`. Whether it can is asked first:
 git refuses where a file that the landing changes has uncommitted changes, and other changes stay as they are. A lander

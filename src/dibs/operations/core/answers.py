@@ -505,6 +505,12 @@ class MessageView(_From):
     options: NotRequired[list[str]]
     outcome: NotRequired[str]
     option: NotRequired[str | None]
+    landing: NotRequired[str]
+    branch: NotRequired[str]
+    code: NotRequired[str]
+    paths: NotRequired[list[str]]
+    conflict: NotRequired[str]
+    files: NotRequired[list[str]]
 
 
 class InboxAnswer(Page):
@@ -915,7 +921,7 @@ class LandAnswer(TypedDict):
     """Of `land`."""
 
     landing: LandingView
-    place: int  # in the queue, from 1
+    place: NotRequired[int]  # in the queue, from 1, while it is queued
     repeated: NotRequired[bool]  # it was queued already
 
 

@@ -41,7 +41,7 @@ MAX_PATHS = 20  # named in a refusal
 MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
 
 
-def _take(tx: Transaction, call: Call, got: Fetched, onto: str, process: Process, pushes: bool = False) -> Any:
+def _take(tx: Transaction, call: Call, got: Fetched, onto: str, lander: Process, pushes: bool = False) -> Any:
     """Become the lander."""
     target = queue.target_of(call, onto)
     agent = got.values[f"a\t{call.agent}"]
@@ -52,7 +52,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, onto: str, process: Process
             return refusal
     state = queue.state_of(tx, target)
     running = state["running"]
-    if running is not None and running["process"] != process:
+    if running is not None and running["process"] != lander:
         refusal = _still_lands(tx, call, target, running)
         if refusal is not None:
             return refusal
@@ -64,7 +64,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, onto: str, process: Process
     state["turn"] += 1
     interrupted = running if running is not None and running["stage"] == queue.MOVING else None
     state["running"] = {
-        "process": process, "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
+        "process": lander, "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
         "stage": CHECKING, "landings": [], "kept": bool(claim.get("renewed")),
     }  # fmt: skip
     if interrupted is not None:  # until the repository was asked, its intent stays
@@ -292,7 +292,7 @@ TAKE = Operation(
     "land-take", _take, "Become the lander.",
     fields=(
         _ONTO,
-        Field("process", "process", "the process that lands", required=True),
+        Field("lander", "process", "the process that lands", required=True),
         Field("pushes", "flag", "the target is pushed to a remote", default=False),
     ),
     errors=(Held, Forbidden),
