@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from dibs.session.session import Session
 from tests.shell import Shell
 
 PLAIN = {
@@ -74,19 +75,34 @@ class LandingRepo(Shell):
         lines[number - 1] = text
         return self.change(branch, base="".join(f"{line}\n" for line in lines))
 
-    def land(self, *words: str, agent: str = "", exit: int = 0, **more: Any) -> dict[str, Any]:
+    def branches(self, **files: dict[str, str]) -> dict[str, str]:
+        """Branches from main with one commit each, without worktrees; made at once. Returns their commits."""
+        said = []
+        for branch, content in files.items():
+            said += [f"commit refs/heads/{branch}", "committer Tester <t@example.org> 1700000000 +0000"]
+            said += [f"data {len(branch)}", branch, f"from {self.main()}"]
+            for name, text in content.items():
+                said += [f"M 100644 inline {name}", f"data {len(text)}", text]
+        stream = "\n".join([*said, "done", ""]).encode()
+        subprocess.run(["git", "fast-import", "--quiet"], cwd=self.folder, input=stream, check=True)
+        return {branch: self.git("rev-parse", branch) for branch in files}
+
+    def land(self, *words: str, agent: str = "", exit: int = 0, cwd: Path | None = None) -> dict[str, Any]:
         """`dibs land` with --json."""
         named = {"DIBS_AGENT": agent} if agent else {}
-        done = self.run("land", "--json", *words, **more, **named)
+        done = self.run("land", "--json", *words, cwd=cwd, **named)
         assert done.returncode == exit, (words, done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr
         found: dict[str, Any] = json.loads(done.stdout)
         return found
 
     def queue(self, *branches: str) -> None:
-        """Queue these, each by an agent of its name."""
+        """Queue these, each by an agent called after it."""
+        session = Session(str(self.folder), None)
         for branch in branches:
-            self.land(branch, "--wait", "0", agent=f"ag-{branch}")
+            fields = {"branch": branch, "commit": self.git("rev-parse", branch), "onto": "main"}
+            session.run(session.operation("land"), session.identify(f"ag-{branch}"), fields)
+        session.close()
 
     def states(self) -> dict[str, str]:
         """What became of each branch."""
@@ -116,14 +132,3 @@ class LandingRepo(Shell):
         self.json("verify", exit=0)
         assert self.git("status", "--porcelain", "--untracked-files=no") == ""
         assert "dibs-land-" not in self.git("worktree", "list")
-
-
-def prepared(folder: Path, number: int) -> LandingRepo:
-    """A repository with that many branches that can land."""
-    made = LandingRepo(folder)
-    for place in range(number):
-        made.change(f"b{place}", **{f"f{place}": "1\n"})
-    return made
-
-
-__all__ = ["CHECK", "LandingRepo", "prepared"]

@@ -181,6 +181,15 @@ def test_main_that_a_person_moves_during_the_check_is_not_lost_and_the_landing_i
     repo.clean()
 
 
+def test_main_that_a_person_moves_right_before_the_move_stays(repo: LandingRepo) -> None:
+    tip, before = repo.change("a", a="1\n"), repo.main()
+    by_hand = repo.commit_files("by hand", {"hand.txt": "1\n"}, repo.folder)
+    target = Target(str(repo.folder), "main", 1, 10)
+    target.fence(lambda: None)
+    assert not target.move(before, tip, "late")
+    assert repo.main() == by_hand
+
+
 def test_two_landers_at_once_are_one_and_the_other_waits(repo: LandingRepo) -> None:
     for name in "ab":
         repo.change(name, **{name: "1\n"})

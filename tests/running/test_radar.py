@@ -205,10 +205,10 @@ class History:
             self.repo.git("fetch", "-q", str(self.repo.folder), head, cwd=copy)
             self.repo.git("checkout", "-q", "-f", "-B", f"all-{name}", head, cwd=copy)
             self.repo.git("clean", "-ffdxq", cwd=copy)
-            for left in [one for one in copy.iterdir() if one.name != ".git"]:
+            for left in [path for path in copy.iterdir() if path.name != ".git"]:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-            for one in [one for one in tree.iterdir() if one.name != ".git"]:
-                (shutil.copytree if one.is_dir() else shutil.copy2)(one, copy / one.name)
+            for path in [path for path in tree.iterdir() if path.name != ".git"]:
+                (shutil.copytree if path.is_dir() else shutil.copy2)(path, copy / path.name)
             shutil.rmtree(copy / ".dibs" / "local", ignore_errors=True)
             self.repo.git("add", "-A", cwd=copy)
             self.repo.git("commit", "-q", "--allow-empty", "-m", "all", cwd=copy)

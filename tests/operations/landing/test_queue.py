@@ -145,17 +145,26 @@ def test_a_stale_lander_is_refused_at_every_step(fleet: Queue, operation: Any) -
     stale = fleet.take("ann")
     fleet.kill9(HERE)
     live = fleet.take("ann", ELSEWHERE)
-    fields: dict[str, Any] = {
+    steps: dict[str, dict[str, Any]] = {
         "land-batch": {"size": 1},
         "land-move": {"base": "m0", "commit": "m1", "moves": [[landing["id"], "c1", "m1"]]},
         "land-refuse": {"landing": landing["id"], "code": "check", "why": "no"},
-    }.get(operation.name, {})
+    }
+    fields = steps.get(operation.name, {})
     with pytest.raises(Fenced):
         fleet.step("ann", operation, stale, **fields)
     with pytest.raises(Fenced):  # a live token does not help a turn that is over
         fleet.internal("ann", operation, token=live["token"], turn=stale["turn"], **fields)
     assert fleet.queued() == ["a"]
     fleet.clean()
+
+
+def test_the_claim_itself_is_asked_at_every_step(fleet: Queue) -> None:
+    fleet.land("ann", "a")
+    taken = fleet.take("ann")
+    fleet.now += lander.CLAIM_TTL_MS + 1
+    with pytest.raises(Fenced):
+        fleet.batch("ann", taken)
 
 
 def test_a_landed_branch_is_decided_once_and_its_agents_are_told(fleet: Queue) -> None:

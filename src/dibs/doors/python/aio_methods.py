@@ -420,7 +420,7 @@ class AsyncMethods:
     ) -> LandAnswer:
         """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
 
-        Answers: landing, place; sometimes repeated.
+        Answers: landing; sometimes place, repeated.
         Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: LandAnswer = await self._call(
