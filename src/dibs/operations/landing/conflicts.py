@@ -209,6 +209,7 @@ REPORT = Operation(
         Field("looked", "integer", "how many sides were looked at", default=0),
         Field("left_off", "integer", "conflicts beyond those of the report", default=0),
     ),
+    registers=False,  # a server that looks is no agent
 )  # fmt: skip
 
 INTERNAL = (REPORT,)
