@@ -61,13 +61,20 @@ class Lander:
     """One process that lands, from its take to its leave."""
 
     def __init__(
-        self, session: Session, call: Call, *, say: Callable[[str], None] | None = None, deadline: int | None = None
+        self,
+        session: Session,
+        call: Call,
+        *,
+        say: Callable[[str], None] | None = None,
+        deadline: int | None = None,
+        own: str = "",
     ) -> None:
-        """`deadline`: on the clock since boot."""
+        """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
         self.session, self.call = session, call
         self.settings: dict[str, Any] = session.config.policy.work["land"]
         self.onto = radar.target_of(session)
         self._say = say or (lambda _: None)
+        self._own = own
         self._deadline = deadline
         self._keeper = child_process.Keeper()
         self._command: HeldCommand | None = None
@@ -246,7 +253,8 @@ class Lander:
         return chain
 
     def _refuse(self, made: Prepared, code: str, why: str, **facts: Any) -> None:
-        self._say(f"{made.branch}: {why}")
+        if made.id != self._own:
+            self._say(f"{made.branch}: {why}")
         self._step(steps.REFUSE, landing=made.id, code=code, why=why, **facts)
 
     def _fails(self, base: str, made: Prepared, output: str, log: str, how: str) -> None:
@@ -396,7 +404,9 @@ class Lander:
         for tree in self._target.bring_along(here, commit):
             self._settle_ledger(tree, here, commit)
         landed: list[str] = self._step(steps.DONE)["landed"]
-        self._say(f"{', '.join([one.branch for one in chain])} landed on {self.onto} as {commit[:12]}")
+        others = [one.branch for one in chain if one.id != self._own]
+        if others:
+            self._say(f"{', '.join(others)} landed on {self.onto} as {commit[:12]}")
         return len(landed)
 
     def _published(self, base: str, here: str, commit: str, text: str) -> bool:
@@ -505,7 +515,7 @@ def wait_for(
             shown: dict[str, Any] = found["landing"]
             return shown
         if found["free"]:
-            lander = Lander(session, call, say=say, deadline=until)
+            lander = Lander(session, call, say=say, deadline=until, own=landing)
             try:
                 lander.take()
             except Held:
