@@ -41,12 +41,17 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	    75) echo "e2e: the page NOT RUN: no browser could be had" ;; \
 	    *) exit $$found ;; \
 	esac
+	@found=0; $(BIN)/python -m tests.e2e.clients.tmux || found=$$?; case $$found in \
+	    0) $(BIN)/pytest -m clients tests/e2e/test_top.py ;; \
+	    75) echo "e2e: top NOT RUN: tmux could not be had" ;; \
+	    *) exit $$found ;; \
+	esac
 	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS) $(TOOLS)
 
-e2e-all: CLIENTS = claude codex gemini copilot
+e2e-all: CLIENTS = claude codex gemini copilot opencode
 e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py
-e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py
-e2e-all: e2e ## the same with Gemini and Copilot as well
+e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py tests/e2e/test_claude_plugin.py
+e2e-all: e2e ## the same with Gemini, Copilot and OpenCode, and the Claude Code plugin, as well
 
 lint: setup ## rules, formatting and types; changes nothing
 	$(BIN)/ruff check

@@ -131,6 +131,7 @@ def test_a_retry_may_differ_in_what_only_a_door_says() -> None:
 # A request for each idempotent operation that writes, after the same beginning.
 TWICE: dict[str, dict[str, Any]] = {
     "alerts ack": {"id": "all", "why": "seen"},
+    "check settle": {"what": "alerting:no-sink", "why": "a trial"},
     "claim": {"resources": ["a.py"]},
     "land": {"branch": "feature", "commit": "c1"},
     "landings cancel": {"landing": "queued"},
@@ -204,7 +205,7 @@ def test_the_queries_answer_as_they_declare(workspace: dibs.Workspace) -> None:
         workspace.verify(head="nonsense")
     audited = workspace.check()
     assert audited["wrong"] == []
-    assert "record" in {one["check"] for one in audited["checks"]}
+    assert "log" in {one["check"] for one in audited["checks"]}
     assert {one["check"] for one in audited["checks"] if not one["ok"]} == set(audited["failed"])
     examined = workspace.doctor()
     assert examined["failed"] == []

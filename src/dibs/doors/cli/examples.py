@@ -29,7 +29,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "leave": (("dibs leave", "release everything and sign off"),),
     "whoami": (("dibs whoami", "which agent dibs takes you for, and why"),),
     "agents": (("dibs agents", "the agents that are there"), ("dibs agents --all", "also those that left")),
-    "kill": (("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),),
+    "kill": (
+        ("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),
+        ("dibs kill all --why 'the wrong branch'", "stop all agents; each is revived by its name"),
+    ),
     "revive": (("dibs revive codex-2", "let it act again"),),
     "rules": (("dibs rules", "print the rules"), ("dibs rules --ack", "also record that you have read them")),
     "scratch": (('cd "$(dibs scratch)"', "work in your scratch folder"),),
@@ -125,6 +128,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run show": (("dibs run show", "the active run, with its agents"),),
     "run purge": (("dibs run purge r1", "delete an ended run with its tasks"),),
     "alerts": (("dibs alerts", "what needs somebody"), ("dibs alerts --state all --kind dead", "also cleared ones")),
+    "check settle": (
+        ("dibs check settle 41 --why 'agreed with ann'", "event 41 is accepted; `dibs check` shows why"),
+        ("dibs check settle alerting:no-sink --undo", "it counts again"),
+    ),
     "alerts ack": (
         ("dibs alerts ack a1b2 --why 'restarting it'", "you have taken note of one"),
         ("dibs alerts ack all", "of all open ones"),

@@ -222,6 +222,16 @@ class AlertShort(TypedDict):
     since: str
 
 
+class Undelivered(TypedDict):
+    """An alert whose delivery failed; `pending` while there are further attempts."""
+
+    id: str
+    kind: AlertKind
+    state: Literal["pending", "failed"]
+    tries: int
+    why: str
+
+
 class StatusAnswer(Page):
     """Of `status`."""
 
@@ -231,6 +241,7 @@ class StatusAnswer(Page):
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
     alert_count: int
+    undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention
 
 
@@ -434,7 +445,8 @@ class LeaveAnswer(TypedDict):
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
-    agents: list[AgentView]
+    agents: list[AgentView]  # of all: the first 200
+    killed: int  # how many
     voided: list[str]
     count: int
 
@@ -1476,6 +1488,63 @@ class LogAnswer(TypedDict):
     events: list[EventView]
     more: bool  # with `after`: there are more than these
     cursor: int  # the last event that was looked at: `after` of the next page
+    earlier: bool  # without `after`: there are some before these, or events that were not looked at
+    first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+
+
+class KeptView(TypedDict):
+    """An overwritten content that can be restored."""
+
+    id: str
+    path: str
+    tree: str
+    holder: str
+    holder_name: NotRequired[str]
+    by: str | None
+    at: str
+    blob: str
+    how: str
+
+
+class RestoreAnswer(TypedDict):
+    """Of `restore`: the list, or what was restored."""
+
+    kept: NotRequired[list[KeptView]]
+    restored: NotRequired[str]  # the path
+    id: NotRequired[str]
+    undo: NotRequired[str | None]  # `restore` of this takes it back
+    token: NotRequired[int]
+
+
+class SubjectView(TypedDict):
+    """What a story is about."""
+
+    kind: str  # path, name, task, agent, claim, event, alert, change, run or state
+    id: str
+    name: str  # as its sentences name it
+
+
+class StepView(TypedDict):
+    """One step of a story."""
+
+    seq: int | None  # the event; null for a commit that the log does not know
+    at: str
+    kind: str  # the event's kind, or `git`
+    agent: str
+    sentence: str
+    data: dict[str, Any]  # the event's facts
+    asked: NotRequired[bool]  # this is the event that was asked for
+
+
+class ExplainAnswer(TypedDict):
+    """Of `explain`."""
+
+    what: SubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    steps: list[StepView]
+    now: list[str]  # how it stands at this moment
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
 
 
@@ -1502,7 +1571,7 @@ class VerifyAnswer(TypedDict):
 
 
 class CheckView(TypedDict):
-    """One check of `check` or `doctor`."""
+    """One check of `doctor`."""
 
     check: str
     ok: bool
@@ -1510,12 +1579,194 @@ class CheckView(TypedDict):
     message: str
 
 
-class CheckAnswer(TypedDict):
-    """Of `check`."""
+class SettledView(TypedDict):
+    """Who accepted a finding, when and why."""
 
-    checks: list[CheckView]
+    why: str
+    agent: str
+    at: str
+    name: NotRequired[str]
+
+
+class AuditFindingView(TypedDict):
+    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+
+    id: str
+    text: str
+    severity: Literal["low", "medium", "high"]
+    events: list[int]
+    remedy: str
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    settled: NotRequired[SettledView]
+
+
+class AuditCheckView(TypedDict):
+    """One check of `check`; `status` says more than `ok`."""
+
+    number: int
+    check: str
+    title: str
+    ok: bool
+    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
+    severity: Literal["none", "low", "medium", "high"]
+    message: str
+    remedy: str
+    figures: dict[str, Any]
+    findings: list[AuditFindingView]
+
+
+class CheckAnswer(TypedDict):
+    """Of `check`. `failed` are the checks that fail, `unknown` those that could not look."""
+
+    workspace: str
+    checks: list[AuditCheckView]
     failed: list[str]
-    wrong: list[str]  # those of `failed` that are errors
+    wrong: list[str]  # as `failed`
+    unknown: list[str]
+    severity: Literal["none", "low", "medium", "high"]
+    risk: str
+    result: str
+
+
+class CheckSettleAnswer(TypedDict):
+    """Of `check settle`."""
+
+    settled: str
+    undone: bool
+    why: NotRequired[str]
+
+
+class MapUseView(TypedDict):
+    """What one agent did with one resource; `event` is the last one that shows it."""
+
+    agent: str
+    name: str
+    access: Literal["read", "write", "read+write", "refused"]
+    writes: int
+    reads: int
+    refused: int
+    holds: bool
+    event: int
+    at: str
+
+
+class MapResourceView(TypedDict):
+    """One resource of `map`; `level` is what the guards ask of a path."""
+
+    resource: str
+    kind: str
+    level: Literal["", "free", "guarded", "strict"]
+    agents: list[MapUseView]
+    writers: int
+    folded: NotRequired[int]
+
+
+class MapAgentView(TypedDict):
+    """One agent of `map`: of how many resources."""
+
+    agent: str
+    name: str
+    writes: int
+    reads: int
+    refused: int
+
+
+class MapRoleView(TypedDict):
+    """Who may write what, by the configuration."""
+
+    who: str
+    role: str
+    write: list[str]
+
+
+class MapAnswer(TypedDict):
+    """Of `map`. `depth` is where paths were folded, 0 if they were not."""
+
+    resources: list[MapResourceView]
+    agents: list[MapAgentView]
+    totals: dict[str, int]
+    roles: list[MapRoleView]
+    depth: int
+    more: bool
+    cursor: str | None
+
+
+class StatsView(TypedDict):
+    """Counts and times (seconds) of `stats`; reports/statistics.py has the words."""
+
+    granted: int
+    refused: int
+    false_refusals: int
+    waits: int
+    gave_up: int
+    lost_claims: int
+    attempts: int
+    working: int
+    complete: int
+    failed: int
+    quarantined: int
+    cancelled: int
+    retried: int
+    returned: int
+    passed: int
+    lost: int
+    success_rate: float | None
+    work_time: float
+    lost_time: float
+    wait_time: float
+    hold_time: float
+    lost_hold_time: float
+    average_work: float | None
+    p95_work: float | None
+    p95_wait: float | None
+    longest_wait: float | None
+    average_queued: float | None
+    throughput: NotRequired[float]
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    kind: NotRequired[str]
+
+
+class StatsContentionView(TypedDict):
+    """One resource that agents met at."""
+
+    resource: str
+    refusals: int
+    false_refusals: int
+    waits: int
+    longest_wait: float
+    total_wait: float
+    agents: int
+
+
+class StatsBucketView(TypedDict):
+    """A part of the time."""
+
+    at: str
+    granted: int
+    refused: int
+    waits: int
+    complete: int
+    failed: int
+    lost: int
+
+
+class StatsAnswer(_From):
+    """Of `stats`."""
+
+    to: str
+    seconds: float
+    events: int
+    totals: StatsView
+    refusals: dict[str, int]
+    by_agent: list[StatsView]
+    by_kind: list[StatsView]
+    contention: list[StatsContentionView]
+    buckets: list[StatsBucketView]
+    bucket_seconds: float
+    more: bool
+    cursor: str | None
 
 
 class DoctorAnswer(TypedDict):

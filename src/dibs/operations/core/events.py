@@ -12,7 +12,10 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "claim.granted": (
         "claim id",
         "An agent was granted a claim.",
-        ("`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an id"),
+        (
+            "`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an "
+            "id; `reason, task` if the agent said them"
+        ),
     ),
     "claim.renewed": (
         "claim id",
@@ -177,6 +180,21 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "alert id",
         "The cause of an alert is gone.",
         "`what` (its kind), `why`",
+    ),
+    "audit.settled": (
+        "an event's number, or a finding of `dibs check`",
+        "A person accepted a finding of the audit.",
+        "`why`",
+    ),
+    "audit.unsettled": (
+        "an event's number, or a finding of `dibs check`",
+        "A finding of the audit is not accepted any more.",
+        "`why`",
+    ),
+    "audit.tested": (
+        "the test, such as `demo`",
+        "A test with many agents ended (`dibs demo`).",
+        "`agents, edits, lost, clean` (its log holds together), `seconds, version, store`",
     ),
     "log.sealed": (
         '`""`',

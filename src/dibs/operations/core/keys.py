@@ -341,6 +341,18 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "cs⇥WHAT": (
+        "oversight",
+        "a finding of `dibs check` that a person accepted: why, who, when",
+        "",
+        "",
+    ),
+    "ct": (
+        "oversight",
+        "the last test with many agents: figures and time",
+        "",
+        "",
+    ),
     "q⇥AGENT⇥OPERATION⇥ID": (
         "core",
         "the answer to a request id",
