@@ -23,10 +23,14 @@ if TYPE_CHECKING:
         ExplainAnswer,
         InboxAnswer,
         KillAnswer,
+        LandAnswer,
+        LandingCancelAnswer,
+        LandingsAnswer,
         LeaveAnswer,
         LogAnswer,
         MapAnswer,
         PruneAnswer,
+        RadarAnswer,
         ReleaseAnswer,
         RenewAnswer,
         RestoreAnswer,
@@ -460,6 +464,74 @@ class AsyncMethods:
         )
         return answer
 
+    async def land(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        onto: str | None = None,
+        priority: int | None = None,
+        request_id: str | None = None,
+    ) -> LandAnswer:
+        """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
+
+        Answers: landing; sometimes place, repeated.
+        Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandAnswer = await self._call(
+            "land",
+            request_id,
+            branch=branch,
+            commit=commit,
+            onto=onto,
+            priority=priority,
+        )
+        return answer
+
+    async def landings(
+        self,
+        *,
+        onto: str | None = None,
+        queue: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingsAnswer:
+        """List the landing queue, then what was decided lately.
+
+        Answers: onto, queued, lander, last, landings[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: LandingsAnswer = await self._call(
+            "landings",
+            request_id,
+            onto=onto,
+            queue=queue,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def landings_cancel(
+        self,
+        landing: str,
+        *,
+        onto: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingCancelAnswer:
+        """Take a branch out of the landing queue; the branch is untouched.
+
+        Answers: landing.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandingCancelAnswer = await self._call(
+            "landings cancel",
+            request_id,
+            landing=landing,
+            onto=onto,
+        )
+        return answer
+
     async def leave(
         self,
         *,
@@ -547,6 +619,26 @@ class AsyncMethods:
             "prune",
             request_id,
             keep=keep,
+        )
+        return answer
+
+    async def radar(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> RadarAnswer:
+        """Show which worktrees and branches would conflict if they were merged now.
+
+        Answers: conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: RadarAnswer = await self._call(
+            "radar",
+            request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 

@@ -399,6 +399,41 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A deploy was refused.",
         "`code`",
     ),
+    "landing.queued": (
+        "landing id",
+        "A branch was queued to land, or another commit of it took its place in the queue.",
+        "`target` (the branch that it lands on), `branch, commit, priority`, `request` if there was an id",
+    ),
+    "landing.moving": (
+        "target",
+        "The lander is about to move the target; whether it did is in the repository.",
+        "`base, commit, landings, token`",
+    ),
+    "landing.landed": (
+        "landing id",
+        "A branch landed: it is a part of the target.",
+        "`target, branch, base` (the target before), `commit, token`",
+    ),
+    "landing.refused": (
+        "landing id",
+        "A branch did not land and is no longer queued; the branch is untouched.",
+        "`target, branch, code` (`conflict`, `check`, `missing`, `tree`, `forbidden`), `why, token`",
+    ),
+    "landing.cancelled": (
+        "landing id",
+        "A branch was taken out of the landing queue.",
+        "`target, branch`",
+    ),
+    "radar.found": (
+        "conflict id",
+        "A look found that two working trees or branches would conflict if they were merged now.",
+        "`sides, files`",
+    ),
+    "radar.cleared": (
+        "conflict id",
+        "They would no longer conflict, or nobody looks any more.",
+        "`sides`",
+    ),
     "edit.refused": (
         "path",
         "The edit guard refused an edit.",
