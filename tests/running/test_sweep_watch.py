@@ -61,7 +61,7 @@ def test_old_events_go_by_what_the_config_says(place: Place) -> None:
         return done[-1]["pruned"] == 1
 
     until(swept, "a sweep that drops events")
-    assert sum(found["sealed"] for found in done) >= 2
+    assert sum(found["sealed"] for found in done) >= 1
     kinds = [event["kind"] for event in place.json("log", exit=0)["events"]]
     assert "claim.granted" not in kinds
     assert "log.pruned" in kinds

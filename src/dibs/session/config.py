@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = f"7 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
@@ -107,7 +107,8 @@ id = "{id}"            # names this workspace on a shared store
 # keep = "7d"                    # how long a cleared alert stays
 
 # [log]
-# keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
+# keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md
+# archives = 1073741824          # bytes of archives; the oldest go first
 
 # [server]                       # `dibs serve`, see docs/SERVER.md
 # host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)

@@ -29,6 +29,7 @@ STORE_EVERY_MS = 60_000  # between two looks at the store itself
 MAX_ROUNDS = 16  # sweeps in one step; the next step continues
 CALL = "call"  # a command that looks once, because it was asked
 LASTING = ("worker", "wait", "sweep", "server")  # who looks again by itself
+PATIENT = ("worker", "sweep", "server")  # of these, who may do what takes seconds: nobody waits for its answer
 
 _store_seen: dict[str, int] = {}  # workspace → when this process last looked at its store
 
@@ -44,7 +45,13 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
     if how != CALL:  # else a single call would hide the process that looks by itself
         _stamp(session.place.local, how)
     try:
-        _look(session, agent)
+        if _look(session, agent):
+            from dibs.session import log_upkeep
+
+            if how in PATIENT:
+                log_upkeep.by_config(session, Call(session.config.policy, agent=agent))
+            else:
+                log_upkeep.start(session)
         if deliver:
             from dibs.session import alert_delivery
 
@@ -62,16 +69,19 @@ def is_due(local: str, every: int) -> bool:
         return True
 
 
-def _look(session: Session, agent: str) -> None:
+def _look(session: Session, agent: str) -> bool:
+    """Sweep what is due; returns whether old events are to leave the store."""
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
 
     call = Call(session.config.policy, agent=agent)
     fields = {"store": _of_store(session)}
     for _ in range(MAX_ROUNDS):
-        if not session.run(UPKEEP_DUE, call, fields)["due"]:
-            return
+        found = session.run(UPKEEP_DUE, call, fields)
+        if not found["due"]:
+            return bool(found.get("prune"))  # a server of an earlier version does not say
         call.facts.clear()  # who was alive a moment ago may be dead by now
         session.run(UPKEEP, call, fields)
+    return False
 
 
 def _of_store(session: Session) -> dict[str, Any] | None:

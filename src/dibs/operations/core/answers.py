@@ -1216,6 +1216,7 @@ class PruneAnswer(TypedDict):
     """Of `prune`."""
 
     through: int
+    archives: list[str]  # the files that were written
 
 
 # --- not in the catalogue: what workers, patterns and the driver of runs ask
@@ -1373,6 +1374,8 @@ class VerifyAnswer(TypedDict):
     first: int
     last: int
     link: str
+    archives: int  # files with earlier events, which were read first
+    elsewhere: int  # of these on other machines: not read
     findings: list[FindingView]
 
 

@@ -347,6 +347,24 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "sl": (
+        "upkeep",
+        "the newest seal, and the time of the oldest one before which no event was pruned",
+        "",
+        "",
+    ),
+    "ar⇥LAST": (
+        "upkeep",
+        "an archive of pruned events: file, numbers, last link, digest, size, machine",
+        "",
+        "",
+    ),
+    "ad": (
+        "upkeep",
+        "the files of the archives that were dropped last",
+        "",
+        "",
+    ),
     "sw": (
         "upkeep",
         "the last agent that a sweep looked at, while there are more",

@@ -78,7 +78,10 @@ WORK: dict[str, dict[str, Any]] = {
         "rules": 10 * MINUTE,  # an active agent is told new rules within this time
         "keep": 7 * DAY,  # how long a cleared alert stays, and how long an open one without an acknowledgement
     },
-    "log": {"keep": 0},  # a sweep drops events older than this; 0: never
+    "log": {
+        "keep": 30 * DAY,  # older events go to archives next to the store
+        "archives": 1024 * 1024 * 1024,  # bytes of archives that a machine keeps; the oldest go first
+    },
 }
 
 

@@ -50,7 +50,7 @@ def run(words: Words) -> int:
 
     def once() -> dict[str, Any]:
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
-        found: dict[str, Any] = session.run(operation, call, {})
+        found: dict[str, Any] = session.answer(operation, call, {})
         session.store.tidy()
         how = "sweep" if watch else "call"
         upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=DELIVERED)
