@@ -19,7 +19,6 @@ from dibs.stores.seam import GENESIS, Event, Head, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import IO
 
 FORMAT = 1
 CHUNK_BYTES = 1024 * 1024
@@ -37,20 +36,20 @@ class Archive:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
-            self._file: IO[bytes] = gzip.open(path, "rb")  # noqa: SIM115 - `events` closes it
-            head = self._line()
+            self._file = gzip.open(path, "rb")  # noqa: SIM115 - `events` closes it
         except OSError as error:
             raise BrokenError(_why(error)) from None
+        head = self._line()
         if not isinstance(head, dict) or head.get("dibs") != "archive":
             raise BrokenError("it is not an archive of dibs")
         if head.get("format") != FORMAT:
             raise BrokenError(f"it has format {say(head.get('format'))}, this dibs reads {FORMAT}")
         before: Any = head.get("before")
-        named = (head.get("first"), head.get("last"), head.get("workspace"))
+        named: tuple[Any, ...] = (head.get("first"), head.get("last"), head.get("workspace"))
         if types(named) != (int, int, str) or not isinstance(before, dict):
             raise BrokenError("its first line lacks a field")
         self.first, self.last, self.workspace = named
-        seal = (before.get("seq"), before.get("link"), before.get("body"))
+        seal: tuple[Any, ...] = (before.get("seq"), before.get("link"), before.get("body"))
         if types(seal) != (int, str, str) or seal[0] != self.first - 1 or (seal[0] == 0 and seal[1] != GENESIS):
             raise BrokenError("its first line does not name the event before it")
         self.before = Seal(*seal)  # an empty body: there was none
@@ -81,7 +80,9 @@ class Archive:
                 yield Event(*row)
             last = self._line()
             seal = last.get("seal") if isinstance(last, dict) else None
-            named = (seal.get("seq"), seal.get("link"), seal.get("body")) if isinstance(seal, dict) else ()
+            named: tuple[Any, ...] = ()
+            if isinstance(seal, dict):
+                named = (seal.get("seq"), seal.get("link"), seal.get("body"))
             if types(named) != (int, str, str) or named[0] != self.last:
                 raise BrokenError("the seal at its end cannot be read")
             self.end = Seal(*named)

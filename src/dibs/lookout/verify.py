@@ -14,9 +14,9 @@ Nothing of the operations is imported: the digests are computed here, and `looko
 event is a finding and never an error; after one, the check continues with what is still known, so that one defect gives
 one finding and not a hundred. Nothing is repaired here, and the rows next to the log (claims, queues) are not read.
 
-It cannot see what was dropped with an archive, or before there were archives. A seal carries the claims and a bound of the tokens, not
-the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are checked only within
-the existing log.
+It cannot see what was dropped with an archive, or before there were archives. A seal carries the claims and a bound of
+the tokens, not the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are
+checked only within what is read.
 """
 
 from __future__ import annotations
@@ -235,9 +235,7 @@ def verify_store(
     return report
 
 
-def _all(
-    named: Sequence[Expected], store: Store, head: Head, counted: list[int]
-) -> Iterator[Event | Seal | Gap]:
+def _all(named: Sequence[Expected], store: Store, head: Head, counted: list[int]) -> Iterator[Event | Seal | Gap]:
     """The events of the archives, then those of the store; `counted`: archives read, archives elsewhere."""
     for one in named:
         if not one.here:

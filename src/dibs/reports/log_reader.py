@@ -1,8 +1,8 @@
 """The log as one: the events of the store and, before them, those of the archives on this machine.
 
 It has the store's verbs for reading the log (`events`, `head`, `look`), so that what reads pages of a store reads these
-as well: `dibs log`, reports, stories. An archive that cannot be read is passed over like a pruned stretch; `dibs verify`
-says what is wrong with it. Pages that follow each other go through a file once.
+as well: `dibs log`, reports, stories. An archive that cannot be read is passed over like a pruned stretch; `dibs
+verify` says what is wrong with it. Pages that follow each other go through a file once.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def prune(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any
     lock = _locked(session.place.local)
     if lock is None:
         raise Conflict("another process of this machine archives the log; try again in a moment.")
-    through, files = 0, []
+    through = 0
+    files: list[str] = []
     try:
         while plan["through"]:
             made = session.run(operation, call, {**values, "archive": _written(session, plan)})
@@ -79,13 +80,10 @@ def by_config(session: Session, call: Call) -> int:
     if lock is None:
         return 0
     try:
-        for done in range(STEPS_PER_CALL):
-            plan = session.run(PLAN, call, {})
-            if not plan["through"]:
-                break
+        done = 0
+        while done < STEPS_PER_CALL and (plan := session.run(PLAN, call, {}))["through"]:
             session.run(PRUNED, call, {"archive": _written(session, plan)})
-        else:
-            done = STEPS_PER_CALL
+            done += 1
         _limit(session, call)
     except Conflict:  # another machine was first
         return 0

@@ -1,8 +1,8 @@
 """Writes the events that are about to leave the store to an archive: a compressed file that can be checked by itself.
 
-`.dibs/local/archive/FIRST-LAST-LINK.jsonl.gz`: one JSON value a line. The first line names the workspace, the numbers and
-the seal before (link and live claims), then each event as `[seq, commit, now, wall, body, link]`, at the end the seal
-after them. Equal events give equal bytes.
+`.dibs/local/archive/FIRST-LAST-LINK.jsonl.gz`: one JSON value a line. The first line names the workspace, the numbers
+and the seal before (link and live claims), then each event as `[seq, commit, now, wall, body, link]`, at the end the
+seal after them. Equal events give equal bytes.
 
 It is written under another name, synced, read back, renamed, and the folder synced: a file with an archive's name is
 complete, and only then the events leave the store (session/log_upkeep.py). Each event's link is computed while it is
@@ -131,11 +131,8 @@ def sync_folder(folder: str) -> None:
 
 def remove(local: str, names: list[str]) -> list[str]:
     """Remove archives that the record gave up; returns those that were there."""
-    gone = []
-    for name in names:
-        if name.endswith(SUFFIX) and "/" not in name and _unlink(os.path.join(folder_of(local), name)):
-            gone.append(name)
-    return gone
+    own = [name for name in names if name.endswith(SUFFIX) and "/" not in name]
+    return [name for name in own if _unlink(os.path.join(folder_of(local), name))]
 
 
 def leftovers(local: str) -> list[str]:

@@ -333,6 +333,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A task has another claim from now on, held by the event's agent.",
         "`claim`",
     ),
+    "task.forgotten": (
+        '`""`',
+        "The records of finished tasks outside any run were removed: `[tasks] keep` is over.",
+        "`tasks`",
+    ),
     "task.kept": (
         "task",
         "A run was purged and this task of it stays: other tasks wait for it, or it was planned again.",

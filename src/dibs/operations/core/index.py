@@ -99,6 +99,7 @@ INTERNAL = {
     "held": "operations.claims.forced_release",
     "idle": "operations.guards.audits",
     "known": "operations.guards.audits",
+    "known changes": "operations.upkeep.store_reads",
     "log prune": "operations.upkeep.log_retention",
     "may": "operations.core.authority",
     "mine": "operations.guards.audits",

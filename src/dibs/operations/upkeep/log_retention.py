@@ -1,11 +1,12 @@
 """How long the log stays in the store: seals, pruning, and the archives that pruned events are in.
 
-The story. A seal is written each day, and after every SEAL_EVENTS events: the live claims at that point. When the oldest
-seal is older than the config's `[log] keep`, the events before it leave the store, one seal at a time, so that no
-transaction drops more than a day's or SEAL_EVENTS. Before that, the caller's machine has written them to an archive,
-a file next to the store (storage/log_archives.py), and here only its facts arrive: numbers, links, digest. The
-transaction checks that the archive ends with the very event of the seal and begins where the store does. So a crash
-before it leaves the events in the store and a file too many; after it, both the record and the file are there.
+The story. A seal is written each day, and after every SEAL_EVENTS events: the live claims at that point. When the
+oldest seal is older than the config's `[log] keep`, or the store has more than `[log] events`, the events before it
+leave the store, one seal at a time, so that no transaction drops more than SEAL_EVENTS, or a day's. Before that, the
+caller's machine has written them to an archive, a file next to the store (storage/log_archives.py), and here only its
+facts arrive: numbers, links, digest. The transaction checks that the archive ends with the very event of the seal and
+begins where the store does. So a crash before it leaves the events in the store and a file too many; after it, both
+the record and the file are there.
 
 Archives have a limit too (`[log] archives`, in bytes): the oldest go, with an event. `verify` knows from the record and
 from the log which archives there must be.
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
 
 LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
 SEAL_INTERVAL_MS = 86_400_000  # the oldest events are at most a day too old
-SEAL_EVENTS = 20_000  # events between two seals: what one transaction drops in some hundredths of a second
+SEAL_EVENTS = 10_000  # events between two seals: what one transaction drops in some hundredths of a second
 MAX_SEALS_READ = 10_000  # a keep of a year with a seal each day, and room for busy days
-MAX_ARCHIVES = 10_000  # listed: over 200 million events; the oldest are dropped beyond that
+MAX_ARCHIVES = 10_000  # listed: 100 million events; the oldest are dropped beyond that
 LAST_SEAL_KEY = "sl"  # the newest seal, and the time of the oldest one that was not pruned: what every look asks
 DROPPED_KEY = "ad"  # archives that were dropped last: their files may still be there after a crash
 MAX_DROPPED = 256  # archives that one transaction drops
@@ -49,14 +50,18 @@ def due(tx: Transaction, call: Call) -> str:
         if not known:
             return "sealed" if keep < LOG_LIFE_MS or tx.tail().seq >= SEAL_EVENTS else ""
         last = _summary(known)
-    if _is_seal_due(tx, keep, last):
-        return "sealed"
-    return "pruned" if last["oldest"] is not None and last["oldest"] <= tx.now - keep else ""
-
-
-def _is_seal_due(tx: Transaction, keep: int, last: Record) -> bool:
     since = tx.tail().seq - last["seq"]
-    return since >= SEAL_EVENTS or (since > 1 and tx.now - last["at"] >= min(SEAL_INTERVAL_MS, keep))
+    if since >= SEAL_EVENTS or (since > 1 and tx.now - last["at"] >= min(SEAL_INTERVAL_MS, keep)):
+        return "sealed"
+    if last["oldest"] is None:
+        return ""
+    return "pruned" if last["oldest"] <= tx.now - keep or _is_full(tx, call, last["before"]) else ""
+
+
+def _is_full(tx: Transaction, call: Call, before: int) -> bool:
+    """Has the store more events than the config allows? `before`: the last one that left it."""
+    most: int = call.policy.work["log"]["events"]
+    return tx.tail().seq - before > most
 
 
 def _seals(tx: Transaction) -> list[Record]:
@@ -66,7 +71,8 @@ def _seals(tx: Transaction) -> list[Record]:
 
 def _summary(seals: list[Record]) -> Record:
     oldest = [seal["at"] for seal in seals if not seal.get("pruned")]
-    return {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "oldest": oldest[0] if oldest else None}
+    before = max((seal["seq"] for seal in seals if seal.get("pruned")), default=0)
+    return {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "oldest": oldest[0] if oldest else None, "before": before}
 
 
 def _key_of(seal: Record) -> str:
@@ -98,7 +104,7 @@ def seal(tx: Transaction, call: Call, got: Fetched | None = None) -> dict[str, A
 def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any]:
     """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
 
-    Events younger than the config's `[log] keep` (default: a month) stay in any case.
+    Events younger than the config's `[log] keep` (default: a month) stay, unless there are more than `[log] events`.
     """
     least: int = call.policy.work["log"]["keep"]
     keep = least if keep is None else keep
@@ -107,8 +113,9 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
         raise Invalid(f"keep: {text}", field="keep", least=least)
     seals = _seals(tx)
     done = [one for one in seals if one.get("pruned")]
-    old = [one for one in seals if not one.get("pruned") and one["at"] <= tx.now - keep]
-    before = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
+    before: Record = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
+    left = [one for one in seals if not one.get("pruned")]
+    old = [one for one in left if one["at"] <= tx.now - keep] or left[: int(_is_full(tx, call, before["seq"]))]
     if not old:
         return {"through": 0, "link": "", "before": before, "more": False}
     return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "more": len(old) > 1}

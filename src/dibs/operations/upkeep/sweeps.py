@@ -110,18 +110,19 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
 def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | None = None) -> dict[str, Any]:
     from dibs.operations.alerts import watch
-    from dibs.operations.tasks import due_tasks
+    from dibs.operations.tasks import due_tasks, old_tasks
 
     done = {**some(tx, call, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
-    done["tasks"] = came.done
+    forgotten, older = old_tasks.some(tx, call)
+    done["tasks"] = came.done + forgotten
     # one step is enough for a transaction
     left = call.jobs[long_jobs.take_step(tx, call.jobs[0]) :] if call.jobs else []
     dead_more, agents = _end_dead_claims(tx, call, done)
     looked = watch.look(tx, call, agents, store)
     done["cleared"] = looked["cleared"]
     done["alerts"] += watch.at_once(tx, call)
-    more = bool(done.pop("more")) or came.more or bool(left) or dead_more
+    more = bool(done.pop("more")) or came.more or older or bool(left) or dead_more
     del done["looked_at"]
     due = log_retention.due(tx, call)
     if due == "sealed" and not any(done.values()):  # alone: a seal is at the end of the log, no event may come between
@@ -196,11 +197,16 @@ def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None
     """Would a sweep find anything? Asked often, by whoever waits: it only reads."""
     from dibs.operations.agents import deaths
     from dibs.operations.alerts import watch
-    from dibs.operations.tasks import due_tasks
+    from dibs.operations.tasks import due_tasks, old_tasks
 
     log = log_retention.due(tx, call)
     prune = log == "pruned"
-    if log == "sealed" or tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows or due_tasks.is_due(tx):
+    if (
+        log == "sealed"
+        or tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows
+        or due_tasks.is_due(tx)
+        or old_tasks.is_due(tx, call)
+    ):
         return {"due": True, "prune": prune}
     agents = [agent for _, agent in _agents(tx)[0].rows]
     suspects = _suspects(call, agents)

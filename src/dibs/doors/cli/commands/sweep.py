@@ -11,6 +11,7 @@ from dibs.doors.cli.long_running import SIGNALLED, on_signals
 from dibs.errors import YES, Invalid
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
+from dibs.reports import housekeeping
 from dibs.running import sweep_loop
 from dibs.session import catalogue, durations, upkeep
 
@@ -54,6 +55,7 @@ def run(words: Words) -> int:
         session.store.tidy()
         how = "sweep" if watch else "call"
         upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=DELIVERED)
+        housekeeping.daily(session, call)
         return found
 
     if not watch:
