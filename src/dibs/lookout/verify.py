@@ -173,7 +173,7 @@ def verify(
     if archives is not None:
         chain.compare_archives(archives)
     if whole:
-        known.finish(report.first)
+        known.finish(report.first, chain.gaps)
     chain.finish(head, known, whole=whole)
     return report
 
@@ -300,7 +300,7 @@ class _Chain:
         self.pruned: set[int] = set()  # from `log.pruned` events
         self.archived: dict[int, tuple[int, Any]] = {}  # last event of an archive → the event that records it, facts
         self.dropped: set[int] = set()  # the same, of archives that were given up
-        self._jumped = False
+        self.gaps: list[Gap] = []
 
     def follow(self, event: Event) -> bool:
         """Check how an event follows its predecessor. False: it is out of place and cannot be replayed."""
@@ -331,7 +331,7 @@ class _Chain:
 
     def jump(self, gap: Gap) -> None:
         """An archive that cannot be read: a finding, unless another machine has it. The record has the last link."""
-        self._jumped = True
+        self.gaps.append(gap)
         if gap.why:
             self._report.add(gap.first, "archive", gap.why)
         self._replay.lose()
@@ -348,7 +348,7 @@ class _Chain:
                 self._report.add(seq, "archive", f"the archive through event {last} is not in the store's list")
             elif not isinstance(facts, dict) or facts.get("sha256") != one.sha256 or facts.get("link") != one.link:
                 self._report.add(seq, "archive", f"the store's list has another archive through event {last}")
-        for last in known.keys() - self.archived.keys() if not self._jumped else ():
+        for last in known.keys() - self.archived.keys() if not self.gaps else ():
             self._report.add(last, "archive", f"no event records the archive through event {last}")
 
     def _begin(self, event: Event) -> None:
@@ -492,10 +492,10 @@ class _Seals:
         elif link != seal.link or digest != sha256(seal.body.encode("utf-8", "surrogatepass")).hexdigest():
             self._blame(seal.seq, f"it differs from the seal that event {said.seq} records")
 
-    def finish(self, first: int) -> None:
+    def finish(self, first: int, gaps: Sequence[Gap] = ()) -> None:
         """A seal without its own event in the log was not written by dibs."""
         for seq in self._seals.keys() - self._told:
-            if seq >= first - 1:
+            if seq >= first - 1 and not any(gap.first <= seq + 1 <= gap.last for gap in gaps):
                 self._blame(seq, "no event records it")
 
     def _open(self, seal: Seal) -> tuple[dict[str, Claim], int] | None:

@@ -1039,7 +1039,7 @@ class Methods:
     ) -> SweepAnswer:
         """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
-        Answers: swept, more.
+        Answers: swept, more; sometimes prune.
         Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SweepAnswer = self._call(

@@ -1202,6 +1202,7 @@ class SweepAnswer(TypedDict):
 
     swept: SweptCounts
     more: bool
+    prune: NotRequired[bool]  # events are due for an archive; the caller's machine writes it
 
 
 class SealAnswer(TypedDict):

@@ -48,14 +48,25 @@ def due(tx: Transaction, call: Call) -> str:
     if last is None:  # none yet, or an older dibs made them
         known = _seals(tx)
         if not known:
-            return "sealed" if keep < LOG_LIFE_MS or tx.tail().seq >= SEAL_EVENTS else ""
+            seq = tx.tail().seq
+            return "sealed" if seq >= SEAL_EVENTS or (seq and keep < LOG_LIFE_MS) else ""
         last = _summary(known)
     since = tx.tail().seq - last["seq"]
-    if since >= SEAL_EVENTS or (since > 1 and tx.now - last["at"] >= min(SEAL_INTERVAL_MS, keep)):
+    if since >= SEAL_EVENTS or (since > last["own"] and tx.now - last["at"] >= min(SEAL_INTERVAL_MS, keep)):
         return "sealed"
-    if last["oldest"] is None:
-        return ""
-    return "pruned" if last["oldest"] <= tx.now - keep or _is_full(tx, call, last["before"]) else ""
+    return "pruned" if _is_old(tx, call, last) else ""
+
+
+def is_prune_due(tx: Transaction, call: Call) -> bool:
+    """The same after a seal."""
+    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    return last is not None and _is_old(tx, call, last)
+
+
+def _is_old(tx: Transaction, call: Call, last: Record) -> bool:
+    keep: int = call.policy.work["log"]["keep"]
+    old = last["oldest"] is not None and last["oldest"] <= tx.now - keep
+    return old or (last["oldest"] is not None and _is_full(tx, call, last["before"]))
 
 
 def _is_full(tx: Transaction, call: Call, before: int) -> bool:
@@ -69,10 +80,12 @@ def _seals(tx: Transaction) -> list[Record]:
     return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
 
 
-def _summary(seals: list[Record]) -> Record:
+def _summary(seals: list[Record], own: int = 1) -> Record:
+    """What every look asks; `own`: events since the newest seal that only say how the log was kept."""
     oldest = [seal["at"] for seal in seals if not seal.get("pruned")]
     before = max((seal["seq"] for seal in seals if seal.get("pruned")), default=0)
-    return {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "oldest": oldest[0] if oldest else None, "before": before}
+    newest = {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "own": own}
+    return {**newest, "oldest": oldest[0] if oldest else None, "before": before}
 
 
 def _key_of(seal: Record) -> str:
@@ -114,7 +127,7 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
     seals = _seals(tx)
     done = [one for one in seals if one.get("pruned")]
     before: Record = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
-    left = [one for one in seals if not one.get("pruned")]
+    left = [one for one in seals if not one.get("pruned") and one["seq"] > before["seq"]]  # one before event 1 is none
     old = [one for one in left if one["at"] <= tx.now - keep] or left[: int(_is_full(tx, call, before["seq"]))]
     if not old:
         return {"through": 0, "link": "", "before": before, "more": False}
@@ -138,7 +151,8 @@ def _prune(
             tx.delete(_key_of(one))
         elif one["seq"] == through:
             tx.put(_key_of(one), {**one, "pruned": True})
-    tx.put(LAST_SEAL_KEY, _summary(_seals(tx)))
+    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    tx.put(LAST_SEAL_KEY, _summary(_seals(tx), 2 if last is None else last["own"] + 1))
     tx.put(_archive_key(archive), archive)
     tx.prune(through)
     tx.append("log.pruned", call.agent, "", {"through": through, "archive": archive})

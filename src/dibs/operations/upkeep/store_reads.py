@@ -34,8 +34,8 @@ def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: s
 
 def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, Any]:
     """Those of these reported changes that can still be restored."""
-    return {"known": [one for one, value in zip(ids, values_of(tx, [f"v\t{one}" for one in ids]).values(), strict=True)
-                      if value is not None]}  # fmt: skip
+    kept = values_of(tx, [f"v\t{one}" for one in ids])
+    return {"known": [one for one in ids if kept[f"v\t{one}"] is not None]}
 
 
 def _wake(tx: Transaction, _: Call, got: Fetched, channel: str) -> dict[str, Any]:

@@ -112,6 +112,7 @@ def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | No
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
 
+    due = log_retention.due(tx, call)  # first: where the log ends is not read together with much else on every engine
     done = {**some(tx, call, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
     forgotten, older = old_tasks.some(tx, call)
@@ -124,11 +125,11 @@ def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | No
     done["alerts"] += watch.at_once(tx, call)
     more = bool(done.pop("more")) or came.more or older or bool(left) or dead_more
     del done["looked_at"]
-    due = log_retention.due(tx, call)
     if due == "sealed" and not any(done.values()):  # alone: a seal is at the end of the log, no event may come between
         log_retention.seal(tx, call)
         done["sealed"] = 1
-    return {"swept": done, "more": more or (due == "sealed" and not done["sealed"]), "prune": due == "pruned"}
+    prune = due == "pruned" or (bool(done["sealed"]) and log_retention.is_prune_due(tx, call))
+    return {"swept": done, "more": more or (due == "sealed" and not done["sealed"]), "prune": prune}
 
 
 def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Record]]:
