@@ -156,9 +156,7 @@ def _rewrite(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [Path.unlink, _cut, _flip, _rewrite, lambda path: path.write_bytes(b"")])
 @pytest.mark.parametrize("which", [0, 1, -1])
-def test_a_changed_or_missing_archive_is_one_finding(
-    keeper: Keeper, harm: Callable[[Path], Any], which: int
-) -> None:
+def test_a_changed_or_missing_archive_is_one_finding(keeper: Keeper, harm: Callable[[Path], Any], which: int) -> None:
     archived(keeper, 60)
     harm(keeper.archives[which])
     assert keeper.codes() == ["archive"]
@@ -185,9 +183,7 @@ def test_a_damaged_log_is_not_pruned(keeper: Keeper) -> None:
 # --- crashes
 
 
-def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_archive(
-    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_archive(keeper: Keeper) -> None:
     keeper.work(60)
     keeper.call("seal")
     head = keeper.session.store.head().seq
@@ -341,7 +337,7 @@ def test_housekeeping_removes_what_was_left_and_nothing_else(keeper: Keeper) -> 
     assert list(housekeeping.mends(keeper.session, call)) == []
 
 
-def test_a_database_gives_back_what_was_dropped(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_database_gives_back_what_was_dropped(keeper: Keeper) -> None:
     store: Any = keeper.session.store
     store.run(lambda tx: [tx.put(f"e\t{number}", "x" * 4_000) for number in range(400)])
     store.run(lambda tx: [tx.delete(f"e\t{number}") for number in range(400)])
