@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e e2e-all frameworks lint format bench torture mutants generate docs clean
+.PHONY: help setup demo test e2e e2e-all frameworks lint format bench race torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -68,6 +68,9 @@ format: setup ## format the code and fix what can be fixed safely
 bench: setup ## measure, on an otherwise quiet machine; ARGS=… are its options (ARGS=--help)
 	@$(BIN)/python -m compileall -q src
 	$(BIN)/python -m benchmarks $(ARGS)
+
+race: setup ## the same accidents for dibs, its peers from PyPI and the plain ways; ARGS=--write puts the table into docs
+	$(BIN)/python -m benchmarks.race $(ARGS)
 
 torture: export DIBS_TORTURE = 1
 torture: export DIBS_HYPOTHESIS = torture
