@@ -316,8 +316,9 @@ def test_what_cannot_be_meant_is_said(repo: LandingRepo, tmp_path: Path) -> None
 def test_an_interrupted_lander_gives_back_its_claim_and_ends_its_check(tmp_path: Path) -> None:
     repo = LandingRepo(tmp_path / "repo", check=f"echo $$ > {tmp_path}/pid; exec sleep 600")
     repo.change("a", a="1\n")
-    from tests.doors.working import alive, until
+    from tests.doors.working import alive
     from tests.shell import DIBS
+    from tests.waiting import until
 
     process = subprocess.Popen([DIBS, "land", "a"], cwd=repo.folder, env=repo.environment, stderr=subprocess.PIPE)
     pid = tmp_path / "pid"

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -338,6 +339,10 @@ while True:
 """
 
 
+def _have_grown(said: list[list[bytes]], seen: list[int], lines: int) -> bool:
+    return all(len(one) > before + lines for one, before in zip(said, seen, strict=True))
+
+
 def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_nothing_twice(shell: Shell) -> None:
     shell.json("boot", "--as", "sink", exit=0)
     folder = shell.folder
@@ -362,16 +367,16 @@ def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_not
     try:
         for number in range(ROUNDS):
             seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 2 for one, before in zip(said, seen, strict=True)))
+            until(partial(_have_grown, said, seen, 2))
             if number % 5 == 4:
                 server.tell(signal.SIGSTOP)
-                until(lambda one=server: one.is_stopped)
+                until(partial(getattr, server, "is_stopped"))
                 time.sleep(1)  # the time of a stop; inside a transaction, it holds everybody up, as any process does
                 server.tell(signal.SIGCONT)
             else:
                 server.tell(signal.SIGKILL)
             seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 1 for one, before in zip(said, seen, strict=True)))
+            until(partial(_have_grown, said, seen, 1))
             server.end()
             server = Server(folder, **({"DIBS_TEST_BUILD": "another"} if number % 7 == 6 else {}))
     finally:
