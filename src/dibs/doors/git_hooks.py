@@ -286,12 +286,7 @@ def _finished(session: Session, paths: Sequence[str]) -> None:
     """Committed paths are no longer unfinished work."""
     from dibs.session import working_tree
 
-    tree = working_tree.of(session.place)
-    known = [path for path in paths if path in tree.state.heads]
-    tree.look(known)
-    tree.write()
-    tree.add(*[("K", tree.state.heads[path].content, path) for path in known])
-    tree.write()
+    working_tree.of(session.place).finish(paths)
 
 
 def _replays() -> bool:
