@@ -12,6 +12,7 @@ from benchmarks import (
     contention,
     groups,
     hooks,
+    http,
     links,
     mcp,
     plot,
@@ -28,7 +29,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from benchmarks.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "mcp")
+GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "http", "mcp")
 
 
 class Options:
@@ -99,6 +100,8 @@ def run(options: Options) -> Report:
             rows += contention.measure(bench, options.seconds)
         if "redis" in options.groups:
             rows += redis.measure(bench, environment, options.seconds)
+        if "http" in options.groups:
+            rows += http.measure(bench, options.seconds)
         if "mcp" in options.groups:
             rows += mcp.measure(bench)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
