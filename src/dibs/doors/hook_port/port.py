@@ -90,7 +90,8 @@ class HookPort:
         self.answered = self.declined = 0  # requests
         self._last_request = time.monotonic()
         self._old_bash = old_bash
-        self._secret, self._proof = (secrets.token_hex(bash_script.SECRET_BYTES) for _ in range(2))
+        # without hexadecimal digits: bash takes four system calls for each sign of the proof
+        self._secret, self._proof = (secrets.token_urlsafe(bash_script.SECRET_BYTES) for _ in range(2))
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
         self._bell, self._rung = socket.socketpair()  # wakes the leader at the end
