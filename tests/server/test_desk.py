@@ -469,7 +469,7 @@ def test_a_loop_that_was_kept_for_long_leaves_the_next_groups_to_the_desks_threa
     assert asyncio.run(lent(desk, 1)) == [(2, False)]
 
 
-def test_threads_are_answered_while_a_loop_lends_its_thread(desk: Desk, store: Watched) -> None:
+def test_threads_are_answered_while_a_loop_lends_its_thread(desk: Desk) -> None:
     async def both() -> list[Any]:
         loop = asyncio.get_running_loop()
         threads = [loop.run_in_executor(None, desk.decide, count) for _ in range(4)]

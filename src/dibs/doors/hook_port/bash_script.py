@@ -29,8 +29,8 @@ SECRET_BYTES = 16
 # Longer payloads go the launcher's own way: bash is slow with long texts.
 MAX_SENT_BYTES = 256 * 1024
 
-# Where the script is run by a bash of its own, all that a hook needs stands before the functions, and in none: bash reads
-# command by command, so it never comes to the rest, and a function is copied once more before it runs.
+# Where the script is run by a bash of its own, all that a hook needs stands before the functions, and in none of them:
+# bash reads command by command, so it never comes to the rest, and a function is copied once more before it runs.
 _TEXT = r"""# made by `dibs serve`, for .dibs/hook; it is removed when the server ends
 # PYTHON ENTRY CLIENT [EVENT]
 if [ "${BASH_SOURCE[0]}" = "$0" ]; then
@@ -149,8 +149,14 @@ def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, 
         "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
     }  # fmt: skip
     found = _TEXT
-    for end in ("exit", "return"):
-        found = found.replace(f"@ASK:{end}@\n", _ASK.replace("@END@", end))
+    found = found.replace("@ASK:exit@\n", _bare(_ASK).replace("@END@", "exit"))
+    found = found.replace("@ASK:return@\n", _ASK.replace("@END@", "return"))
     for name, value in values.items():
         found = found.replace(f"@{name}@", value)
     return found
+
+
+def _bare(script: str) -> str:
+    """Without its comments and blanks at the start of lines: every hook's bash reads it letter by letter."""
+    lines = [line.strip() for line in script.splitlines()]
+    return "".join([f"{line}\n" for line in lines if line and not line.startswith("#")])
