@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import (
     claims,
+    client_edit,
     cold,
     contention,
     groups,
@@ -29,7 +30,20 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from benchmarks.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "http", "mcp")
+GROUPS = (
+    "cold",
+    "hooks",
+    "claims",
+    "groups",
+    "scale",
+    "tasks",
+    "contention",
+    "links",
+    "redis",
+    "http",
+    "mcp",
+    "client",
+)
 
 
 class Options:
@@ -104,6 +118,8 @@ def run(options: Options) -> Report:
             rows += http.measure(bench, options.seconds)
         if "mcp" in options.groups:
             rows += mcp.measure(bench)
+        if "client" in options.groups:
+            rows += client_edit.measure(bench)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
