@@ -41,6 +41,11 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	    75) echo "e2e: the page NOT RUN: no browser could be had" ;; \
 	    *) exit $$found ;; \
 	esac
+	@found=0; $(BIN)/python -m tests.e2e.clients.tmux || found=$$?; case $$found in \
+	    0) $(BIN)/pytest -m clients tests/e2e/test_top.py ;; \
+	    75) echo "e2e: top NOT RUN: tmux could not be had" ;; \
+	    *) exit $$found ;; \
+	esac
 	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS) $(TOOLS)
 
 e2e-all: CLIENTS = claude codex gemini copilot

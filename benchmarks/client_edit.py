@@ -1,7 +1,7 @@
 """A real Claude Code's Edit, with the hooks of dibs and without: what an agent feels of them.
 
-The client comes from npm (`python -m tests.e2e.clients.install claude`), its model is the scripted one of the end-to-end
-tests: it reads a file, then edits it again and again. An Edit lasts from the model's answer that asks for it to the
+The client comes from npm (`python -m tests.e2e.clients.install claude`), its model is the scripted one of the tests of
+clients: it reads a file, then edits it again and again. An Edit lasts from the model's answer that asks for it to the
 client's next request, which tells what came of it; both hooks of the Edit lie in between. Sessions without hooks, with
 hooks, and with hooks through a running server take turns.
 """
@@ -111,5 +111,7 @@ def _session(client: ClaudeCode, stub: Stub, home: Path, folder: Path, name: str
         env={**environment, "HOME": str(home), **client.environment(stub.url)},
         capture_output=True, text=True, check=False, timeout=SESSION_TIMEOUT_S,
     )  # fmt: skip
-    assert done.returncode == 0 and len(played.times) == EDITS, (done.stdout[-2000:], done.stderr[-2000:], stub.faults)
+    told = (done.stdout[-2000:], done.stderr[-2000:], stub.faults)
+    assert done.returncode == 0, told
+    assert len(played.times) == EDITS, told
     return played.times[1:]

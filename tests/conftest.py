@@ -44,6 +44,8 @@ for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+gc.disable()  # until all is collected, see pytest_collection_finish
+
 declared.hold_workspaces()
 # A run in the background of a script comes with SIGINT ignored, and so would each process that a test interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -96,3 +98,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()

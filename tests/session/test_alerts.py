@@ -128,6 +128,9 @@ def test_what_the_webhook_refuses_is_retried_with_backoff_and_given_up_in_the_en
     assert alert["delivery"] == {"state": "failed", "tries": delivery.MAX_TRIES, "why": f"the webhook answered {code}"}
     assert shell.json("alerts", exit=0)["deliveries"] == {"pending": 0, "failed": 1}
     assert "could not be delivered" in shell.run("check").stdout
+    (lost,) = shell.json("status", exit=0)["undelivered"]
+    assert (lost["id"], lost["state"], lost["why"]) == (alert["id"], "failed", f"the webhook answered {code}")
+    assert f"! 1 alert not delivered: the webhook answered {code}" in shell.run("status").stdout
 
 
 def test_between_two_attempts_is_a_pause(shell: Shell, receiver: Receiver) -> None:

@@ -29,7 +29,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "leave": (("dibs leave", "release everything and sign off"),),
     "whoami": (("dibs whoami", "which agent dibs takes you for, and why"),),
     "agents": (("dibs agents", "the agents that are there"), ("dibs agents --all", "also those that left")),
-    "kill": (("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),),
+    "kill": (
+        ("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),
+        ("dibs kill all --why 'the wrong branch'", "stop all agents; each is revived by its name"),
+    ),
     "revive": (("dibs revive codex-2", "let it act again"),),
     "rules": (("dibs rules", "print the rules"), ("dibs rules --ack", "also record that you have read them")),
     "scratch": (('cd "$(dibs scratch)"', "work in your scratch folder"),),

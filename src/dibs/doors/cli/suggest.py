@@ -12,7 +12,7 @@ SYNONYMS = {
     "steal": ("release --force",), "who": ("agents", "whoami"), "me": ("whoami",), "id": ("whoami",),
     "watch": ("status --watch", "log -f"), "top": ("status --watch",), "tail": ("log -f",),
     "stats": ("status", "run report"),
-    "history": ("log",), "events": ("log",), "blame": ("log PATH",), "explain": ("status PATH", "log PATH"),
+    "history": ("log",), "events": ("log",), "blame": ("explain PATH",), "why": ("explain",), "story": ("explain",),
     "config": ("doctor", "init"), "settings": ("doctor", "init"), "setup": ("init",), "install": ("init",),
     "uninstall": ("init --uninstall",), "ps": ("agents",), "queue": ("task list", "status"), "tasks": ("task list",),
     "todo": ("task list",), "add": ("task add",), "next": ("task next",), "done": ("task done",), "runs": ("run list",),

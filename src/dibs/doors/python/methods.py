@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         ConfirmAnswer,
         DoctorAnswer,
         EmitAnswer,
+        ExplainAnswer,
         InboxAnswer,
         KillAnswer,
         LeaveAnswer,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         PruneAnswer,
         ReleaseAnswer,
         RenewAnswer,
+        RestoreAnswer,
         ReviveAnswer,
         RulesAnswer,
         RunEndAnswer,
@@ -359,6 +361,29 @@ class Methods:
         )
         return answer
 
+    def explain(
+        self,
+        what: str,
+        *,
+        since: str | None = None,
+        limit: int | None = None,
+        after: int | None = None,
+    ) -> ExplainAnswer:
+        """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
+
+        Answers: what, others[], steps[], now[], earlier, more, cursor.
+        Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+        answer: ExplainAnswer = self._call(
+            "explain",
+            None,
+            what=what,
+            since=since,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
     def inbox(
         self,
         *,
@@ -392,9 +417,9 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse everything it does.
+        """Stop an agent, or all: void the claims and refuse everything that is done.
 
-        Answers: agents[], voided[], count.
+        Answers: agents[], killed, voided[], count.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = self._call(
@@ -428,11 +453,13 @@ class Methods:
         agent: str | None = None,
         kind: str | None = None,
         since: str | None = None,
+        text: str | None = None,
         after: int | None = None,
+        before: int | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
-        Answers: events[], earlier, more, cursor.
+        Answers: events[], earlier, first, more, cursor.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: LogAnswer = self._call(
@@ -443,7 +470,9 @@ class Methods:
             agent=agent,
             kind=kind,
             since=since,
+            text=text,
             after=after,
+            before=before,
         )
         return answer
 
@@ -508,6 +537,25 @@ class Methods:
             "renew",
             request_id,
             resources=resources or None,
+        )
+        return answer
+
+    def restore(
+        self,
+        what: str | None = None,
+        *,
+        list: bool | None = None,
+    ) -> RestoreAnswer:
+        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+
+        Answers: ; sometimes kept[], restored, id, undo, token.
+        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: RestoreAnswer = self._call(
+            "restore",
+            None,
+            what=what,
+            list=list,
         )
         return answer
 
@@ -980,7 +1028,8 @@ class Methods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
+        warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = self._call(

@@ -221,6 +221,16 @@ class AlertShort(TypedDict):
     since: str
 
 
+class Undelivered(TypedDict):
+    """An alert whose delivery failed; `pending` while there are further attempts."""
+
+    id: str
+    kind: AlertKind
+    state: Literal["pending", "failed"]
+    tries: int
+    why: str
+
+
 class StatusAnswer(Page):
     """Of `status`."""
 
@@ -230,6 +240,7 @@ class StatusAnswer(Page):
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
     alert_count: int
+    undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention
 
 
@@ -433,7 +444,8 @@ class LeaveAnswer(TypedDict):
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
-    agents: list[AgentView]
+    agents: list[AgentView]  # of all: the first 200
+    killed: int  # how many
     voided: list[str]
     count: int
 
@@ -1351,6 +1363,63 @@ class LogAnswer(TypedDict):
     events: list[EventView]
     more: bool  # with `after`: there are more than these
     cursor: int  # the last event that was looked at: `after` of the next page
+    earlier: bool  # without `after`: there are some before these, or events that were not looked at
+    first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+
+
+class KeptView(TypedDict):
+    """An overwritten content that can be restored."""
+
+    id: str
+    path: str
+    tree: str
+    holder: str
+    holder_name: NotRequired[str]
+    by: str | None
+    at: str
+    blob: str
+    how: str
+
+
+class RestoreAnswer(TypedDict):
+    """Of `restore`: the list, or what was restored."""
+
+    kept: NotRequired[list[KeptView]]
+    restored: NotRequired[str]  # the path
+    id: NotRequired[str]
+    undo: NotRequired[str | None]  # `restore` of this takes it back
+    token: NotRequired[int]
+
+
+class SubjectView(TypedDict):
+    """What a story is about."""
+
+    kind: str  # path, name, task, agent, claim, event, alert, change, run or state
+    id: str
+    name: str  # as its sentences name it
+
+
+class StepView(TypedDict):
+    """One step of a story."""
+
+    seq: int | None  # the event; null for a commit that the log does not know
+    at: str
+    kind: str  # the event's kind, or `git`
+    agent: str
+    sentence: str
+    data: dict[str, Any]  # the event's facts
+    asked: NotRequired[bool]  # this is the event that was asked for
+
+
+class ExplainAnswer(TypedDict):
+    """Of `explain`."""
+
+    what: SubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    steps: list[StepView]
+    now: list[str]  # how it stands at this moment
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
 
 

@@ -12,7 +12,10 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "claim.granted": (
         "claim id",
         "An agent was granted a claim.",
-        ("`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an id"),
+        (
+            "`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an "
+            "id; `reason, task` if the agent said them"
+        ),
     ),
     "claim.renewed": (
         "claim id",

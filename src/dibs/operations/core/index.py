@@ -70,7 +70,9 @@ FILES = {
 QUERIES = {
     "check": "reports.audit",
     "doctor": "reports.doctor",
+    "explain": "reports.explain",
     "log": "reports.queries",
+    "restore": "reports.restore",
     "run report": "reports.queries",
     "verify": "reports.queries",
 }  # below dibs: they read more than one transaction sees
@@ -100,6 +102,7 @@ INTERNAL = {
     "may": "operations.core.authority",
     "mine": "operations.guards.audits",
     "moved": "operations.guards.head_moves",
+    "named": "operations.agents.lookups",
     "named files": "operations.upkeep.store_reads",
     "names": "operations.agents.lookups",
     "others": "operations.guards.audits",
