@@ -14,6 +14,7 @@ from benchmarks import (
     groups,
     hooks,
     http,
+    landing,
     links,
     mcp,
     plot,
@@ -43,6 +44,7 @@ GROUPS = (
     "http",
     "mcp",
     "client",
+    "land",
 )
 
 
@@ -114,18 +116,27 @@ def run(options: Options) -> Report:
             rows += contention.measure(bench, options.seconds)
         if "redis" in options.groups:
             rows += redis.measure(bench, environment, options.seconds)
-        if "http" in options.groups:
-            rows += http.measure(bench, options.seconds)
-        if "mcp" in options.groups:
-            rows += mcp.measure(bench)
-        if "client" in options.groups:
-            rows += client_edit.measure(bench)
+        rows += _doors(bench, options)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
     _write(report.files[1], plot.svg(facts, rows))
     _write(report.files[2], table.page(facts, report.peers, rows))
     return report
+
+
+def _doors(bench: Bench, options: Options) -> list[Row]:
+    """The groups that measure a server's doors, a client, and what people do with both."""
+    rows: list[Row] = []
+    if "http" in options.groups:
+        rows += http.measure(bench, options.seconds)
+    if "mcp" in options.groups:
+        rows += mcp.measure(bench)
+    if "client" in options.groups:
+        rows += client_edit.measure(bench)
+    if "land" in options.groups:
+        rows += landing.measure(bench)
+    return rows
 
 
 def _writable(folder: str) -> None:

@@ -20,7 +20,7 @@ from dibs.operations.alerts import delivery
 from dibs.session import alert_delivery, upkeep
 from tests.doors.working import alive
 from tests.shell import DIBS
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -340,14 +340,17 @@ def test_two_that_look_at_once_raise_one_alert(shell: Shell, started: list[subpr
 def test_check_says_that_nobody_looks_and_when_somebody_does(
     shell: Shell, started: list[subprocess.Popen[str]]
 ) -> None:
+    with (shell.folder / ".dibs" / "config.toml").open("a") as config:
+        config.write('[alerts]\ncommand = "true"\n')
     shell.json("claim", "x.py", "--as", "ann", exit=0)
-    (found,) = [one for one in shell.json("check")["checks"] if one["check"] == "alerts"]
-    assert not found["ok"]
-    assert "only the agents' own hooks" in found["message"]
+    assert shell.json("check", "--check", "alerting", exit=0)["checks"][0]["status"] == "ok"  # nobody else is blocked
+    shell.json("claim", "y.py", "--as", "bob", exit=0)
+    (found,) = shell.json("check", "--check", "alerting", exit=1)["checks"]
+    assert "nobody looks" in found["message"]
     started.append(subprocess.Popen([DIBS, "sweep", "--watch"], cwd=shell.folder, stdout=subprocess.PIPE, text=True))
     local = str(shell.folder / ".dibs" / "local")
     assert until(lambda: (upkeep.last(local) or {"lasting": False})["lasting"], 20)
-    (found,) = [one for one in shell.json("check")["checks"] if one["check"] == "alerts"]
+    (found,) = shell.json("check", "--check", "alerting", exit=0)["checks"]
     assert found["ok"], found
 
 
