@@ -23,6 +23,7 @@ cat >>.dibs/config.toml <<'END'
 
 [tasks]
 breaker_failures = 2
+breaker_pause = "30m"
 
 [alerts]
 command = "cat >> .dibs/local/alerts.json"

@@ -487,11 +487,28 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
+def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    workspace.claim("src/a.py")
+    with dibs.open(str(tmp_path), agent=f"bob{HOSTILE.replace(' ', '')}", timeout=10) as bob:
+        bob.claim("src/b.py")
+        window = opened()
+        window.page.click("#tabs a[href='#/oversight']")
+        window.see("no sink: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
+        window.see("src/b.py", ".matrix")
+        window.see("Claims granted", ".plots")
+        assert window.page.locator(".chk").count() == 20
+        bob.claim("src/c.py")
+        window.page.click("#look:not([disabled])")
+        window.see("src/c.py", ".matrix")
+
+
 def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, workspace: Any) -> None:
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log"):
+    for view in ("overview", "timeline", "tasks", "graph", "log", "oversight"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view

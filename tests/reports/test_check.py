@@ -15,7 +15,7 @@ import pytest
 
 import dibs
 from dibs.doors.cli.main import main
-from dibs.errors import DibsError, NotFound, Unavailable
+from dibs.errors import DibsError, Invalid, NotFound, Unavailable
 from dibs.operations.alerts import suspicions
 from dibs.operations.oversight.trials import RECORD
 from dibs.reports import audit
@@ -397,7 +397,7 @@ def test_a_check_that_cannot_look_is_unknown_and_not_green(place: Place) -> None
     found = ann.check(check="guards")
     assert (found["failed"], found["unknown"], found["checks"][0]["ok"]) == ([], ["guards"], False)
     assert "could not look: no room for a trial" in found["checks"][0]["message"]
-    with pytest.raises(NotFound, match="there is no check 'nonsense'; there are 1 resources"):
+    with pytest.raises(Invalid, match="there is no check 'nonsense'; there are 1 resources"):
         ann.check(check="nonsense")
 
 

@@ -20,7 +20,7 @@ from dibs.operations.alerts import delivery
 from dibs.session import alert_delivery, upkeep
 from tests.doors.working import alive
 from tests.shell import DIBS
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -367,6 +367,9 @@ def _pre_push(session: Session, words: list[str]) -> int:
             updates.append((parts[2].removeprefix("refs/heads/"), _some(parts[1]), _some(parts[3])))
     call = session.identify(None)
     deploy_checks.check_push(session, call, session.place.top, words[0] if words else "the remote", updates)
+    from dibs.session import push_look
+
+    push_look.note(session.place.local, [(branch, here) for branch, here, _ in updates if here])
     return YES
 
 

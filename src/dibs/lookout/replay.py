@@ -118,6 +118,7 @@ class Replay:
             "task.passed": self._tasks.on_passed,
             "task.kept": self._tasks.on_kept,
             "run.purged": self._tasks.on_purged,
+            "task.forgotten": self._tasks.on_forgotten,
             "state.set": self._once(self._documents.on_set),
             "vote.opened": self._once(self._votes.on_opened),
             "vote.cast": self._once(self._votes.on_cast),

@@ -84,6 +84,7 @@ id = "{id}"            # names this workspace on a shared store
 # assign_wait = "2m"             # an assigned task that is not picked up goes to others
 # breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
 # breaker_pause = "1m"
+# keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
 
 # [messages]
 # visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
@@ -96,6 +97,7 @@ id = "{id}"            # names this workspace on a shared store
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
+# archives = 1073741824          # bytes in .dibs/local/runs/; the oldest reports and archives of runs go first
 
 # [alerts]                       # what needs somebody: `dibs alerts`, docs/ALERTS.md
 # command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
@@ -123,7 +125,9 @@ id = "{id}"            # names this workspace on a shared store
 # ignore = ["gh-pages", "release/*"]
 
 # [log]
-# keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
+# keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md
+# events = 100000                # in the store; beyond that the oldest go to archives before they are that old
+# archives = 1073741824          # bytes of archives; the oldest go first
 
 # [server]                       # `dibs serve`, see docs/SERVER.md
 # host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)

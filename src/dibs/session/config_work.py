@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 COUNTS = {  # settings that are whole numbers, and the largest that makes sense
     "max_tasks": 1_000, "max_attempts": 1_000, "breaker_failures": 1_000, "inbox": 100_000, "from_one": 100_000,
     "batch": 64,
+    "events": 1_000_000_000, "archives": 1 << 50,
 }  # fmt: skip
 
 

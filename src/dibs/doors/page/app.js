@@ -8,6 +8,7 @@ import { Timeline, zoom } from "./timeline.js";
 import { Tasks } from "./tasks.js";
 import { Graph } from "./graph.js";
 import { Log } from "./log.js";
+import { Oversight } from "./oversight.js";
 import { Drawer } from "./drawer.js";
 import { Dialog } from "./dialogs.js";
 import { SignIn } from "./signin.js";
@@ -15,7 +16,7 @@ import { acknowledge } from "./deeds.js";
 import { listenKeys, roving } from "./keys.js";
 import { go, keep, open, toast, ui } from "./route.js";
 
-const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log };
+const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log, oversight: Oversight };
 const NEEDS = { kill: "kill", killall: "kill", restore: "restore", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask" };
 
 /** One deed by name: `kill:ivo`. What the caller may not do is said, not tried. */

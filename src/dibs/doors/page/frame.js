@@ -6,7 +6,7 @@ import { Agent, Down, Icon, Progress, Up } from "./parts.js";
 import { clock, count, dur, time } from "./words.js";
 import { Finder } from "./finder.js";
 
-export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"]];
+export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"], ["oversight", "Oversight", "os", "c"]];
 export const ALERTS = {
   violation: ["Violation", "viol"], deadlock: ["Deadlock", "cycle"], silent: ["Silent", "silent"], dead: ["Dead", "dead"], hold: ["Long hold", "held"], wait: ["Long wait", "wait"],
   expired: ["Expired", "silent"], bypass: ["Bypassed", "commit"], deploy_stale: ["Stale deploy", "deploy"], deploy_unverified: ["Unverified deploy", "deploy"],

@@ -276,7 +276,7 @@ class AsyncMethods:
         """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
 
         Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
-        Raises: NotFound, Invalid, Busy, Unavailable.
+        Raises: Invalid, Busy, Unavailable.
         """
         answer: CheckAnswer = await self._call(
             "check",
@@ -610,10 +610,10 @@ class AsyncMethods:
         keep: float | str | None = None,
         request_id: str | None = None,
     ) -> PruneAnswer:
-        """Drop the events before the newest seal older than --keep.
+        """Move the events before the newest seal older than --keep into archives, which `verify` and `log` read.
 
-        Answers: through.
-        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: through, archives[].
+        Raises: NotFound, Invalid, Conflict, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: PruneAnswer = await self._call(
             "prune",
@@ -1260,7 +1260,7 @@ class AsyncMethods:
     ) -> SweepAnswer:
         """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
-        Answers: swept, more.
+        Answers: swept, more; sometimes prune.
         Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SweepAnswer = await self._call(
@@ -1743,16 +1743,18 @@ class AsyncMethods:
         self,
         *,
         head: str | None = None,
+        live: bool | None = None,
     ) -> VerifyAnswer:
         """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
 
-        Answers: found, events, granted, live, token, first, last, link, findings[].
+        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, findings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: VerifyAnswer = await self._call(
             "verify",
             None,
             head=head,
+            live=live,
         )
         return answer
 

@@ -1339,6 +1339,7 @@ class SweepAnswer(TypedDict):
 
     swept: SweptCounts
     more: bool
+    prune: NotRequired[bool]  # events are due for an archive; the caller's machine writes it
 
 
 class SealAnswer(TypedDict):
@@ -1353,6 +1354,7 @@ class PruneAnswer(TypedDict):
     """Of `prune`."""
 
     through: int
+    archives: list[str]  # the files that were written
 
 
 # --- not in the catalogue: what workers, patterns and the driver of runs ask
@@ -1567,6 +1569,8 @@ class VerifyAnswer(TypedDict):
     first: int
     last: int
     link: str
+    archives: int  # files with earlier events, which were read first
+    elsewhere: int  # of these on other machines: not read
     findings: list[FindingView]
 
 

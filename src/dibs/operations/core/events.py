@@ -203,8 +203,13 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "log.pruned": (
         '`""`',
-        "The events up to this number were pruned; a seal is there.",
-        "`through`",
+        "The events up to this number were moved to an archive; a seal is there.",
+        "`through`, `archive` (`file, first, last, link, sha256, size, host`)",
+    ),
+    "log.dropped": (
+        '`""`',
+        "An archive was dropped: the archives of its machine were over their limit, or a person gave it up.",
+        "`first, last` (its events), `why`",
     ),
     "store.recovered": (
         'the folder the damaged database was moved to, `""` if it was gone',
@@ -274,6 +279,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "commit",
         "A commit bypassed the git hook and has files that other agents held.",
         ("`tree, how` (`past`: `--no-verify`; `replayed`: a rebase, a cherry-pick), `paths, holders` (of others)"),
+    ),
+    "push.unverified": (
+        "commit",
+        "A push to a protected branch bypassed the git hook; git's own log has it.",
+        "`remote, branch, by` (whom git names)",
     ),
     "git.moved": (
         "working tree",
@@ -345,6 +355,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "task",
         "A task has another claim from now on, held by the event's agent.",
         "`claim`",
+    ),
+    "task.forgotten": (
+        '`""`',
+        "The records of finished tasks outside any run were removed: `[tasks] keep` is over.",
+        "`tasks`",
     ),
     "task.kept": (
         "task",

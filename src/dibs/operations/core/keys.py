@@ -115,7 +115,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
             "`ready⇥POOL⇥PRIORITY⇥ORDER⇥TASK`, `mine⇥AGENT⇥…` (assigned), `tasks⇥STATE⇥ORDER⇥TASK` (also "
             "`blocked`, `auction`, `delayed`)"
         ),
-        "`later⇥TIME`",
+        "`later⇥TIME`; `over⇥TIME` of a finished one outside any run: when it ended",
     ),
     "tp⇥TASK": (
         "tasks",
@@ -274,12 +274,12 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
-    "gh⇥TREE": ("guards", "how much of a working tree's reflog was reported: `size`", "", ""),
+    "gh⇥TREE": ("guards", "how much of a working tree's reflog was reported: `size`", "", DUE),
     "d⇥TARGET": (
         "guards",
         "the last good deploy of a target",
         "",
-        "",
+        DUE,
     ),
     "D⇥TARGET": (
         "guards",
@@ -386,6 +386,24 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "s⇥SEQ": (
         "upkeep",
         "a seal's place and time; whether the events before it were pruned",
+        "",
+        "",
+    ),
+    "sl": (
+        "upkeep",
+        "the newest seal, and the time of the oldest one before which no event was pruned",
+        "",
+        "",
+    ),
+    "ar⇥LAST": (
+        "upkeep",
+        "an archive of pruned events: file, numbers, last link, digest, size, machine",
+        "",
+        "",
+    ),
+    "ad": (
+        "upkeep",
+        "the files of the archives that were dropped last",
         "",
         "",
     ),

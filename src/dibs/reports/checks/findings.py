@@ -14,6 +14,8 @@ person settled is listed as settled, and fails nothing.
 
 from __future__ import annotations
 
+from dibs.facts import relative_times
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,6 +88,14 @@ class Look:
             self._names.update(self.session.run(NAMES, self.session.identify(None), asked)["names"])
         return self._names.get(agent) or agent or "an unknown agent"
 
+    def _now(self, alert: dict[str, Any]) -> str:
+        """The text of an alert. How long a hold or a wait takes is told as of now, not as of when it was raised."""
+        verb = {"hold": "has held", "wait": "has waited for"}.get(alert["kind"])
+        if verb is None or "actual" not in alert or not alert["resources"]:
+            return str(alert["text"]).rstrip(".")
+        took, expected = (relative_times.short(int(alert[key] * 1000)) for key in ("actual", "expected"))
+        return f"{self.name(alert['agent'])} {verb} {few(alert['resources'])} for {took}, expected {expected}"
+
     def alerts(self, *kinds: str) -> list[Finding]:
         """The alerts of these kinds that are not cleared, as findings."""
         severe = {"error": HIGH, "warning": MEDIUM}
@@ -96,7 +106,7 @@ class Look:
                 noted = f" (acknowledged by {self.name(taken['agent'])}: {taken['why']})" if taken else ""
                 found.append(
                     Finding(
-                        f"{alert['text'].rstrip('.')}{noted}", severe[alert["severity"]],
+                        f"{self._now(alert)}{noted}", severe[alert["severity"]],
                         events=alert.get("evidence", ()), code=f"alert-{alert['id']}",
                         remedy=alert["remedy"], agent=alert["agent"],
                     )

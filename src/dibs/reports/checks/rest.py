@@ -213,7 +213,8 @@ def store(look: Look) -> Line:
     from dibs.storage.workspace_store import configured_url, read_pin
 
     place = look.session.place.local
-    kind = (read_pin(place).url or configured_url(look.session.config.store)).partition(":")[0]
+    scheme = (read_pin(place).url or configured_url(look.session.config.store)).partition(":")[0]
+    kind = {"unix": "redis", "rediss": "redis"}.get(scheme, scheme)
     kept = look.session.store.describe()["persistence"].rstrip(".")
     found = look.alerts("store")
     known = {finding.text for finding in found}

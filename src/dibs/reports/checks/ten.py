@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from dibs.reports.checks.history import Contended
 
-HOT_ASKS = 10  # refused or queued asks for one resource lately: fewer are everyday life
+HOT_REFUSALS = 10  # of one resource lately: fewer are everyday life
+HOT_WAIT_MS = 600_000  # … or so much waiting for it
 HOT_SHARE = 3  # … and one in so many asks for it
 TEST_AGE_DAYS = 90
 SEEN_S = 86_400  # a person that was not seen for a day does not coordinate
@@ -273,7 +274,8 @@ def contention(look: Look) -> Line:
     for name in hot:
         one = rows[name]
         met = one.refusals + one.waits
-        if met >= HOT_ASKS and len(one.agents) > 1 and met * HOT_SHARE >= one.asks:
+        much = one.refusals >= HOT_REFUSALS or one.total >= HOT_WAIT_MS
+        if much and len(one.agents) > 1 and met * HOT_SHARE >= one.asks:
             text = (
                 f"{name} is a bottleneck: {counted(one.refusals, 'refusal')}, {counted(one.waits, 'wait')}, longest "
                 f"{relative_times.short(one.longest)}, {counted(len(one.agents), 'agent')}"
