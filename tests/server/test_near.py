@@ -339,10 +339,6 @@ while True:
 """
 
 
-def _have_grown(said: list[list[bytes]], seen: list[int], lines: int) -> bool:
-    return all(len(one) > before + lines for one, before in zip(said, seen, strict=True))
-
-
 def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_nothing_twice(shell: Shell) -> None:
     shell.json("boot", "--as", "sink", exit=0)
     folder = shell.folder
@@ -361,13 +357,17 @@ def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_not
         assert pipe is not None
         said[place].extend(iter(pipe.readline, b""))
 
+    def all_say(more: int) -> None:
+        """Wait until every worker said more than so many lines from now on."""
+        seen = [len(one) for one in said]
+        until(lambda: all(len(one) > before + more for one, before in zip(said, seen, strict=True)))
+
     readers = [threading.Thread(target=read, args=(place,)) for place in range(len(workers))]
     for reader in readers:
         reader.start()
     try:
         for number in range(ROUNDS):
-            seen = [len(one) for one in said]
-            until(partial(_have_grown, said, seen, 2))
+            all_say(2)
             if number % 5 == 4:
                 server.tell(signal.SIGSTOP)
                 until(partial(getattr, server, "is_stopped"))
@@ -375,8 +375,7 @@ def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_not
                 server.tell(signal.SIGCONT)
             else:
                 server.tell(signal.SIGKILL)
-            seen = [len(one) for one in said]
-            until(partial(_have_grown, said, seen, 1))
+            all_say(1)
             server.end()
             server = Server(folder, **({"DIBS_TEST_BUILD": "another"} if number % 7 == 6 else {}))
     finally:

@@ -308,7 +308,7 @@ def test_who_waits_for_something_else_finds_an_agent_dead(shell: Shell, started:
     assert until(lambda: bool(shell.json("status", exit=0)["waiting"]))
     dead.send_signal(signal.SIGKILL)
     dead.wait()
-    assert until(lambda: len(log_of(shell, "dead")) == 1, "a look of who waits")
+    assert until(lambda: len(log_of(shell, "dead")) == 1), "who waits did not look"
     looker = upkeep.last(str(shell.folder / ".dibs" / "local"))
     assert looker is not None
     assert (looker["by"], looker["lasting"]) == ("wait", True)
