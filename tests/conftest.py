@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from dibs.session.known_clients import SESSION_VARIABLES
-from tests import declared, record_tables
+from tests import compiled, declared, record_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,11 +80,16 @@ def _held_to_the_tables() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Temporary folders lie in memory where there is room: half of the time of small files is the disk's.
+    """The byte code of the tests is made (compiled.py); temporary folders lie in memory where there is room.
 
-    The full run (DIBS_TORTURE=1) is on the disk, and whoever says --basetemp gets it.
+    Half of the time of small files is the disk's. The full run (DIBS_TORTURE=1) is on the disk, and whoever says
+    --basetemp gets it.
     """
-    if os.environ.get("DIBS_TORTURE") or config.option.basetemp or hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        given = config.workerinput
+        compiled.make(config, int(given["workerid"].removeprefix("gw")), given["workercount"])
+        return
+    if os.environ.get("DIBS_TORTURE") or config.option.basetemp:
         return
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))

@@ -13,7 +13,7 @@ import dibs
 from dibs.canonical import Canonical
 from tests.shell import DIBS, Shell
 from tests.stores.interrupts import Interrupter
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 WATCHED = ("session/session.py", "stores/sqlite/store.py", "stores/turns.py")
 

@@ -217,8 +217,14 @@ def _result(failed: list[Check], shown: list[dict[str, Any]]) -> str:
 def record_of(session: Session) -> Found:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.lookout.verify import verify_store
+    from dibs.operations.core.call import Call
+    from dibs.reports import log_reader
 
     report = verify_store(session.store, None, session.progress)
+    if not session.is_far:  # a server's archives are the server's to look at
+        for one in log_reader.expected(session, Call(session.config.policy))():
+            if one.here and (why := one.problem()):
+                report.add(one.first, "archive", f"{one.path}: {why}")
     return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])
 
 
@@ -228,6 +234,10 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
     head = f"head {found['last']}:{found['link']}"
     if ok:
         what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
+        if found.get("archives"):
+            what += f", {counted(found['archives'], 'archive')} read"
+        if found.get("elsewhere"):
+            what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
         return [f"clean: {what}, highest token {found['token']}, {head}"]
     return [*said, f"NOT clean: {found['found']} findings, {head}"]
 

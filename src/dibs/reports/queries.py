@@ -47,20 +47,21 @@ def wanted(session: Session, fields: dict[str, Any]) -> Filter:
 
 def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The last events, or those after a cursor."""
-    from dibs.reports import events
+    from dibs.reports import events, log_reader
 
     found, limit = wanted(session, fields), fields["limit"]
+    log = log_reader.LogReader(session, call)
     if call.credential is not None:  # a server holds the whole answer in its memory, for each that asks
         limit = min(limit or MAX_THROUGH_SERVER, MAX_THROUGH_SERVER)
     if fields["after"] is None:
         # a server's thread, and who reads page by page, is not kept by a log of millions
         most = events.MOST_LOOKED if call.credential is not None or fields["before"] else 0
-        shown, last, earlier, first = events.last_of(session.store, found, limit, fields["before"], most)
+        shown, last, earlier, first = events.last_of(log, found, limit, fields["before"], most)
         return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first}
     if fields["before"]:
         raise Invalid("before: reads backwards, and --after forwards: one of them", field="before")
     found.since = max(found.since, fields["after"])
-    shown, last, more = events.page_of(session.store, found.since, found, limit)
+    shown, last, more = events.page_of(log, found.since, found, limit)
     return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0}
 
 
@@ -77,11 +78,13 @@ def head_of(text: str) -> tuple[int, str] | None:
     return int(seq), link
 
 
-def _verify(session: Session, _: Call, head: str = "") -> dict[str, Any]:
+def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> dict[str, Any]:
     """What an independent check of the record finds."""
     from dibs.lookout.verify import verify_store
+    from dibs.reports import log_reader
 
-    found = verify_store(session.store, head_of(head), session.progress).as_json()
+    named = None if live else log_reader.expected(session, call)
+    found = verify_store(session.store, head_of(head), session.progress, named).as_json()
     del found["ok"]  # `found` is 0
     return found
 
@@ -130,6 +133,7 @@ VERIFY = Query(
     fields=(
         Field("head", "text", "the log must contain this event (a head that you noted before)", default="",
               metavar="SEQ:LINK"),
+        Field("live", "flag", "only the events in the store, not those in archives", default=False),
     ),
     answer="VerifyAnswer",
     group="record",

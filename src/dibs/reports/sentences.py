@@ -402,6 +402,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "vote.opened": _form("{who} opened vote {what}."), "vote.cast": _form("{who} voted in {what}."),
     "vote.decided": _decided, "commit.checked": _form("The guard let a commit of {who} pass (paths: {paths})."),
     "commit.refused": _commit_refused, "commit.unverified": _unverified,
+    "push.unverified": _form("A push of {what} bypassed the guard."),
     "git.moved": _form("HEAD moved while a command of {who} ran."),
     "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),
     "run.phased": _form("{who} moved run {what} from {from} to {to}."),

@@ -14,6 +14,7 @@ import pytest
 
 from dibs.doors.cli.command import names
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 
 def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> Non
         stdout=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: bool(shell.json("status")["waiting"]))
+    until(lambda: bool(shell.json("status")["waiting"]))
     shell.json("release", "x", "--as", "ann", exit=0)
     out, _ = waiting.communicate(timeout=20)
     assert '"ok":true' in out
@@ -201,7 +202,7 @@ def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell, number: int
     waiting = subprocess.Popen(
         [DIBS, "claim", "x", "--as", "bob", "--wait", "60s"], cwd=shell.folder, stderr=subprocess.PIPE, text=True
     )
-    wait_for(lambda: bool(shell.json("status")["waiting"]))
+    until(lambda: bool(shell.json("status")["waiting"]))
     waiting.send_signal(number)
     _, said = waiting.communicate(timeout=20)
     assert waiting.returncode == code
@@ -317,15 +318,6 @@ def test_output_that_nobody_reads_is_no_traceback(shell: Shell) -> None:
     assert "Traceback" not in done.stderr
 
 
-def wait_for(condition: object, seconds: float = 20) -> None:
-    """Until it is true."""
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.05)
-
-
 def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Shell) -> None:
     told = shell.json("boot", "--as", "ann", exit=0)["rules"]
     assert (told["changed"], told["first"]) == (True, True)
@@ -405,7 +397,7 @@ def test_the_doctor_does_not_say_that_all_is_well_where_nothing_can_be_written(s
 
 def test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss(shell: Shell) -> None:
     shell.json("claim", "x", "--ttl", "1ms", "--as", "ann", exit=0)
-    wait_for(lambda: shell.run("claim", "x", "--as", "bob").returncode == 0)
+    until(lambda: shell.run("claim", "x", "--as", "bob").returncode == 0)
     booted = shell.json("boot", "--as", "ann", exit=1)  # `json` holds `ok` to the exit code
     assert booted["ok"] is False
     assert booted["lost"][0]["resources"] == ["x"]

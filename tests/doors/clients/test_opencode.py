@@ -47,16 +47,16 @@ def test_it_is_found_proven_and_taken_out_byte_for_byte(tmp_path: Path) -> None:
     shell = shell_in(tmp_path / "repo")
     git("init", "-q", cwd=shell.folder)
     before = everything(shell.folder)
-    assert shell.json("init", exit=0)["clients"] == ["opencode"]
-    assert shell.json("init", exit=0)["changes"] == []
+    assert shell.json("init", "--no-mcp", exit=0)["clients"] == ["opencode"]
     plugin = shell.folder / ".opencode" / "plugins" / "dibs.js"
+    made = plugin.read_text()
+    plugin.write_text(made.replace("TIMEOUT_MS = 20_000", "TIMEOUT_MS = 1"))
     checks = {one["check"]: one for one in shell.json("doctor", exit=None)["checks"]}
     assert checks["opencode guard"]["ok"], checks["opencode guard"]
-    assert checks["opencode tools"]["ok"], checks["opencode tools"]
-    plugin.write_text(plugin.read_text().replace("TIMEOUT_MS = 20_000", "TIMEOUT_MS = 1"))
-    checks = {one["check"]: one for one in shell.json("doctor", exit=None)["checks"]}
     assert not checks["opencode settings"]["ok"], "a plugin that was changed"
     shell.json("init", exit=0)
+    assert plugin.read_text() == made
+    assert shell.json("init", exit=0)["changes"] == []
     shell.json("init", "--uninstall", exit=0)
     assert everything(shell.folder) == before
 

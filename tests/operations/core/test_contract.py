@@ -133,6 +133,8 @@ TWICE: dict[str, dict[str, Any]] = {
     "alerts ack": {"id": "all", "why": "seen"},
     "check settle": {"what": "alerting:no-sink", "why": "a trial"},
     "claim": {"resources": ["a.py"]},
+    "land": {"branch": "feature", "commit": "c1"},
+    "landings cancel": {"landing": "queued"},
     "leave": {},
     "renew": {"resources": ["held.py"]},
     "revive": {"agent": "bob"},
@@ -152,6 +154,7 @@ def _begun() -> Fleet:
     fleet.call("ann", "boot")
     fleet.call("bob", "boot")
     fleet.call("ann", "claim", resources=["held.py"])
+    fleet.call("ann", "land", branch="queued")
     fleet.call("ann", "task add", title="t", id="t")
     fleet.call("ann", "task add", title="p", id="poison", attempts=1)
     token = fleet.call("bob", "task claim", id="poison")["token"]

@@ -57,6 +57,20 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("dibs subscribe build.green --off", "unsubscribe"),
     ),
     "subscriptions": (("dibs subscriptions", "what you are subscribed to"),),
+    "land": (
+        ("dibs land", "the branch of this worktree: queue it, check it, land it"),
+        ("dibs land feature --priority 5 --wait 10m", "another branch, before the others"),
+        ("dibs land --status", "the queue, and what was decided lately"),
+        ("dibs land --all", "land all that is queued, then end"),
+        ("dibs land feature --cancel", "take it out of the queue"),
+    ),
+    "landings": (("dibs landings --queue", "what is queued to land"),),
+    "landings cancel": (("dibs landings cancel feature", "take a branch out of the queue"),),
+    "radar": (
+        ("dibs radar", "look now: which worktrees would conflict"),
+        ("dibs radar --watch", "look again and again"),
+        ("dibs radar --json", "exit code 1 if there is a conflict"),
+    ),
     "task add": (
         ("dibs task add 'test the parser' --priority 5", "add a task"),
         ("dibs task add 'write the docs' --after T1,T2 --needs english", "after two others, for agents that can"),

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
         ExplainAnswer,
         InboxAnswer,
         KillAnswer,
+        LandAnswer,
+        LandingCancelAnswer,
+        LandingsAnswer,
         LeaveAnswer,
         LogAnswer,
         MapAnswer,
         PruneAnswer,
+        RadarAnswer,
         ReleaseAnswer,
         RenewAnswer,
         RestoreAnswer,
@@ -460,6 +464,74 @@ class AsyncMethods:
         )
         return answer
 
+    async def land(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        onto: str | None = None,
+        priority: int | None = None,
+        request_id: str | None = None,
+    ) -> LandAnswer:
+        """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
+
+        Answers: landing; sometimes place, repeated.
+        Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandAnswer = await self._call(
+            "land",
+            request_id,
+            branch=branch,
+            commit=commit,
+            onto=onto,
+            priority=priority,
+        )
+        return answer
+
+    async def landings(
+        self,
+        *,
+        onto: str | None = None,
+        queue: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingsAnswer:
+        """List the landing queue, then what was decided lately.
+
+        Answers: onto, queued, lander, last, landings[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: LandingsAnswer = await self._call(
+            "landings",
+            request_id,
+            onto=onto,
+            queue=queue,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    async def landings_cancel(
+        self,
+        landing: str,
+        *,
+        onto: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingCancelAnswer:
+        """Take a branch out of the landing queue; the branch is untouched.
+
+        Answers: landing.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandingCancelAnswer = await self._call(
+            "landings cancel",
+            request_id,
+            landing=landing,
+            onto=onto,
+        )
+        return answer
+
     async def leave(
         self,
         *,
@@ -538,15 +610,35 @@ class AsyncMethods:
         keep: float | str | None = None,
         request_id: str | None = None,
     ) -> PruneAnswer:
-        """Drop the events before the newest seal older than --keep.
+        """Move the events before the newest seal older than --keep into archives, which `verify` and `log` read.
 
-        Answers: through.
-        Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        Answers: through, archives[].
+        Raises: NotFound, Invalid, Conflict, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: PruneAnswer = await self._call(
             "prune",
             request_id,
             keep=keep,
+        )
+        return answer
+
+    async def radar(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> RadarAnswer:
+        """Show which worktrees and branches would conflict if they were merged now.
+
+        Answers: conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: RadarAnswer = await self._call(
+            "radar",
+            request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -1168,7 +1260,7 @@ class AsyncMethods:
     ) -> SweepAnswer:
         """End claims that expired or whose process died, raise alerts, and drop old events as the config says.
 
-        Answers: swept, more.
+        Answers: swept, more; sometimes prune.
         Raises: Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: SweepAnswer = await self._call(
@@ -1651,16 +1743,18 @@ class AsyncMethods:
         self,
         *,
         head: str | None = None,
+        live: bool | None = None,
     ) -> VerifyAnswer:
         """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
 
-        Answers: found, events, granted, live, token, first, last, link, findings[].
+        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, findings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: VerifyAnswer = await self._call(
             "verify",
             None,
             head=head,
+            live=live,
         )
         return answer
 

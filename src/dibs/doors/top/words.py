@@ -182,7 +182,8 @@ def _shown(value: Any) -> str:
 
 
 _TONES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("edit.violated", "commit.unverified", "agent.killed"), "bad"), (("alert.raised", "wait."), "wait"),
+    (("edit.violated", "commit.unverified", "push.unverified", "agent.killed"), "bad"),
+    (("alert.raised", "wait."), "wait"),
     (("claim.ended",), "dead"), (("claim.",), "held"),
 )  # fmt: skip
 

@@ -211,6 +211,11 @@ def _commands(client: str, tree: str) -> dict[str, str] | None:
     return found or clients.of(client).plugin_commands() or None
 
 
+def has_hooks(client: str, tree: str) -> bool:
+    """Do a client's settings in this working tree call dibs?"""
+    return _commands(client, tree) is not None
+
+
 def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
     name = f"{client} trust"
     for tree in trees:

@@ -113,6 +113,7 @@ function guard(directory, parentOf) {
 
     async prompted(session) {
       if (!booted.has(session)) return void (await boot(session))
+      news.delete(session) // the requests since then have shown it
       keep(session, answer((await ask("chat.message", session)).out).context)
     },
 
