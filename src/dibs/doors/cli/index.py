@@ -26,6 +26,7 @@ COMMANDS = {
     "sweep": "sweep",
     "sync-check": "sync_check",
     "token new": "token_new",
+    "undo": "undo",
     "up": "up",
     "verify": "verify",
     "version": "version",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import contents, ledger_files
+from dibs.facts import ledger_files
 from dibs.operations.guards.ledger import OUTSIDE
 
 TYPE_CHECKING = False
@@ -144,8 +144,9 @@ def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
     """Make an overwritten content a named git object, so that it lasts."""
     from dibs.errors import DibsError
     from dibs.facts.git import objects
+    from dibs.session import kept_contents
 
-    content = find(place, blob, tree)
+    content = kept_contents.find(place, blob, tree)
     if content is None:
         return
     try:
@@ -153,17 +154,3 @@ def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
         objects.pin(place.common, f"kept/{identifier}", kept)
     except DibsError:
         pass  # it is still in dibs' own folder
-
-
-def find(place: Place, blob: str, tree: str) -> bytes | None:
-    """A content that was kept, or that git has; None if it is gone."""
-    if not blob:
-        return None
-    from dibs.facts import workspace
-    from dibs.facts.git import objects
-
-    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
-    found = contents.kept(f"{folder}/objects", blob) if folder else None
-    if found is None and os.path.isdir(place.common or place.local):
-        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
-    return found

@@ -127,6 +127,8 @@ INTERNAL = {
     "store move": "operations.upkeep.store_moves",
     "store moved": "operations.upkeep.store_moves",
     "task keep": "operations.tasks.outcomes",
+    "undo": "operations.guards.undo",
+    "undo-done": "operations.guards.undo",
     "upkeep": "operations.upkeep.sweeps",
     "upkeep-due": "operations.upkeep.sweeps",
     "use": "operations.agents.roles",

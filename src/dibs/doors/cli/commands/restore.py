@@ -13,14 +13,14 @@ from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.doors.cli.render import times
-from dibs.doors.hooks import audit
 from dibs.errors import YES, NotFound, Unavailable, named
+from dibs.facts import contents
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
 from dibs.facts.paths import of_parts
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import restores
-from dibs.session import working_tree
+from dibs.session import kept_contents, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,11 +83,13 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     place = session.place
     tree = chosen["tree"] or place.top
     path = os.path.join(tree, chosen["path"])
-    content = audit.find(place, chosen["blob"], tree)
+    content = kept_contents.find(place, chosen["blob"], tree)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
     ledger = working_tree.at(tree, place)
-    inner = os.path.realpath(path)[len(tree) + 1 :]
+    is_link = chosen["blob"].startswith(contents.LINK)
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if is_link else None
+    inner = (real or os.path.realpath(path))[len(tree) + 1 :]
     ledger.look([inner])
     ledger.write()
     now = objects.keep_file(objects.objects_of(place.common, place.local), path)
@@ -104,23 +106,21 @@ def _restore(session: Session, call: Any, chosen: dict[str, Any]) -> dict[str, A
     answer = session.run(restores.RESTORE, call, fields)
     if answer["undo"]:
         objects.pin(place.common, f"kept/{answer['undo']}", now)
-    _write(path, content)
+    _write(path, content, chosen["blob"])
     ledger.made(inner, call.agent)
     ledger.write()
     return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
 
 
-def _write(path: str, content: bytes) -> None:
+def _write(path: str, content: bytes, blob: str) -> None:
     """The whole content or none of it, with the mode that the file has."""
-    path = os.path.realpath(path)  # a link stays a link
+    is_link = blob.startswith(contents.LINK)
+    if not is_link:
+        path = os.path.realpath(path)  # a link stays a link
+    kind = contents.LINKED if is_link else contents.kind_of(contents.signature(path))
     making = f"{path}.{random_id()}"
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(making, "xb") as file:
-            file.write(content)
-            if os.path.exists(path):
-                os.fchmod(file.fileno(), os.stat(path).st_mode & 0o7777)
-        os.replace(making, path)
+        kept_contents.put(path, content, kind, making)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}; it is as it was", path=path) from None
 
