@@ -29,7 +29,7 @@ MAX_DIFF_LINES = 400  # of one file
 SHOWN = 5  # blockers that a refusal names
 FIELDS = (
     Field("what", "text", "the claim, task, agent or earlier undo", positional=True, required=True, metavar="WHAT"),
-    Field("path", "words", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
+    Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
     Field("since", "text", "only what was changed in the last 10m, 2h …", default="", metavar="D"),
     Field("theirs", "flag", "keep what others built on it: merge, and mark conflicts", default=False),
     Field("dry_run", "flag", "only show what would be done", default=False),
@@ -247,8 +247,8 @@ COMMAND = Command(
     ),
     notes=(
         (
-            "Committed work is reverted by one commit, through the guards. Your own work and that of your subagents you "
-            "may undo; that of others takes an orchestrator or a person. An undo can be undone by its id."
+            "Committed work is reverted by one commit, through the guards. Your own work and that of your subagents "
+            "you may undo; that of others an orchestrator or a person may. An undo can be undone by its id."
         ),
     ),
     json="what, others[], commits[], notes[], done, files[] (path, action, likely, conflicts, reverts, problem, diff, "
