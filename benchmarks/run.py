@@ -12,6 +12,7 @@ from benchmarks import (
     contention,
     groups,
     hooks,
+    landing,
     links,
     mcp,
     plot,
@@ -28,7 +29,7 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from benchmarks.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "mcp")
+GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "mcp", "land")
 
 
 class Options:
@@ -101,6 +102,8 @@ def run(options: Options) -> Report:
             rows += redis.measure(bench, environment, options.seconds)
         if "mcp" in options.groups:
             rows += mcp.measure(bench)
+        if "land" in options.groups:
+            rows += landing.measure(bench)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.redis_server import Server, until
+from tests.stores.redis_server import Server
+from tests.waiting import until
 
 AGENTS, EDITS = 9, 8
 

@@ -172,6 +172,8 @@ def test_a_log_that_is_right_has_no_finding_and_is_counted() -> None:
         "first": 1,
         "last": 21,
         "link": log.head.link,
+        "archives": 0,
+        "elsewhere": 0,
         "findings": [],
     }
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+ARCHIVES = "tests/session/test_log_archives.py"
+OLD = "tests/operations/core/test_old_events.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
 SMALL = "tests/operations/core/test_small_things.py"
 WAITING = "tests/operations/claims/test_waiting.py"
 
 ROWS = (
     (
-        "operations/upkeep/sweeps.py",
+        "operations/upkeep/log_retention.py",
         "    if keep < least:\n",
         "    if False:\n",
         "tests/operations/core/test_old_events.py::test_what_is_younger_than_the_retention_stays_whoever_asks",
@@ -20,6 +22,23 @@ ROWS = (
      "[job for job in call.jobs if not long_jobs.take_step(tx, job)]", f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
     ("operations/upkeep/sweeps.py", "    elif last is not None:\n        tx.delete(SWEEP_PLACE_KEY)\n", "",
      f"{WAITING}::test_sweeps_look_at_all_agents_one_after_the_other"),
-    ("operations/upkeep/sweeps.py", "    if due and not any(done.values()):", "    if due:",
+    ("operations/upkeep/sweeps.py", '    if due == "sealed" and not any(done.values()):', '    if due == "sealed":',
      "tests/operations/core/test_old_events.py"),
+    # nothing leaves the store but for the archive that has it
+    ("operations/upkeep/log_retention.py", "    if archive is None:\n", "    if False:\n",
+     f"{OLD}::test_no_event_leaves_without_its_archive"),
+    ("operations/upkeep/log_retention.py", '(archive["last"], archive["link"]) != (through, plan["link"])',
+     'archive["last"] != through', f"{OLD}::test_no_event_leaves_without_its_archive"),
+    ("operations/upkeep/log_retention.py", ' or archive["first"] != plan["before"]["seq"] + 1:', ":",
+     f"{OLD}::test_no_event_leaves_without_its_archive"),
+    ("storage/log_archives.py", "            if event.seq != seq + 1 or link != event.link:\n", "            if False:\n",
+     f"{ARCHIVES}::test_a_damaged_log_is_not_pruned"),
+    ("lookout/archives.py", 'return "" if digest(self.path) == self.sha256 else', 'return "" if digest(self.path) else',
+     f"{ARCHIVES}::test_a_changed_or_missing_archive_is_one_finding"),
+    ("lookout/verify.py", "            if one is None:\n", "            if False:\n",
+     f"{ARCHIVES}::test_an_archive_that_the_store_does_not_name_any_more_is_a_finding"),
+    ("session/log_upkeep.py", "    _refuse(session, call, values)\n", "",
+     f"{ARCHIVES}::test_who_may_not_prune_writes_no_archive"),
+    ("operations/tasks/old_tasks.py", "        if _is_needed(tx, task):\n", "        if False:\n",
+     "tests/operations/tasks/test_old_tasks.py"),
 )  # fmt: skip

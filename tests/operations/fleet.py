@@ -15,6 +15,7 @@ from dibs.operations.core.policy import GUARDS, Policy
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.edit_guard import EDIT, OLDER, target
 from dibs.operations.guards.ledger import SURE
+from dibs.operations.upkeep.log_retention import PLAN
 from dibs.session import catalogue
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
@@ -134,6 +135,16 @@ class Fleet:
                 answer.update(step["answer"])
         declared.hold(operation, answer, decided=True)
         return answer
+
+    def prune(self, agent: str, **fields: Any) -> Any:
+        """Prune once, with the facts of an archive as the machine that writes it has them."""
+        plan = self.internal(agent, PLAN, **fields)
+        first, last = plan["before"]["seq"] + 1, plan["through"]
+        archive = {
+            "file": f"{first}-{last}", "first": first, "last": last, "link": plan["link"], "sha256": "0" * 64,
+            "size": 1, "host": "host",
+        }  # fmt: skip
+        return self.call(agent, "prune", **fields, archive=archive)
 
     def claim(self, agent: str, /, *names: str, **fields: Any) -> Any:
         """Claim by name."""

@@ -232,7 +232,7 @@ def test_a_pruned_log_is_said_and_the_records_stand_in(fleet: Fleet) -> None:
     fleet.call("x", "seal")
     fleet.now += 1
     fleet.policy = Policy(work={**fleet.policy.work, "log": {"keep": 1}})
-    fleet.call("x", "prune", keep=1)
+    fleet.prune("x", keep=1)
     found = report(fleet)
     assert bars(found, "w") == [("a", "complete")]
     assert "was pruned" in found["notes"][0]

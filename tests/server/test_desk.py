@@ -16,7 +16,7 @@ from dibs.stores import conformance
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,7 +86,7 @@ class Answers:
         self.came.append((value, error))
 
     def wait(self, number: int) -> list[tuple[Any, Exception | None]]:
-        until(lambda: len(self.came) >= number, PATIENCE_S)
+        until(lambda: len(self.came) >= number)
         assert len(self.came) == number
         return self.came
 
@@ -109,7 +109,7 @@ class Waiters:
         before = len(self.desk._queue)
         self.threads.append(threading.Thread(target=work))
         self.threads[-1].start()
-        until(lambda: len(self.desk._queue) > before, PATIENCE_S)
+        until(lambda: len(self.desk._queue) > before)
 
     def join(self) -> dict[str, Any]:
         for thread in self.threads:
@@ -274,7 +274,7 @@ def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: Desk, sto
     desk.submit(count, answers)
     closing = threading.Thread(target=desk.close)
     closing.start()
-    until(lambda: desk._closed, PATIENCE_S)
+    until(lambda: desk._closed)
     with pytest.raises(Unavailable, match="stopping"):
         desk.decide(count)
     assert closing.is_alive(), "it waits for the running group"
@@ -304,7 +304,7 @@ def test_closing_waits_for_a_group_that_a_callers_thread_runs(desk: Desk, store:
 
     closing = threading.Thread(target=closes)
     closing.start()
-    until(lambda: desk._closed, PATIENCE_S)
+    until(lambda: desk._closed)
     closing.join(0.05)
     assert ends == [], "the group is still running"
     store.go.set()
@@ -352,7 +352,7 @@ def test_a_receiver_that_fails_and_a_loop_that_is_closed_keep_nobody_else_waitin
     desk.submit(count, answers)
     store.go.set()
     assert answers.wait(1) == [(4, None)]
-    until(lambda: desk.lost_answers == 2, PATIENCE_S)
+    until(lambda: desk.lost_answers == 2)
     assert desk.decide(count) == 5
 
 

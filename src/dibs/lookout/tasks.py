@@ -54,7 +54,7 @@ class Tasks:
         self._open: dict[str, Task] = {}
         self._added, self._complete = Ids(), Ids()
         self._lost = False  # earlier events are unknown: an unknown task may exist
-        self._purged = False  # a run was purged: its tasks are deleted and their ids free
+        self._purged = False  # tasks were deleted, with their run or by age: their ids are free
         self._shaken: set[str] = set()  # tasks whose claim ended in this commit
 
     def lose(self) -> None:
@@ -131,6 +131,18 @@ class Tasks:
         gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in FINISHED]
         for identifier in gone:
             del self._open[identifier]
+
+    def on_forgotten(self, said: Statement) -> None:
+        """Finished tasks are deleted: their ids are free."""
+        named: Any = said.data.get("tasks")
+        must(isinstance(named, list), "`tasks` is not a list")
+        for identifier in named:
+            task = self._open.get(identifier) if isinstance(identifier, str) else None
+            if task is not None and task.state not in FINISHED:
+                self._report.add(said.seq, "task_state", f"task {say(identifier)} was forgotten while {task.state}")
+            elif task is not None:
+                del self._open[identifier]
+        self._purged = True
 
     def _find(self, said: Statement, state: str) -> Task | None:
         """The task that an event names; it must be in that state."""

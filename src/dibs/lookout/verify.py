@@ -6,13 +6,17 @@ versions, the open votes and alerts. `_Chain` checks each event against its pred
 `Replay` checks it against the state before it, `_Seals` checks the seals against the state at their number. At the end
 the head record and a head remembered elsewhere must agree.
 
+Events that left the store are read from their archives first (archives.py), so that archives and log are one chain. The
+record names the archives, and so do the events that were written when they were made: one that is missing, changed, or
+unknown to either is a finding.
+
 Nothing of the operations is imported: the digests are computed here, and `lookout.overlap` decides overlap. A broken
 event is a finding and never an error; after one, the check continues with what is still known, so that one defect gives
 one finding and not a hundred. Nothing is repaired here, and the rows next to the log (claims, queues) are not read.
 
-It cannot see what was dropped with a pruned stretch. A seal carries the claims and a bound of the tokens, not
-the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are checked only within
-the existing log.
+It cannot see what was dropped with an archive, or before there were archives. A seal carries the claims and a bound of
+the tokens, not the waits, the killed agents, the request ids, the tasks, the documents and the votes, so these are
+checked only within what is read.
 """
 
 from __future__ import annotations
@@ -20,14 +24,16 @@ from __future__ import annotations
 from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, Any
 
+from dibs.lookout.archives import Archive, BrokenError, Gap, alone
 from dibs.lookout.reading import MalformedError, must, read_body, say, text, types, whole
 from dibs.lookout.replay import Claim, Replay, Statement
-from dibs.stores.seam import GENESIS
+from dibs.stores.seam import GENESIS, Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dibs.stores.seam import Event, Head, Seal, Store
+    from dibs.lookout.archives import Expected
+    from dibs.stores.seam import Event, Head, Store
 
 CODES = {
     "malformed": "an event, a seal or the head record cannot be read",
@@ -42,6 +48,7 @@ CODES = {
     "shortened": "the log ends before the remembered head",
     "pruned": "the beginning of the log is missing and no event records that, or the remembered head was pruned",
     "seal": "a seal does not agree with the log",
+    "archive": "an archive of the log is missing, was changed, or does not agree with the log",
     "granted_twice": "a claim id was granted a second time",
     "not_live": "an event names a claim that was not live",
     "left": "the resources left after a release are not the held ones without the released ones",
@@ -60,6 +67,7 @@ CODES = {
     "version": "the version of a document did not rise as required",
     "credential": "a credential was made or revoked twice, or a machine without one registered an agent",
     "alert": "an alert was raised twice, acknowledged or cleared while it was not open, or cleared without a reason",
+    "landing": "a landing was decided twice, or a target was moved without the live token of its lander (promise 2)",
     "vote": "a vote got a ballot that does not count, or its outcome came twice or contradicts its ballots",
 }
 
@@ -96,6 +104,7 @@ class Report:
     def __init__(self) -> None:
         self.findings: list[Finding] = []
         self.found = self.events = self.granted = self.live = self.token = self.first = self.last = 0
+        self.archives = self.elsewhere = 0  # read here; on other machines, which could not be read
         self.link = GENESIS
 
     @property
@@ -109,37 +118,94 @@ class Report:
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(seq, code, message))
 
+    def take(self, other: Report) -> None:
+        """Count what the check of a later part found."""
+        for finding in other.findings:
+            self.add(finding.seq, finding.code, finding.message)
+        self.found += other.found - len(other.findings)
+        self.events, self.granted = self.events + other.events, self.granted + other.granted
+        self.first = self.first or other.first
+        self.live, self.token, self.last, self.link = other.live, other.token, other.last, other.link
+
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
-        names = ("ok", "found", "events", "granted", "live", "token", "first", "last", "link")
+        names = ("ok", "found", "events", "granted", "live", "token", "first", "last", "link", "archives",
+                 "elsewhere")  # fmt: skip
         return {name: getattr(self, name) for name in names} | {"findings": [one.as_json() for one in self.findings]}
 
 
 def verify(
     head: Head,
-    events: Iterable[Event],
+    events: Iterable[Event | Seal | Gap],
     seals: list[Seal],
     expected_head: tuple[int, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    archives: Sequence[Expected] | None = None,
+    *,
+    whole: bool = True,
 ) -> Report:
-    """Check a log. `expected_head` is (seq, link) as remembered elsewhere; `progress` gets events read and in all."""
+    """Check a log. `expected_head` is (seq, link) as remembered elsewhere; `progress` gets events read and in all.
+
+    `events` may have the seals of archives at their places, and gaps. `archives`: those that there must be; None: they
+    are not looked at. Not `whole`: a part of a log, whose seals and prunings later events record.
+    """
     report = Report()
     replay = Replay(report)
     known = _Seals(report, seals)
     chain = _Chain(report, replay, known, expected_head)
     for event in events:
+        if isinstance(event, Seal):
+            known.learn(event)
+            known.compare(event.seq, chain.link if chain.seq == event.seq else None, replay)
+            continue
+        if isinstance(event, Gap):
+            chain.jump(event)
+            continue
         report.events += 1
         if chain.follow(event):
             said = replay.apply(event)
             if said is not None and said.kind.startswith("log."):
                 known.hear(said, chain)
-            known.compare(event, replay)
+            known.compare(event.seq, event.link, replay)
         if progress is not None and report.events % PROGRESS_EVENTS == 0:
             progress(report.events, head.seq)
     replay.finish()
     report.live = len(replay.live)
-    known.finish(report.first)
-    chain.finish(head, known)
+    if archives is not None:
+        chain.compare_archives(archives)
+    if whole:
+        known.finish(report.first, chain.gaps)
+    chain.finish(head, known, whole=whole)
+    return report
+
+
+def verify_archives(
+    paths: Sequence[str],
+    expected_head: tuple[int, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Check archives without their store: the events, links and seals of each, and how each continues the one before.
+
+    They come in their order; where one does not begin right after the one before, events are missing.
+    """
+    report = Report()
+    report.archives = len(paths)
+    before = Seal(0, "", "")
+    for path in paths:
+        try:
+            head, events, seals = alone(path)
+            start = seals[0] if seals else Seal(0, GENESIS, "")
+            found = verify(head, events, seals, expected_head, progress, whole=False)
+        except BrokenError as error:
+            report.add(before.seq + 1, "archive", f"{say(path)}: {error}")
+            before = Seal(0, "", "")
+            continue
+        if before.link and found.first > before.seq + 1:
+            report.add(found.first, "gap", f"no archive has the events {before.seq + 1} to {found.first - 1}")
+        elif before.link and (start.seq, start.link) != (before.seq, before.link):
+            report.add(found.first, "archive", f"{say(path)} does not continue the archive before it")
+        report.take(found)
+        before = Seal(found.last, found.link, "")
     return report
 
 
@@ -147,19 +213,64 @@ def verify_store(
     store: Store,
     expected_head: tuple[int, str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    archives: Callable[[], Sequence[Expected]] | None = None,
 ) -> Report:
-    """Check a store in use: the log up to the head at the beginning of the check."""
+    """Check a store in use: the log up to the head at the beginning of the check.
+
+    `archives` gives those that there must be, to be read before the log; None: only what is in the store is checked.
+    """
     report = Report()
     for _ in range(MAX_READS):
         first = [event.seq for event in store.events(0, 1)]
+        named = None if archives is None else archives()
         head = store.head()
         seals = store.seals()
         if store.head().seq != head.seq:  # a new seal's event may come after the head that is checked
             seals = [seal for seal in seals if seal.seq < head.seq]
-        report = verify(head, _pages(store, head), seals, expected_head, progress)
+        counted = [0, 0]
+        events = _all(named or (), store, head, counted)
+        report = verify(head, events, seals, expected_head, progress, named)
+        report.archives, report.elsewhere = counted
         if report.ok or [event.seq for event in store.events(0, 1)] == first:
             break
     return report
+
+
+def _all(named: Sequence[Expected], store: Store, head: Head, counted: list[int]) -> Iterator[Event | Seal | Gap]:
+    """The events of the archives, then those of the store; `counted`: archives read, archives elsewhere."""
+    for one in named:
+        if not one.here:
+            counted[1] += 1
+            yield Gap(one.first, one.last, one.link, "")
+            continue
+        counted[0] += 1
+        why = one.problem()
+        if why:
+            yield Gap(one.first, one.last, one.link, f"{say(one.path)}: {why}")
+        else:
+            yield from _archived(one)
+    yield from _pages(store, head)
+
+
+def _archived(one: Expected) -> Iterator[Event | Seal | Gap]:
+    """An archive's events with the seals around them."""
+    seq, why = one.first - 1, ""
+    try:
+        archive = Archive(one.path)
+        if (archive.first, archive.last) != (one.first, one.last):
+            why = "it has other events than the record says"
+        else:
+            if archive.before.body:
+                yield archive.before
+            for event in archive.events():
+                seq = event.seq
+                yield event
+            assert archive.end is not None
+            yield archive.end
+    except BrokenError as error:
+        why = str(error)
+    if why:
+        yield Gap(seq + 1, one.last, one.link, f"{say(one.path)}: {why}")
 
 
 def _pages(store: Store, head: Head) -> Iterator[Event]:
@@ -188,6 +299,9 @@ class _Chain:
         self.link: str | None = GENESIS
         self.before: tuple[int, str | None] = (0, GENESIS)  # the last event of the commit before
         self.pruned: set[int] = set()  # from `log.pruned` events
+        self.archived: dict[int, tuple[int, Any]] = {}  # last event of an archive → the event that records it, facts
+        self.dropped: set[int] = set()  # the same, of archives that were given up
+        self.gaps: list[Gap] = []
 
     def follow(self, event: Event) -> bool:
         """Check how an event follows its predecessor. False: it is out of place and cannot be replayed."""
@@ -215,6 +329,28 @@ class _Chain:
         if self._expected is not None and event.seq == self._expected[0]:
             self._compare_expected(event.link)
         return True
+
+    def jump(self, gap: Gap) -> None:
+        """An archive that cannot be read: a finding, unless another machine has it. The record has the last link."""
+        self.gaps.append(gap)
+        if gap.why:
+            self._report.add(gap.first, "archive", gap.why)
+        self._replay.lose()
+        self.seq, self.link = gap.last, gap.link
+
+    def compare_archives(self, named: Sequence[Expected]) -> None:
+        """Check the archives that the store names against those that the log names."""
+        known = {one.last: one for one in named}
+        for last, (seq, facts) in self.archived.items():
+            one = known.get(last)
+            if last in self.dropped:
+                continue
+            if one is None:
+                self._report.add(seq, "archive", f"the archive through event {last} is not in the store's list")
+            elif not isinstance(facts, dict) or facts.get("sha256") != one.sha256 or facts.get("link") != one.link:
+                self._report.add(seq, "archive", f"the store's list has another archive through event {last}")
+        for last in known.keys() - self.archived.keys() if not self.gaps else ():
+            self._report.add(last, "archive", f"no event records the archive through event {last}")
 
     def _begin(self, event: Event) -> None:
         """The first event: number 1, or right after a seal; the replay begins with the seal's claims."""
@@ -254,10 +390,10 @@ class _Chain:
             message = f"the link of event {self._expected[0]} is {say(link)}, remembered was {say(self._expected[1])}"
             self._report.add(self._expected[0], "rewritten", message)
 
-    def finish(self, head: Head, seals: _Seals) -> None:
+    def finish(self, head: Head, seals: _Seals, *, whole: bool = True) -> None:
         """Check the log's end against the head record, its beginning against prunings, both against a known head."""
         first, last = self._report.first, self.seq
-        if first > 1 and first - 1 not in self.pruned and seals.link(first - 1) is not None:
+        if whole and first > 1 and first - 1 not in self.pruned and seals.link(first - 1) is not None:
             self._report.add(first, "pruned", f"no event says that the events up to {first - 1} were dropped")
         if types((head.seq, head.commit, head.now, head.link)) != HEAD_TYPES:
             self._report.add(self.seq, "malformed", "the head record cannot be read")
@@ -314,12 +450,18 @@ class _Seals:
             replay.enter(seq, *opened)
         return seal.link
 
-    def compare(self, event: Event, replay: Replay) -> None:
+    def learn(self, seal: Seal) -> None:
+        """A seal that an archive has."""
+        known = self._seals.setdefault(seal.seq, seal)
+        if (known.link, known.body) != (seal.link, seal.body):
+            self._blame(seal.seq, "the store and an archive have different ones")
+
+    def compare(self, seq: int, link: str | None, replay: Replay) -> None:
         """Check the seal at this event, if any, against the event and the state right after it."""
-        seal = self._seals.get(event.seq)
-        if seal is None:
+        seal = self._seals.get(seq)
+        if seal is None or link is None:
             return
-        if seal.link != event.link:
+        if seal.link != link:
             self._blame(seal.seq, "it remembers another link for its event")
         opened = self._open(seal)
         if opened is None:
@@ -334,6 +476,11 @@ class _Seals:
         through, link, digest = (said.data.get(name) for name in ("through", "link", "digest"))
         if said.kind == "log.pruned":
             chain.pruned.add(through if isinstance(through, int) else 0)
+            if "archive" in said.data and isinstance(through, int):
+                chain.archived[through] = said.seq, said.data["archive"]
+        if said.kind == "log.dropped":
+            last = said.data.get("last")
+            chain.dropped.add(last if isinstance(last, int) else 0)
         if said.kind != "log.sealed":
             return
         seal = self._seals.get(through) if isinstance(through, int) else None
@@ -346,10 +493,10 @@ class _Seals:
         elif link != seal.link or digest != sha256(seal.body.encode("utf-8", "surrogatepass")).hexdigest():
             self._blame(seal.seq, f"it differs from the seal that event {said.seq} records")
 
-    def finish(self, first: int) -> None:
+    def finish(self, first: int, gaps: Sequence[Gap] = ()) -> None:
         """A seal without its own event in the log was not written by dibs."""
         for seq in self._seals.keys() - self._told:
-            if seq >= first - 1:
+            if seq >= first - 1 and not any(gap.first <= seq + 1 <= gap.last for gap in gaps):
                 self._blame(seq, "no event records it")
 
     def _open(self, seal: Seal) -> tuple[dict[str, Claim], int] | None:

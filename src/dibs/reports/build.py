@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from dibs.errors import Invalid, Unavailable
 from dibs.facts import clock
+from dibs.session import log_upkeep
 from dibs.stores.seam import GENESIS, digest_of, link_of
 
 TYPE_CHECKING = False
@@ -177,4 +178,4 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
 
 
 # By the names that declarations use (`Operation.around`).
-AROUND = {"archive": end, "gates": gates}
+AROUND = {"archive": end, "gates": gates, "prune": log_upkeep.prune}

@@ -21,10 +21,9 @@ DIGEST_DIGITS = 64  # of a file name
 MIN_AGE_S = 7 * 86_400  # as long as a message lasts
 
 
-def remove_stray_files(session: Session) -> list[str]:
-    """Remove them; returns their names. A file that cannot be removed stays."""
-    folder = os.path.join(session.place.local, FOLDER)
-    strays = _old(folder)
+def stray_files(session: Session) -> set[str]:
+    """Their names."""
+    strays = _old(os.path.join(session.place.local, FOLDER))
     low, more = "", bool(strays)
     while strays and more:  # one snapshot a page: writers do not wait, and no record newly names an old file
         asked = {"names": sorted(strays), "folder": FOLDER, "low": low}
@@ -32,8 +31,14 @@ def remove_stray_files(session: Session) -> list[str]:
         strays.difference_update(found["mentioned"])
         low = found["low"]
         more = bool(low)
+    return strays
+
+
+def remove_stray_files(session: Session) -> list[str]:
+    """Remove them; returns their names. A file that cannot be removed stays."""
+    folder = os.path.join(session.place.local, FOLDER)
     gone = []
-    for name in sorted(strays & _old(folder)):  # a file that was kept again meanwhile is recent
+    for name in sorted(stray_files(session) & _old(folder)):  # a file that was kept again meanwhile is recent
         try:
             os.unlink(os.path.join(folder, name))
         except OSError:

@@ -15,7 +15,7 @@ from dibs.facts.programs import run
 from dibs.operations.guards import undo as rules
 from dibs.operations.guards.ledger import FIELDS, MISSING, Change
 from dibs.running import undo_commits
-from dibs.session import kept_contents, working_tree
+from dibs.session import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Planner:
 
     def content(self, blob: str) -> bytes | None:
         """A content by its id."""
-        return kept_contents.find(self.place, blob, self.tree.top)
+        return contents.of_tree(self.place, blob, self.tree.top)
 
     def _merge(self, current: Version, base: Version, other: Version) -> tuple[Version, bool] | None:
         return _merged(current, base, other, self.content, lambda data: self._keep(data, ""), self.scope.id)

@@ -17,7 +17,7 @@ from dibs.facts.paths import of_parts
 from dibs.operations.guards import undo as rules
 from dibs.operations.guards.ledger import MISSING, NAMED, WHOLE
 from dibs.running import undo_commits
-from dibs.session import kept_contents, working_tree
+from dibs.session import file_writes, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,12 +213,12 @@ class Worker:
             return False
         content = None
         if to[0] != MISSING:
-            content = kept_contents.find(self.place, to[0], self.tree.top)
+            content = contents.of_tree(self.place, to[0], self.tree.top)
             if content is None:
                 return False
         try:
             if to[0] == was[0] and content is not None and contents.LINKED not in {to[1], was[1]}:
-                kept_contents.chmod(full, to[1])
+                file_writes.chmod(full, to[1])
             else:
                 self._replace(full, content, to[1])
         except OSError as error:
@@ -230,13 +230,13 @@ class Worker:
     def _replace(self, full: str, content: bytes | None, kind: str) -> None:
         making = f"{self.folder}/making"
         try:
-            kept_contents.put(full, content, kind, making)
+            file_writes.put(full, content, kind, making)
         except OSError as error:
             import errno
 
             if error.errno != errno.EXDEV:
                 raise
-            kept_contents.put(full, content, kind, f"{full}.dibs-undo")
+            file_writes.put(full, content, kind, f"{full}.dibs-undo")
 
     def _tidy(self, path: str, to: Version) -> None:
         """Folders that are empty now go, as with git."""

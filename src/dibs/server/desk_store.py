@@ -67,6 +67,14 @@ class DeskStore:
         """Remove leftovers of dead processes."""
         return self._store.tidy()
 
+    def spare(self) -> int:
+        """The store's own."""
+        return self._store.spare()
+
+    def compact(self) -> int:
+        """The store's own."""
+        return self._store.compact()
+
     def head(self) -> Head:
         """Where the log ends."""
         return self._store.head()

@@ -10,6 +10,8 @@ import logging
 import threading
 
 from dibs.errors import DibsError
+from dibs.operations.core.call import Call
+from dibs.reports import housekeeping
 from dibs.session import upkeep
 from dibs.session.identity import user_name
 from dibs.stores.seam import Unsettled
@@ -47,7 +49,9 @@ class UpkeepLoop:
     def _run(self) -> None:
         while not self._over.wait(STEP_S):
             try:
-                upkeep.step(self._host.session(asked=False), "server", user_name(), deliver=DELIVERED)
+                session = self._host.session(asked=False)
+                if upkeep.step(session, "server", user_name(), deliver=DELIVERED):
+                    housekeeping.daily(session, Call(session.config.policy, agent=user_name()))
             except (DibsError, Unsettled) as error:
                 self._host.after(error)
             except Exception:  # a defect must not end the looks

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 NAME = "config.toml"
-VERSION = f"7 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
+VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are strict; another one is read anew
 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "log", "server")  # fmt: skip
+         "alerts", "land", "radar", "log", "server")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -85,6 +85,7 @@ id = "{id}"            # names this workspace on a shared store
 # assign_wait = "2m"             # an assigned task that is not picked up goes to others
 # breaker_failures = 5           # failures in a row after which an agent gets no work for breaker_pause
 # breaker_pause = "1m"
+# keep = "30d"                   # a finished task outside any run is forgotten after this; a run's go with the run
 
 # [messages]
 # visibility = "1m"              # a message that wants an acknowledgement is delivered again after this
@@ -97,6 +98,7 @@ id = "{id}"            # names this workspace on a shared store
 
 # [runs]
 # keep = "7d"                    # an ended run and its tasks are dropped after this
+# archives = 1073741824          # bytes in .dibs/local/runs/; the oldest reports and archives of runs go first
 
 # [alerts]                       # what needs somebody: `dibs alerts`, docs/ALERTS.md
 # command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
@@ -107,8 +109,26 @@ id = "{id}"            # names this workspace on a shared store
 # rules = "10m"                  # an active agent that was not told new rules within this time does, too
 # keep = "7d"                    # how long a cleared alert stays
 
+# [land]                         # `dibs land`, see docs/WORKTREES.md
+# branch = "main"                # what branches land on
+# check = "make test"            # must pass in a clean working tree before they do
+# method = "merge"               # or "rebase", "squash"
+# batch = 4                      # branches that are checked together; a failing batch is bisected
+# green = "each"                 # of rebase and squash: "last" checks only the last commit of a batch
+# check_timeout = "30m"
+# remote = "origin"              # pushed there as well; else nowhere
+# wait = "1h"                    # how long `dibs land` waits
+
+# [radar]                        # `dibs radar`, see docs/WORKTREES.md
+# every = "10s"                  # how often a server looks; 0: never
+# branches = 30                  # branches without a working tree, the newest first,
+# recent = "14d"                 # with a commit of this time
+# ignore = ["gh-pages", "release/*"]
+
 # [log]
-# keep = "30d"                   # `dibs sweep` seals the log each day and drops events older than this; else all stay
+# keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md
+# events = 100000                # in the store; beyond that the oldest go to archives before they are that old
+# archives = 1073741824          # bytes of archives; the oldest go first
 
 # [server]                       # `dibs serve`, see docs/SERVER.md
 # host = "127.0.0.1"             # another address needs TLS (--tls-cert, --tls-key)

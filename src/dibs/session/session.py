@@ -103,6 +103,7 @@ class Session:
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
         self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
+        self.proving: Callable[[Session], Any] | None = None  # how the guards are tried, for `check`
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change

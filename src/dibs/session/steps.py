@@ -32,6 +32,12 @@ def _evidence(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     return evidence.complete(session, result)
 
 
+def _archive_old_events(session: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.session import log_upkeep
+
+    return log_upkeep.complete(session, result)
+
+
 def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
     """What the processes of this machine's agents use, if that was asked for."""
     if not result.pop("usage", False):
@@ -115,6 +121,7 @@ BEFOREHAND = {
     "make a secret": _make_secret,
 }
 AFTERWARDS = {
+    "archive old events": _archive_old_events,
     "evidence": _evidence,
     "usage": _usage,
     "pin contents": _pin_contents,

@@ -28,7 +28,11 @@ EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found with
 STORE_EVERY_MS = 60_000  # between two looks at the store itself
 MAX_ROUNDS = 16  # sweeps in one step; the next step continues
 CALL = "call"  # a command that looks once, because it was asked
+HOOK = "hook"
+HOUSEKEPT = "housekept"  # in .dibs/local/: when reports/housekeeping.py was run last, once a day
+DAY_MS = 86_400_000
 LASTING = ("worker", "wait", "sweep", "server")  # who looks again by itself
+PATIENT = ("worker", "sweep", "server")  # of these, who may do what takes seconds: nobody waits for its answer
 
 _store_seen: dict[str, int] = {}  # workspace → when this process last looked at its store
 
@@ -36,7 +40,7 @@ _store_seen: dict[str, int] = {}  # workspace → when this process last looked 
 def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliver: int = 1) -> bool:
     """Look for trouble if it is time; returns whether this process looked. An error is for the next one to see.
 
-    `how` says what kind of process this is (LASTING, `hook`, CALL), `agent` who it acts for. `deliver`: how many
+    `how` says what kind of process this is (LASTING, HOOK, CALL), `agent` who it acts for. `deliver`: how many
     alerts it may send.
     """
     if not is_due(session.place.local, every):
@@ -44,7 +48,13 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
     if how != CALL:  # else a single call would hide the process that looks by itself
         _stamp(session.place.local, how)
     try:
-        _look(session, agent)
+        if _look(session, agent) or (how == HOOK and is_housekeeping_due(session.place.local)):
+            from dibs.session import log_upkeep
+
+            if how in PATIENT:
+                log_upkeep.by_config(session, Call(session.config.policy, agent=agent))
+            else:
+                log_upkeep.start(session)
         if deliver:
             from dibs.session import alert_delivery
 
@@ -56,22 +66,36 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
 
 def is_due(local: str, every: int) -> bool:
     """Did no process of this machine look for that long?"""
+    return _is_older(f"{local}/{STAMP}", every)
+
+
+def is_housekeeping_due(local: str) -> bool:
+    """Was the housekeeping not done today? In a new workspace the first day counts from its beginning."""
+    return _is_older(f"{local}/{HOUSEKEPT}", DAY_MS) and _is_older(f"{local}/store", DAY_MS)
+
+
+def _is_older(path: str, age: int) -> bool:
     try:
-        return clock.wall() - os.stat(f"{local}/{STAMP}").st_mtime_ns // 1_000_000 >= every
+        return clock.wall() - os.stat(path).st_mtime_ns // 1_000_000 >= age
     except OSError:
         return True
 
 
-def _look(session: Session, agent: str) -> None:
+def _look(session: Session, agent: str) -> bool:
+    """Sweep what is due; returns whether old events are to leave the store."""
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
+    from dibs.session import push_look
 
     call = Call(session.config.policy, agent=agent)
+    push_look.look(session, call)
     fields = {"store": _of_store(session)}
     for _ in range(MAX_ROUNDS):
-        if not session.run(UPKEEP_DUE, call, fields)["due"]:
-            return
+        found = session.run(UPKEEP_DUE, call, fields)
+        if not found["due"]:
+            return bool(found.get("prune"))  # a server of an earlier version does not say
         call.facts.clear()  # who was alive a moment ago may be dead by now
         session.run(UPKEEP, call, fields)
+    return False
 
 
 def _of_store(session: Session) -> dict[str, Any] | None:

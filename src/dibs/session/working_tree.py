@@ -356,6 +356,14 @@ class Tree:
         else:
             self.shorten()
 
+    def finish(self, paths: Iterable[str]) -> None:
+        """Committed paths are no longer unfinished work."""
+        known = [path for path in paths if path in self.state.heads]
+        self.look(known)
+        self.write()
+        self.add(*[("K", self.state.heads[path].content, path) for path in known])
+        self.write()
+
     def shorten(self) -> None:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:

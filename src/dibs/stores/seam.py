@@ -165,6 +165,12 @@ if TYPE_CHECKING:
         def tidy(self) -> int:
             """Remove leftovers of processes of this machine that ended without `unwatch`; returns how many."""
 
+        def spare(self) -> int:
+            """Bytes that the store keeps for what was dropped, and that `compact` would give back."""
+
+        def compact(self) -> int:
+            """Give them back; returns how many bytes. Others wait meanwhile: a second for some hundred megabytes."""
+
         def head(self) -> Head:
             """Where the log ends. Works also while the store is unsettled: nothing is decided by it."""
 
@@ -285,6 +291,14 @@ class Engine:
 
     def tidy(self) -> int:
         """This engine leaves nothing behind."""
+        return 0
+
+    def spare(self) -> int:
+        """This engine gives back by itself what it does not need."""
+        return 0
+
+    def compact(self) -> int:
+        """The same."""
         return 0
 
     def follow(self, after: int, timeout: float) -> bool:

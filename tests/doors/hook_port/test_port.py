@@ -21,7 +21,8 @@ import pytest
 from dibs.doors.hook_port import bash_script
 from dibs.facts import socket_owner
 from tests.doors.hooking import HOOK, PATIENCE, Repository
-from tests.server.serving import Server, is_alone, through, until
+from tests.server.serving import Server, is_alone, through
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

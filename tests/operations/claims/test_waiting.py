@@ -443,7 +443,7 @@ def test_a_holder_of_a_moment_is_asked_after_by_the_next_look_of_who_waits(fleet
 
 
 def test_sealing_and_pruning_keep_the_record_clean() -> None:
-    fleet = Fleet(work={**WORK, "log": {"keep": 1000}})
+    fleet = Fleet(work={**WORK, "log": {**WORK["log"], "keep": 1000}})
     fleet.claim("a", "x.py", "src/**/y.py")
     fleet.claim("b", "z.py", ttl=1000)
     fleet.now += 1000
@@ -451,7 +451,7 @@ def test_sealing_and_pruning_keep_the_record_clean() -> None:
     fleet.release("a", "x.py")
     fleet.clean()
     fleet.now += 1000
-    through = fleet.call("v", "prune")["through"]
+    through = fleet.prune("v")["through"]
     assert fleet.events()[0]["seq"] == through + 1
     fleet.claim("c", "x.py", "z.py")
     with pytest.raises(Held):

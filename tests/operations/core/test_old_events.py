@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from dibs.errors import Invalid, NotFound
+from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.core.policy import DAY, WORK
+from dibs.operations.upkeep import log_retention
 from tests.operations.fleet import Fleet
 
 
 def keeping(keep: int) -> Fleet:
-    return Fleet(work={**WORK, "log": {"keep": keep}})
+    return Fleet(work={**WORK, "log": {**WORK["log"], "keep": keep}})
 
 
 def sweep(fleet: Fleet) -> dict[str, Any]:
@@ -22,6 +23,10 @@ def sweep(fleet: Fleet) -> dict[str, Any]:
         answer = fleet.call("v", "sweep")
         for kind, count in answer["swept"].items():
             done[kind] = done.get(kind, 0) + count
+        while answer["prune"]:
+            fleet.prune("v")
+            done["pruned"] = done.get("pruned", 0) + 1
+            answer = fleet.call("v", "sweep")
         if not answer["more"]:
             return {kind: count for kind, count in done.items() if count}
     message = "there is always more"
@@ -73,12 +78,12 @@ def test_a_seal_made_by_hand_counts_and_pruning_by_hand_is_not_repeated() -> Non
     fleet.call("v", "seal")
     assert sweep(fleet) == {}
     fleet.now += 2 * DAY
-    fleet.call("v", "prune", keep=2 * DAY)
+    fleet.prune("v", keep=2 * DAY)
     assert "pruned" not in sweep(fleet)
     fleet.clean()
 
 
-@pytest.mark.parametrize(("config", "kept"), [(0, 30 * DAY), (2 * DAY, 2 * DAY)])
+@pytest.mark.parametrize(("config", "kept"), [(30 * DAY, 30 * DAY), (2 * DAY, 2 * DAY)])
 def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept: int) -> None:
     fleet = keeping(config)
     fleet.claim("a", "x.py")
@@ -86,12 +91,12 @@ def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept
     fleet.now += kept - 1
     for keep in (0, 1_000, kept - 1):
         with pytest.raises(Invalid, match="of the log are kept"):
-            fleet.call("v", "prune", keep=keep)
+            fleet.prune("v", keep=keep)
     with pytest.raises(NotFound):
-        fleet.call("v", "prune")
+        fleet.prune("v")
     assert fleet.events()[0]["seq"] == 1
     fleet.now += 1
-    assert fleet.call("v", "prune")["through"] > 0
+    assert fleet.prune("v")["through"] > 0
     fleet.clean()
 
 
@@ -99,8 +104,51 @@ def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept
 def test_a_short_memory_is_sealed_as_often(keep: int) -> None:
     fleet = keeping(keep)
     sweep(fleet)
-    for _ in range(5):
+    for number in range(5):
         fleet.now += keep
+        fleet.claim("a", f"{number}.py")
         assert sweep(fleet)["sealed"] == 1
     fleet.clean()
-    assert len(fleet.events()) < 10
+    assert len(fleet.events()) < 40
+
+
+def test_nothing_is_sealed_where_nothing_happened_since() -> None:
+    fleet = keeping(DAY)
+    fleet.claim("a", "x.py", ttl=1_000)
+    fleet.now += 1_000
+    sweep(fleet)
+    for _ in range(5):
+        fleet.now += DAY
+        sweep(fleet)
+    kinds = [event["kind"] for event in fleet.events()]
+    assert kinds == ["log.sealed", "log.pruned"], "and these two do not cause others"
+
+
+def test_events_beyond_the_most_leave_although_they_are_young(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_retention, "SEAL_EVENTS", 10)
+    fleet = Fleet(work={**WORK, "log": {**WORK["log"], "events": 30}})
+    for number in range(100):
+        fleet.claim("a", f"{number}.py")
+        fleet.release("a", f"{number}.py")
+        sweep(fleet)
+        assert len(fleet.events()) <= 30 + 10 + 4
+    assert fleet.events("log.pruned")
+    fleet.clean()
+
+
+def test_no_event_leaves_without_its_archive() -> None:
+    fleet = keeping(DAY)
+    fleet.claim("a", "x.py")
+    fleet.call("v", "seal")
+    fleet.now += DAY
+    with pytest.raises(Invalid, match="archive"):
+        fleet.call("v", "prune")
+    plan = fleet.internal("v", log_retention.PLAN)
+    facts = {"file": "f", "first": 1, "last": plan["through"], "link": plan["link"], "sha256": "", "size": 1}
+    facts["host"] = "here"
+    for wrong in ({"first": 2}, {"last": plan["through"] - 1}, {"link": "0" * 40}):
+        with pytest.raises(Conflict):
+            fleet.call("v", "prune", archive={**facts, **wrong})
+    assert fleet.events()[0]["seq"] == 1
+    assert fleet.call("v", "prune", archive=facts) == {"through": plan["through"], "archives": ["f"]}
+    fleet.clean()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import ledger_files
+from dibs.facts import contents, ledger_files
 from dibs.operations.guards.ledger import OUTSIDE
 
 TYPE_CHECKING = False
@@ -144,9 +144,8 @@ def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
     """Make an overwritten content a named git object, so that it lasts."""
     from dibs.errors import DibsError
     from dibs.facts.git import objects
-    from dibs.session import kept_contents
 
-    content = kept_contents.find(place, blob, tree)
+    content = contents.of_tree(place, blob, tree)
     if content is None:
         return
     try:

@@ -147,6 +147,8 @@ def _answer(event: payload.Event) -> Answer:
     place = _place(event)
     if place is None or not place.exists:
         return Answer(ALLOW)  # hooks in a user's own settings run everywhere; here is no workspace
+    if event.own and _calls_us(f"{place.top}/{event.own}"):
+        return Answer(ALLOW)  # this client runs another one's hooks as well; its own guard, and once is enough
     if event.moment == BEFORE and _bans_tools(place):
         from dibs.doors.hooks import tool_call
 
@@ -162,6 +164,15 @@ def _answer(event: payload.Event) -> Answer:
 
         told = lifecycle.HANDLERS[event.moment](event, place)
     return _told(event, _spelled(event, place, told)) if told else Answer(ALLOW)
+
+
+def _calls_us(settings: str) -> bool:
+    """Do these settings call the launcher?"""
+    try:
+        with open(settings, "rb") as file:
+            return b".dibs/hook" in file.read()
+    except OSError:
+        return False
 
 
 def _bans_tools(place: Place) -> bool:

@@ -65,7 +65,7 @@ function OfFile({ id, act }) {
   const mine = new Set(found.map((x) => x.claim));
   const hurt = m.violated.has(id);
   return html`<${Head} icon=${hurt ? "viol" : c ? "held" : "free"} tone=${hurt ? "c-bad" : c ? "c-held" : "c3"} note=${c ? `held by ${c.name || nameOf(c.agent)} since ${clock(time(c.since), false)}, token ${c.token}` : "free"}><${Path} path=${id} /><//>
-    <div class="acts mut-act">${c && html`<${Button} act=${act} deed=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} deed=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
+    <div class="acts mut-act">${hurt && html`<${Button} act=${act} deed=${`restore:${id}`} op="restore">Restore…<//>`}${c && html`<${Button} act=${act} deed=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} deed=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
     <div class="bd0" tabindex="-1"><${Facts} rows=${[
       ...found.slice(0, 5).map((x, i) => [i ? `Also ${i}` : "Holder", html`<${Agent} id=${x.agent} />, ${x.mode}${x.resources.includes(id) ? "" : html`, by <${Path} path=${x.resources[0]} />`}`]),
       c?.expires_at && ["Ends", html`${clock(time(c.expires_at), false)}, in <${Down} until=${c.expires_at} fine=${true} />`],

@@ -56,7 +56,10 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
         put_agent(tx, record)
     else:
         tx.put(f"nm\t{alias}", {"agent": call.agent})
-    agent["also"] = [*[one for one in agent.get("also", ()) if one != alias], alias][-MAX_ALIASES:]
+    known = [*[one for one in agent.get("also", ()) if one != alias], alias]
+    agent["also"] = known[-MAX_ALIASES:]
+    for old in known[:-MAX_ALIASES]:  # else each would leave a record that nobody removes
+        tx.delete(f"nm\t{old}")
     tx.append("agent.same", call.agent, alias, {"was": owner})
     return None
 

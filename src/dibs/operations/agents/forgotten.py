@@ -1,8 +1,8 @@
 """A sweep forgets agents that are gone for good, so that a workspace does not list every agent that ever called.
 
 - when: an agent that left, or whose process is not known to be alive, was not seen for `[agents] keep` (7 days).
-- kept: a killed agent; an agent that holds or waits for something, has an untold loss, an assigned task, an unread
-  message, a known subagent, or a part in an active run. A later sweep looks at it again.
+- kept: a killed agent, for a year; an agent that holds or waits for something, has an untold loss, an assigned task,
+  an unread message, a known subagent, or a part in an active run. A later sweep looks at it again.
 - afterwards: tasks, messages and events keep its id; its name is free. If it calls again, it is a new agent.
 - crash, race: one transaction; if the agent calls in between, it counts as seen and stays.
 """
@@ -21,13 +21,14 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
+KILLED_LIFE_MS = 366 * 86_400_000  # no client resumes a session of a year ago
 AGENTS_PER_SWEEP = 50  # the next sweep continues
 
 
 def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
     """Forget the agents among these that are gone for good; returns how many."""
     keep: int = call.policy.work["agents"]["keep"]
-    old = [agent for agent in agents if not agent["killed"] and agent["seen"] + keep <= tx.now]
+    old = [a for a in agents if a["seen"] + (max(keep, KILLED_LIFE_MS) if a["killed"] else keep) <= tx.now]
     call.know([agent["process"] for agent in old if not agent["left"]])
     gone = [agent for agent in old if agent["left"] or not call.alive(agent["process"])]
     done = 0

@@ -181,6 +181,21 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "The cause of an alert is gone.",
         "`what` (its kind), `why`",
     ),
+    "audit.settled": (
+        "an event's number, or a finding of `dibs check`",
+        "A person accepted a finding of the audit.",
+        "`why`",
+    ),
+    "audit.unsettled": (
+        "an event's number, or a finding of `dibs check`",
+        "A finding of the audit is not accepted any more.",
+        "`why`",
+    ),
+    "audit.tested": (
+        "the test, such as `demo`",
+        "A test with many agents ended (`dibs demo`).",
+        "`agents, edits, lost, clean` (its log holds together), `seconds, version, store`",
+    ),
     "log.sealed": (
         '`""`',
         "The live claims at an event were sealed, so that earlier events can be pruned.",
@@ -188,8 +203,13 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "log.pruned": (
         '`""`',
-        "The events up to this number were pruned; a seal is there.",
-        "`through`",
+        "The events up to this number were moved to an archive; a seal is there.",
+        "`through`, `archive` (`file, first, last, link, sha256, size, host`)",
+    ),
+    "log.dropped": (
+        '`""`',
+        "An archive was dropped: the archives of its machine were over their limit, or a person gave it up.",
+        "`first, last` (its events), `why`",
     ),
     "store.recovered": (
         'the folder the damaged database was moved to, `""` if it was gone',
@@ -259,6 +279,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "commit",
         "A commit bypassed the git hook and has files that other agents held.",
         ("`tree, how` (`past`: `--no-verify`; `replayed`: a rebase, a cherry-pick), `paths, holders` (of others)"),
+    ),
+    "push.unverified": (
+        "commit",
+        "A push to a protected branch bypassed the git hook; git's own log has it.",
+        "`remote, branch, by` (whom git names)",
     ),
     "git.moved": (
         "working tree",
@@ -331,6 +356,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A task has another claim from now on, held by the event's agent.",
         "`claim`",
     ),
+    "task.forgotten": (
+        '`""`',
+        "The records of finished tasks outside any run were removed: `[tasks] keep` is over.",
+        "`tasks`",
+    ),
     "task.kept": (
         "task",
         "A run was purged and this task of it stays: other tasks wait for it, or it was planned again.",
@@ -378,6 +408,41 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "target",
         "A deploy was refused.",
         "`code`",
+    ),
+    "landing.queued": (
+        "landing id",
+        "A branch was queued to land, or another commit of it took its place in the queue.",
+        "`target` (the branch that it lands on), `branch, commit, priority`, `request` if there was an id",
+    ),
+    "landing.moving": (
+        "target",
+        "The lander is about to move the target; whether it did is in the repository.",
+        "`base, commit, landings, token`",
+    ),
+    "landing.landed": (
+        "landing id",
+        "A branch landed: it is a part of the target.",
+        "`target, branch, base` (the target before), `commit, token`",
+    ),
+    "landing.refused": (
+        "landing id",
+        "A branch did not land and is no longer queued; the branch is untouched.",
+        "`target, branch, code` (`conflict`, `check`, `missing`, `tree`, `forbidden`), `why, token`",
+    ),
+    "landing.cancelled": (
+        "landing id",
+        "A branch was taken out of the landing queue.",
+        "`target, branch`",
+    ),
+    "radar.found": (
+        "conflict id",
+        "A look found that two working trees or branches would conflict if they were merged now.",
+        "`sides, files`",
+    ),
+    "radar.cleared": (
+        "conflict id",
+        "They would no longer conflict, or nobody looks any more.",
+        "`sides`",
     ),
     "edit.refused": (
         "path",

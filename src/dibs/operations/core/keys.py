@@ -115,7 +115,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
             "`ready⇥POOL⇥PRIORITY⇥ORDER⇥TASK`, `mine⇥AGENT⇥…` (assigned), `tasks⇥STATE⇥ORDER⇥TASK` (also "
             "`blocked`, `auction`, `delayed`)"
         ),
-        "`later⇥TIME`",
+        "`later⇥TIME`; `over⇥TIME` of a finished one outside any run: when it ended",
     ),
     "tp⇥TASK": (
         "tasks",
@@ -274,18 +274,48 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
-    "gh⇥TREE": ("guards", "how much of a working tree's reflog was reported: `size`", "", ""),
+    "gh⇥TREE": ("guards", "how much of a working tree's reflog was reported: `size`", "", DUE),
     "d⇥TARGET": (
         "guards",
         "the last good deploy of a target",
         "",
-        "",
+        DUE,
     ),
     "D⇥TARGET": (
         "guards",
         "the running deploy of a target",
         "",
         "",
+    ),
+    "lq⇥LANDING": (
+        "landing",
+        "a landing: its branch and commit, its agents, its outcome",
+        "`landings⇥queue⇥TARGET⇥PRIORITY⇥ORDER⇥LANDING`, `landings⇥over⇥TARGET⇥…⇥LANDING` (the newest first)",
+        "`due⇥TIME` once it is decided",
+    ),
+    "lb⇥TARGET⇥BRANCH": (
+        "landing",
+        "the queued landing of a branch",
+        "",
+        "",
+    ),
+    "lt⇥TARGET": (
+        "landing",
+        "a target: the numbers of landings, the running batch with its process and intent, the last landing",
+        "",
+        "",
+    ),
+    "rp⇥PLACE⇥CONFLICT": (
+        "landing",
+        "a coming conflict of two working trees or branches: sides, files, since when",
+        "`radar⇥SINCE⇥CONFLICT`",
+        "`due⇥TIME`: a week after it was last seen",
+    ),
+    "rl⇥PLACE": (
+        "landing",
+        "the last look for coming conflicts in a repository of a machine",
+        "",
+        "`due⇥TIME`",
     ),
     "as⇥KIND⇥SUBJECT⇥ID": (
         "alerts",
@@ -308,6 +338,18 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "an": (
         "alerts",
         "the number of open and of cleared alerts, and of those for which there was no room",
+        "",
+        "",
+    ),
+    "cs⇥WHAT": (
+        "oversight",
+        "a finding of `dibs check` that a person accepted: why, who, when",
+        "",
+        "",
+    ),
+    "ct": (
+        "oversight",
+        "the last test with many agents: figures and time",
         "",
         "",
     ),
@@ -344,6 +386,24 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "s⇥SEQ": (
         "upkeep",
         "a seal's place and time; whether the events before it were pruned",
+        "",
+        "",
+    ),
+    "sl": (
+        "upkeep",
+        "the newest seal, and the time of the oldest one before which no event was pruned",
+        "",
+        "",
+    ),
+    "ar⇥LAST": (
+        "upkeep",
+        "an archive of pruned events: file, numbers, last link, digest, size, machine",
+        "",
+        "",
+    ),
+    "ad": (
+        "upkeep",
+        "the files of the archives that were dropped last",
         "",
         "",
     ),

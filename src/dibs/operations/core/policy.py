@@ -60,6 +60,7 @@ WORK: dict[str, dict[str, Any]] = {
         "bid_window": 10 * SECOND,  # how long an auction collects bids
         "assign_wait": 2 * MINUTE,  # how long an assigned task waits to be picked up before it goes to other agents
         "breaker_failures": 5,  # failures in a row after which an agent gets no work
+        "keep": 30 * DAY,  # how long a finished task outside any run stays known
         "breaker_pause": MINUTE,  # before it gets one task to try; doubled each time that fails, up to 30 minutes
     },
     "messages": {
@@ -69,7 +70,10 @@ WORK: dict[str, dict[str, Any]] = {
         "from_one": 250,  # of these from one sender, so that no agent fills another's inbox alone
     },
     "agents": {"keep": 7 * DAY},  # how long a gone agent stays known before a sweep forgets it
-    "runs": {"keep": 7 * DAY},  # how long an ended run and its tasks stay before a sweep drops them
+    "runs": {
+        "keep": 7 * DAY,  # how long an ended run and its tasks stay before a sweep drops them
+        "archives": 1024 * 1024 * 1024,  # bytes of reports and archives of runs in .dibs/local/runs/; the oldest go
+    },
     "alerts": {
         "command": "",  # run with `sh -c` for each alert, which is JSON on its standard input
         "webhook": "",  # an https URL that each alert is posted to
@@ -79,7 +83,28 @@ WORK: dict[str, dict[str, Any]] = {
         "rules": 10 * MINUTE,  # an active agent is told new rules within this time
         "keep": 7 * DAY,  # how long a cleared alert stays, and how long an open one without an acknowledgement
     },
-    "log": {"keep": 0},  # a sweep drops events older than this; 0: never
+    "land": {
+        "branch": "",  # what is landed on; "": main, or master where there is no main
+        "method": "merge",  # or "rebase", "squash"
+        "check": "",  # the project's own check, run with `sh -c` in a clean working tree
+        "check_timeout": 30 * MINUTE,
+        "batch": 4,  # landings that are checked together; a failing batch is bisected
+        "green": "each",  # of rebase and squash: each landing is checked by itself; "last": only a batch's last commit
+        "remote": "",  # where the target is pushed to; "": nowhere
+        "remote_timeout": MINUTE,
+        "wait": HOUR,  # how long `dibs land` waits for its landing
+    },
+    "radar": {
+        "every": 10 * SECOND,  # how often a server looks; 0: never
+        "branches": 30,  # branches without a working tree that are looked at, the newest first; 0: none
+        "recent": 14 * DAY,  # of these only with a commit of this time
+        "ignore": [],  # branches that are not looked at, such as "gh-pages" or "release/*"
+    },
+    "log": {
+        "keep": 30 * DAY,  # older events go to archives next to the store
+        "events": 100_000,  # in the store: beyond, the oldest go to archives before they are that old
+        "archives": 1024 * 1024 * 1024,  # bytes of archives that a machine keeps; the oldest go first
+    },
 }
 
 

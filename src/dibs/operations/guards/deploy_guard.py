@@ -19,7 +19,7 @@ from __future__ import annotations
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
+from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import audits
 
@@ -37,6 +37,7 @@ DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
 UNSURE_RESULTS = ("unverified", "unchecked", "interrupted")  # what raises an alert
 ACCEPTED_RISKS = ("unsynced", "rollback")  # risks that a caller may accept; the log has them
 UNKNOWN_FACTS: dict[str, Any] = {"behind": None}  # if no door looked
+TARGET_LIFE_MS = 366 * 86_400_000  # a target that was not deployed to for a year is a new one: previews have many names
 MAX_SHOWN = 5  # paths and places, in a text
 MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 
@@ -298,7 +299,7 @@ def _finish(
         _suspect(tx, call, target, commit, "unsynced")
     if result in DEPLOYED_RESULTS:
         good = {"commit": commit, "result": result, "at": tx.now, "agent": call.agent, "token": token, **said}
-        tx.put(f"d\t{target}", good)
+        tx.put(f"d\t{target}", good, i2=due(tx.now + TARGET_LIFE_MS))
     if keep:
         claim["commit"] = commit
         holds.put(tx, claim)

@@ -8,8 +8,9 @@ commit would land elsewhere, and the log has it in any case.
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.core.call import related
+from dibs.operations.core.call import due, related
 from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import DAY
 from dibs.operations.guards import audits
 from dibs.operations.guards.edit_guard import is_present
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Move = tuple[int, str, str, str]  # the end of its line in the reflog, the old commit, the new one, git's text
 
 KEY = "gh"  # how much of a working tree's reflog was reported
+TREE_LIFE_MS = 366 * DAY  # a working tree in which nothing moved for that long is forgotten: agents make many of them
 MAX_MOVES_TOLD = 20  # one by one; a rebase makes many
 GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # these add to the branch: others continue where they were
 
@@ -44,7 +46,7 @@ def _moved(
     new = [move for move in moves if move[0] > told]
     if not new:
         return {"told": []}
-    tx.put(key, {"size": max(end for end, *_ in new)})
+    tx.put(key, {"size": max(end for end, *_ in new)}, i2=due(tx.now + TREE_LIFE_MS))
     for _, old, commit, what in new[-MAX_MOVES_TOLD:]:
         tx.append("git.moved", call.agent, tree, {"from": old, "to": commit, "what": what[:200]})
     telling = [what for _, _, _, what in new if not what.startswith(GROWS)]

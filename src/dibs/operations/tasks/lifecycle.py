@@ -52,6 +52,7 @@ MAX_PRIORITY = 1_000_000  # and -1,000,000 is the least
 MAX_ID_CHARS = 120  # it is part of a resource's name
 PREEMPTION_DELAY_MS = 1_000  # the time that a preemptive task leaves to free agents before it displaces a running task
 ID_SIGNS = frozenset("._-:/@#+=")  # in addition to letters and digits
+OVER = "over\t"  # in the second index: finished tasks, by their end
 ANY_AGENT_POOL = "~"  # the pool of tasks without demands on an agent; it sorts after all other pools
 
 
@@ -188,6 +189,8 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
 def _places(task: Record, now: int) -> tuple[str, str | None]:
     """The entries in the two indexes: what the task waits for, and when a sweep should look at it."""
     state, order = task["state"], f"{task['order']}\t{task['task']}"
+    if state in FINAL_STATES and not task["run"]:
+        return f"tasks\t{state}\t{order}", over(task["finished"] or now)
     if state != PLANNED:
         return f"tasks\t{state}\t{order}", None
     if task["open"] or task["kids"]:
@@ -213,6 +216,11 @@ def pool_of(task: Record) -> str:
 def later(when: int) -> str:
     """The entry in the second index that makes a task due."""
     return f"later\t{when:015d}"
+
+
+def over(when: int) -> str:
+    """The entry in the second index of a finished task outside any run, by its end (old_tasks.py)."""
+    return f"{OVER}{when:015d}"
 
 
 # Where the tasks of one state lie in the first index.

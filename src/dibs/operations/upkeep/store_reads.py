@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import Field, Operation
-from dibs.stores.seam import AFTER_KEY
+from dibs.stores.seam import AFTER_KEY, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,12 @@ def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: s
     return {"mentioned": sorted(found), "low": page.rows[-1][0] + AFTER_KEY if page.truncated else ""}
 
 
+def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, Any]:
+    """Those of these reported changes that can still be restored."""
+    kept = values_of(tx, [f"v\t{one}" for one in ids])
+    return {"known": [one for one in ids if kept[f"v\t{one}"] is not None]}
+
+
 def _wake(tx: Transaction, _: Call, got: Fetched, channel: str) -> dict[str, Any]:
     tx.wake(channel)
     tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
@@ -48,9 +54,13 @@ NAMED_FILES = Operation(
     ),
     writes=False,
 )  # fmt: skip
+KNOWN_CHANGES = Operation(
+    "known changes", _known_changes, "Which of these changes can still be restored?",
+    fields=(Field("ids", "words", "the changes", required=True),), writes=False,
+)  # fmt: skip
 WAKE = Operation(
     "wake", _wake, "Let a call look up that waits under this name.",
     fields=(Field("channel", "text", "the name", required=True, longest=100),), registers=False,
 )  # fmt: skip
 
-INTERNAL = (WRITABLE, NAMED_FILES, WAKE)
+INTERNAL = (WRITABLE, NAMED_FILES, KNOWN_CHANGES, WAKE)

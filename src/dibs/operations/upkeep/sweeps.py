@@ -2,19 +2,18 @@
 
 Nothing depends on a sweep: an expired claim blocks nobody, because every caller decides by the clock. A sweep makes it
 visible in the log, wakes waiters, raises alerts and keeps the store small. Every claim sweeps a little, so that a store
-in use needs no sweeper; `dibs sweep` does all of it, and only it drops old events by the config.
+in use needs no sweeper; `dibs sweep` does all of it. A sweep seals the log as the config says, and says when old events
+are to leave the store: the caller's machine archives them first (log_retention.py).
 """
 
 from __future__ import annotations
 
-from dibs import jsontext
-from dibs.errors import Invalid, NotFound
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
 from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import MAX_DURATION_MS
-from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
+from dibs.operations.upkeep import log_retention
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,9 +26,6 @@ DUE_PER_CALL = 8  # due records, after an agent's call
 DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
 AGENTS_PER_SWEEP = 500  # whose process is checked
 SWEEP_PLACE_KEY = "sw"  # the last agent that the last sweep checked, while there are more
-LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month
-SEAL_INTERVAL_MS = 86_400_000  # if the config limits the log: the oldest events are at most a day too old
-MAX_SEALS_READ = 10_000  # pruning deletes the seals before its own
 
 
 def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
@@ -103,6 +99,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.alerts import records
 
         records.forget(tx, key)
+    elif family == "rp":
+        from dibs.operations.landing import conflicts
+
+        conflicts.clear(tx, key, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
@@ -114,27 +114,26 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
 
 def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | None = None) -> dict[str, Any]:
     from dibs.operations.alerts import watch
-    from dibs.operations.tasks import due_tasks
+    from dibs.operations.tasks import due_tasks, old_tasks
 
+    due = log_retention.due(tx, call)  # first: where the log ends is not read together with much else on every engine
     done = {**some(tx, call, DUE_PER_SWEEP), "agents": 0, "sealed": 0, "pruned": 0}
     came = due_tasks.promote(tx, call)
-    done["tasks"] = came.done
+    forgotten, older = old_tasks.some(tx, call)
+    done["tasks"] = came.done + forgotten
     # one step is enough for a transaction
     left = call.jobs[long_jobs.take_step(tx, call.jobs[0]) :] if call.jobs else []
     dead_more, agents = _end_dead_claims(tx, call, done)
     looked = watch.look(tx, call, agents, store)
     done["cleared"] = looked["cleared"]
     done["alerts"] += watch.at_once(tx, call)
-    more = bool(done.pop("more")) or came.more or bool(left) or dead_more
+    more = bool(done.pop("more")) or came.more or older or bool(left) or dead_more
     del done["looked_at"]
-    due = _log_upkeep_due(tx, call)
-    if due and not any(done.values()):  # alone: a seal is at the end of the log, and no event may come between
-        if due == "sealed":
-            _seal(tx, call, None)
-        else:
-            _prune(tx, call, None, call.policy.work["log"]["keep"])
-        done[due] = 1
-    return {"swept": done, "more": more or bool(due)}
+    if due == "sealed" and not any(done.values()):  # alone: a seal is at the end of the log, no event may come between
+        log_retention.seal(tx, call)
+        done["sealed"] = 1
+    prune = due == "pruned" or (bool(done["sealed"]) and log_retention.is_prune_due(tx, call))
+    return {"swept": done, "more": more or (due == "sealed" and not done["sealed"]), "prune": prune}
 
 
 def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple[bool, list[Record]]:
@@ -203,76 +202,22 @@ def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None
     """Would a sweep find anything? Asked often, by whoever waits: it only reads."""
     from dibs.operations.agents import deaths
     from dibs.operations.alerts import watch
-    from dibs.operations.tasks import due_tasks
+    from dibs.operations.tasks import due_tasks, old_tasks
 
-    if tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows or due_tasks.is_due(tx):
-        return {"due": True}
+    log = log_retention.due(tx, call)
+    prune = log == "pruned"
+    if (
+        log == "sealed"
+        or tx.scan(2, "due\t", 1, before=due(tx.now + 1)).rows
+        or due_tasks.is_due(tx)
+        or old_tasks.is_due(tx, call)
+    ):
+        return {"due": True, "prune": prune}
     agents = [agent for _, agent in _agents(tx)[0].rows]
     suspects = _suspects(call, agents)
     if any(deaths.is_news(tx, call, agent) for agent in suspects):
-        return {"due": True}
-    return {"due": watch.is_due(tx, call, agents, store)}
-
-
-# --- the log
-
-
-def _log_upkeep_due(tx: Transaction, call: Call) -> str:
-    """What the config asks for: a daily seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
-    keep: int = call.policy.work["log"]["keep"]
-    if not keep:
-        return ""
-    seals = _seals(tx)
-    if not seals or tx.now - seals[-1]["at"] >= min(SEAL_INTERVAL_MS, keep):
-        return "sealed"
-    old = [seal for seal in seals if seal["at"] <= tx.now - keep]
-    return "pruned" if old and not old[-1].get("pruned") else ""
-
-
-def _seals(tx: Transaction) -> list[Record]:
-    """The places of the seals, the oldest first."""
-    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
-
-
-def _key_of(seal: Record) -> str:
-    return f"s\t{seal['seq']:015d}"
-
-
-def _seal(tx: Transaction, call: Call, got: Fetched | None) -> dict[str, Any]:
-    """Write the live claims next to the log, so that everything before this point may be pruned later."""
-    found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
-    kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
-    claims = [{key: claim[key] for key in kept} for claim in found]
-    tail = tx.tail()
-    seq, link = tail.seq, tail.link
-    body = jsontext.encode({"claims": claims, "token": tail.commit})
-    tx.seal(body)
-    seal = {"seq": seq, "link": link, "at": tx.now}
-    tx.put(_key_of(seal), seal)
-    tx.append("log.sealed", call.agent, "", {"through": seq, "link": link, "digest": digest_of(body)})
-    return {"seq": seq, "link": link, "claims": len(claims)}
-
-
-def _prune(tx: Transaction, call: Call, got: Fetched | None, keep: int | None = None) -> dict[str, Any]:
-    """Drop the events before the newest seal that is older than `keep`. `verify` begins at that seal.
-
-    Events younger than the config's `[log] keep` (default: a month) stay in any case.
-    """
-    least: int = call.policy.work["log"]["keep"] or LOG_LIFE_MS
-    keep = least if keep is None else keep
-    if keep < least:
-        text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
-        raise Invalid(f"keep: {text}", field="keep", least=least)
-    old = [seal for seal in _seals(tx) if seal["at"] <= tx.now - keep]
-    if not old:
-        raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
-    through = old[-1]["seq"]
-    for seal in old[:-1]:
-        tx.delete(_key_of(seal))
-    tx.put(_key_of(old[-1]), {**old[-1], "pruned": True})
-    tx.prune(through)
-    tx.append("log.pruned", call.agent, "", {"through": through})
-    return {"through": through}
+        return {"due": True, "prune": prune}
+    return {"due": watch.is_due(tx, call, agents, store), "prune": prune}
 
 
 _STORE = Field(
@@ -301,34 +246,6 @@ OPERATIONS = (
         registers=False,
         answer="SweepAnswer",
         wants=("rules",),
-    ),
-    Operation(
-        "seal",
-        _seal,
-        "Write a seal (the live claims at this point), up to which the log can be pruned.",
-        group="record",
-        may="orchestrator",
-        registers=False,
-        answer="SealAnswer",
-    ),
-    Operation(
-        "prune",
-        _prune,
-        "Drop the events before the newest seal older than --keep.",
-        group="record",
-        fields=(
-            Field(
-                "keep",
-                "duration",
-                "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
-                most=MAX_DURATION_MS,
-                metavar="D",
-            ),
-        ),
-        errors=(NotFound, Invalid),
-        may="person",
-        registers=False,
-        answer="PruneAnswer",
-        destructive=True,
+        afterwards="archive old events",
     ),
 )

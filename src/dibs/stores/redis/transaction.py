@@ -262,6 +262,7 @@ class RedisTransaction(BaseTransaction):
         if self.is_guess:  # the end of the log is never guessed
             raise MovedError(self._source.read(self.reads))
         snapshot, self._tailed = self.snapshot, True
+        self._cache = None  # nor is anything after it: a guess would have to be read again, and the end with it
         return Head(snapshot.commit, snapshot.seq, snapshot.link, snapshot.last)
 
     def seal(self, body: str) -> None:

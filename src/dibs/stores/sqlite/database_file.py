@@ -105,6 +105,21 @@ def connect(path: str, timeout: float = 5.0) -> apsw.Connection:
     return connection
 
 
+def spare(connection: apsw.Connection) -> int:
+    """The free pages, in bytes."""
+    free: int = connection.execute("PRAGMA freelist_count").get
+    size: int = connection.execute("PRAGMA page_size").get
+    return free * size
+
+
+def compact(connection: apsw.Connection, path: str) -> int:
+    """Write the database anew without its free pages; returns by how many bytes the file is shorter."""
+    before = os.path.getsize(path)
+    connection.execute("VACUUM")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return max(0, before - os.path.getsize(path))
+
+
 def check_schema(connection: apsw.Connection, path: str) -> None:
     """Bring an older schema up to date; refuse a newer one and a file that is not ours."""
     try:

@@ -299,6 +299,25 @@ class SqliteStore(Engine):
         """Remove the pipes of dead processes."""
         return self._wakes().sweep()
 
+    def spare(self) -> int:
+        """The free pages of the file, in bytes."""
+        return self._turns.call(database_file.spare, self._connection, self._timeout)
+
+    def compact(self) -> int:
+        """Write the file anew without its free pages, behind the gate."""
+        self._refuse_forked()
+
+        def through(gate: Gate) -> int:
+            gate.enter()
+            try:
+                return database_file.compact(self._connection, self.path)
+            except apsw.Error as error:
+                raise self._plain(error) from error
+            finally:
+                gate.leave()
+
+        return self._turns.call(through, self._gate, self._timeout)
+
     def listeners(self) -> int:
         """How many processes listen for a wake."""
         return self._wakes().listeners()

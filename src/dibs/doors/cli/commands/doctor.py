@@ -1,8 +1,8 @@
 """`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
 
 The checks on the workspace and its store are the query `doctor` (reports/doctor.py); those on the guards, which need
-the clients of this machine, are in `doors/cli/doctor/guards.py`. Nothing of the record is changed without `--recover`,
-and even then nothing is deleted.
+the clients of this machine, are in `doors/cli/doctor/guards.py`. Nothing is changed without `--fix`, which mends what
+can be mended safely (`doors/cli/doctor/mends.py`), or `--recover`, and even then nothing of the record is deleted.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ FIELDS = (
         default=False,
     ),
     Field("yes", "flag", "with --recover: do not ask", default=False),
+    Field("fix", "flag", "mend what can be mended safely, say what was done, then check", default=False),
+    Field("dry_run", "flag", "with --fix: only say what would be mended", default=False),
 )
 
 
@@ -43,6 +45,13 @@ def run(words: Words) -> int:
     session = Session(os.getcwd(), given, timeout=3.0, short_lived=True, missing="leave")
     if words.fields.get("recover"):
         return _recover(session, words)
+    if words.fields.get("dry_run") and not words.fields.get("fix"):
+        raise Invalid("doctor: --dry-run is for --fix", field="dry_run")
+    mended = _fix(session, words) if words.fields.get("fix") else None
+    if mended is not None and words.fields.get("dry_run"):
+        if words.json:
+            answer("doctor", {"mended": mended}, as_json=True, ok=True)
+        return YES
     session.progress = None if words.json else progress()
     checks = _examined(session, words)
     for check in checks if not words.json else ():
@@ -54,7 +63,7 @@ def run(words: Words) -> int:
     todo = ending.todo(checks)
     if words.json:
         found = {"checks": checks, "failed": failed, "guarded": ending.guarded(checks), "todo": todo}
-        answer("doctor", found, as_json=True, ok=not failed)
+        answer("doctor", found if mended is None else {"mended": mended, **found}, as_json=True, ok=not failed)
     else:
         sys.stdout.write(ending.ending(checks, failed, todo))
     return NO if failed else YES
@@ -65,6 +74,23 @@ def _examined(session: Session, words: Words) -> list[dict[str, Any]]:
     call = session.identify(words.common.get("as"))
     checks: list[dict[str, Any]] = session.answer(catalogue.operation("doctor"), call, {})["checks"]
     return checks
+
+
+def _fix(session: Session, words: Words) -> list[dict[str, Any]]:
+    """Mend; what was, or would be, mended."""
+    from dibs.doors.cli.doctor import mends
+
+    dry = bool(words.fields.get("dry_run"))
+    done = []
+    for one in mends.mend(session, session.identify(words.common.get("as")), dry=dry):
+        done.append(one)
+        if not words.json:
+            word = "would mend" if dry else "mended" if one["ok"] else "NOT mended"
+            sys.stdout.write(f"{word}  {one['what']}: {one['message']}\n")
+            sys.stdout.flush()
+    if not done and not words.json:
+        sys.stdout.write("nothing to mend\n")
+    return done
 
 
 def _say(check: dict[str, Any]) -> None:
@@ -130,11 +156,12 @@ def _ask(path: str, checks: list[dict[str, Any]]) -> None:
 
 COMMAND = Command(
     "doctor",
-    "Check the workspace and its store, and prove that the guards refuse; --recover after damage.",
+    "Check the workspace and its store, and prove that the guards refuse; --fix mends, --recover after damage.",
     run=run,
     fields=FIELDS,
     examples=(
         ("dibs doctor", "every check, then what is left for you to do"),
+        ("dibs doctor --fix", "mend what can be mended safely: hooks, launcher, leftovers, the database's empty pages"),
         ("dibs doctor --recover", "set a damaged database aside and start a new one"),
     ),
 )

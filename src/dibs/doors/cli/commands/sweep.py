@@ -11,6 +11,7 @@ from dibs.doors.cli.long_running import SIGNALLED, on_signals
 from dibs.errors import YES, Invalid
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
+from dibs.reports import housekeeping
 from dibs.running import sweep_loop
 from dibs.session import catalogue, durations, upkeep
 
@@ -50,10 +51,11 @@ def run(words: Words) -> int:
 
     def once() -> dict[str, Any]:
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
-        found: dict[str, Any] = session.run(operation, call, {})
+        found: dict[str, Any] = session.answer(operation, call, {})
         session.store.tidy()
         how = "sweep" if watch else "call"
         upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=DELIVERED)
+        housekeeping.daily(session, call)
         return found
 
     if not watch:

@@ -6,7 +6,8 @@ import sys
 
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
-from dibs.errors import NO, YES
+from dibs.errors import NO, YES, Invalid
+from dibs.operations.core.declare import Field
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -19,11 +20,41 @@ if TYPE_CHECKING:
 def run(words: Words) -> int:
     """Exit 0 if the record is clean, 1 with the findings if not."""
     operation = catalogue.operation("verify")
+    if "archive" in words.fields:
+        found = _archives(words)
+        if words.json:
+            return finish(operation, found, words)
+        return _say(found)
     session, call, values = read(operation, words)
     session.progress = None if words.json else progress()
     found = session.answer(operation, call, values)
     if words.json:
         return finish(operation, found, words)
+    return _say(found)
+
+
+def _archives(words: Words) -> dict[str, Any]:
+    """Archives by themselves: no workspace and no store is opened."""
+    import os
+
+    from dibs.lookout.verify import verify_archives
+    from dibs.reports.queries import head_of
+
+    given = words.fields["archive"]
+    if "live" in words.fields:
+        raise Invalid("verify: --archive or --live, not both", field="live")
+    paths = [given]
+    if os.path.isdir(given):
+        paths = [os.path.join(given, name) for name in sorted(os.listdir(given)) if name.endswith(".jsonl.gz")]
+        if not paths:
+            raise Invalid(f"archive: there is no archive (*.jsonl.gz) in {given}", field="archive")
+    head = head_of(words.fields.get("head", ""))
+    found = verify_archives(paths, head, None if words.json else progress()).as_json()
+    del found["ok"]
+    return found
+
+
+def _say(found: dict[str, Any]) -> int:
     from dibs.reports.audit import record_lines
 
     sys.stdout.write("".join(f"{line}\n" for line in record_lines(found, ok=not found["found"])))
@@ -51,8 +82,12 @@ def progress() -> Any:
 COMMAND = Command(
     "verify",
     run=run,
+    fields=(
+        Field("archive", "text", "check this archive, or all in this folder, without a workspace", metavar="FILE|DIR"),
+    ),
     examples=(
         ("dibs verify", "check the whole log"),
         ("dibs verify --head 4711:0123…", "also that it contains the event you remember"),
+        ("dibs verify --archive .dibs/local/archive", "the archives by themselves, wherever they are"),
     ),
 )

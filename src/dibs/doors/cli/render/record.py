@@ -24,7 +24,8 @@ def _seal(result: dict[str, Any]) -> Items:
 
 
 def _prune(result: dict[str, Any]) -> Items:
-    return [f"dropped the events through {result['through']}" if result["through"] else "nothing to drop"]
+    where = f"{counted(len(result['archives']), 'archive')} in .dibs/local/archive/"
+    return [f"moved the events through {result['through']} to {where}"]
 
 
 def _alerts(result: dict[str, Any]) -> Items:

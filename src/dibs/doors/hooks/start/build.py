@@ -134,11 +134,22 @@ def _needs(tree: ast.Module) -> list[str]:
     """The modules that a module imports when it is loaded."""
     found = []
     top = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
-    for node in ast.walk(ast.Module(top, [])):
+    for node in _statements(top):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             found += [node.module, *[f"{node.module}.{one.name}" for one in node.names]]
+    return found
+
+
+def _statements(body: Iterable[ast.stmt]) -> list[ast.stmt]:
+    """All statements below these, in no order. No expression is looked into, which halves the time of `ast.walk`."""
+    found = list(body)
+    for node in found:  # it grows
+        for name in ("body", "orelse", "finalbody"):
+            found += getattr(node, name, ())
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            found += part.body
     return found
 
 
@@ -182,7 +193,7 @@ def _slim(tree: ast.Module, path: str) -> CodeType:
     Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
     """
     tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
-    for node in ast.walk(tree):
+    for node in (tree, *_statements(tree.body)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             first = node.body[0] if node.body else None
             if (

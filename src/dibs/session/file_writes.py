@@ -1,30 +1,13 @@
-"""Contents that were kept, and files that get one back: whole or not at all, with the kind of file that it was."""
+"""Files that get a kept content back: whole or not at all, with the kind of file that it was."""
 
 from __future__ import annotations
 
 import os
 from stat import S_ISREG
 
-from dibs.facts import contents, workspace
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from dibs.facts.workspace import Place
+from dibs.facts import contents
 
 NEW_FILE_MODE = 0o666  # less what the umask takes
-
-
-def find(place: Place, blob: str, tree: str) -> bytes | None:
-    """A content that was kept, or that git has; None if it is gone."""
-    if not blob:
-        return None
-    from dibs.facts.git import objects
-
-    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
-    found = contents.kept(f"{folder}/objects", blob) if folder else None
-    if found is None and os.path.isdir(place.common or place.local):
-        found = objects.read_blob(objects.objects_of(place.common, place.local), blob.removeprefix(contents.LINK))
-    return found
 
 
 def put(path: str, content: bytes | None, kind: str, making: str) -> None:

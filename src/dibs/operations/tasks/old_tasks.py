@@ -1,0 +1,60 @@
+"""Old tasks: a finished task outside any run is forgotten `[tasks] keep` after its end (30 days). A run's go with it.
+
+- kept: a failed or cancelled task that others wait for, and a child whose parent is still known. A day later it is
+  looked at again.
+- afterwards: its id and its idempotency key are free. The log has what it did, and its archives after that.
+- many: a sweep drops up to TASKS_PER_SWEEP, and no more than ROWS_PER_SWEEP rows; the next one continues.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+TASKS_PER_SWEEP = 32
+ROWS_PER_SWEEP = 200  # notes, dependents and bids go with it
+LOOK_AGAIN_MS = 86_400_000  # at a task that had to stay
+
+
+def is_due(tx: Transaction, call: Call) -> bool:
+    """Is a task old enough to be forgotten?"""
+    return bool(tx.scan(2, lifecycle.OVER, 1, before=_limit(tx, call)).rows)
+
+
+def some(tx: Transaction, call: Call) -> tuple[int, bool]:
+    """Forget old tasks; returns how many, and whether there are more."""
+    page = tx.scan(2, lifecycle.OVER, TASKS_PER_SWEEP, before=_limit(tx, call))
+    gone: list[str] = []
+    room = ROWS_PER_SWEEP
+    for _, key, kept in page.rows:
+        task = lifecycle.full(kept)
+        if _is_needed(tx, task):
+            entry = f"tasks\t{task['state']}\t{task['order']}\t{task['task']}"
+            keep: int = call.policy.work["tasks"]["keep"]
+            tx.put(key, kept, entry, lifecycle.over(tx.now - keep + LOOK_AGAIN_MS))
+            continue
+        room -= lifecycle.drop(tx, task, room)
+        if room <= 0:  # the rest of its rows goes with the next sweep
+            break
+        gone.append(task["task"])
+    if gone:
+        tx.append("task.forgotten", call.agent, "", {"tasks": gone})
+    return len(gone), page.truncated or room <= 0
+
+
+def _limit(tx: Transaction, call: Call) -> str:
+    keep: int = call.policy.work["tasks"]["keep"]
+    return lifecycle.over(max(0, tx.now - keep + 1))
+
+
+def _is_needed(tx: Transaction, task: Record) -> bool:
+    """Would another task miss it?"""
+    if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+        return True  # others wait for it, or a job has yet to unblock them
+    key = lifecycle.key_of(task["parent"]) if task["parent"] else ""
+    return bool(key and tx.fetch([key]).values[key] is not None)

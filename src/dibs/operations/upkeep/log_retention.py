@@ -1,0 +1,247 @@
+"""How long the log stays in the store: seals, pruning, and the archives that pruned events are in.
+
+The story. A seal is written each day, and after every SEAL_EVENTS events: the live claims at that point. When the
+oldest seal is older than the config's `[log] keep`, or the store has more than `[log] events`, the events before it
+leave the store, one seal at a time, so that no transaction drops more than SEAL_EVENTS, or a day's. Before that, the
+caller's machine has written them to an archive, a file next to the store (storage/log_archives.py), and here only its
+facts arrive: numbers, links, digest. The transaction checks that the archive ends with the very event of the seal and
+begins where the store does. So a crash before it leaves the events in the store and a file too many; after it, both
+the record and the file are there.
+
+Archives have a limit too (`[log] archives`, in bytes): the oldest go, with an event. `verify` knows from the record and
+from the log which archives there must be.
+"""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.errors import Conflict, Invalid, NotFound
+from dibs.operations.claims import holds
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.policy import MAX_DURATION_MS
+from dibs.stores.seam import GENESIS, digest_of, prefix_range
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
+SEAL_INTERVAL_MS = 86_400_000  # the oldest events are at most a day too old
+SEAL_EVENTS = 10_000  # events between two seals: what one transaction drops in some hundredths of a second
+MAX_SEALS_READ = 10_000  # a keep of a year with a seal each day, and room for busy days
+MAX_ARCHIVES = 10_000  # listed: 100 million events; the oldest are dropped beyond that
+LAST_SEAL_KEY = "sl"  # the newest seal, and the time of the oldest one that was not pruned: what every look asks
+DROPPED_KEY = "ad"  # archives that were dropped last: their files may still be there after a crash
+MAX_DROPPED = 256  # archives that one transaction drops
+
+
+# --- what is due
+
+
+def due(tx: Transaction, call: Call) -> str:
+    """What the config asks for: a seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
+    keep: int = call.policy.work["log"]["keep"]
+    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    if last is None:  # none yet, or an older dibs made them
+        known = _seals(tx)
+        if not known:
+            seq = tx.tail().seq
+            return "sealed" if seq >= SEAL_EVENTS or (seq and keep < LOG_LIFE_MS) else ""
+        last = _summary(known)
+    since = tx.tail().seq - last["seq"]
+    if since >= SEAL_EVENTS or (since > last["own"] and tx.now - last["at"] >= min(SEAL_INTERVAL_MS, keep)):
+        return "sealed"
+    return "pruned" if _is_old(tx, call, last) else ""
+
+
+def is_prune_due(tx: Transaction, call: Call) -> bool:
+    """The same after a seal."""
+    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    return last is not None and _is_old(tx, call, last)
+
+
+def _is_old(tx: Transaction, call: Call, last: Record) -> bool:
+    keep: int = call.policy.work["log"]["keep"]
+    old = last["oldest"] is not None and last["oldest"] <= tx.now - keep
+    return old or (last["oldest"] is not None and _is_full(tx, call, last["before"]))
+
+
+def _is_full(tx: Transaction, call: Call, before: int) -> bool:
+    """Has the store more events than the config allows? `before`: the last one that left it."""
+    most: int = call.policy.work["log"]["events"]
+    return tx.tail().seq - before > most
+
+
+def _seals(tx: Transaction) -> list[Record]:
+    """The places of the seals, the oldest first."""
+    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
+
+
+def _summary(seals: list[Record], own: int = 1) -> Record:
+    """What every look asks; `own`: events since the newest seal that only say how the log was kept."""
+    oldest = [seal["at"] for seal in seals if not seal.get("pruned")]
+    before = max((seal["seq"] for seal in seals if seal.get("pruned")), default=0)
+    newest = {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "own": own}
+    return {**newest, "oldest": oldest[0] if oldest else None, "before": before}
+
+
+def _key_of(seal: Record) -> str:
+    return f"s\t{seal['seq']:015d}"
+
+
+# --- seals
+
+
+def seal(tx: Transaction, call: Call, got: Fetched | None = None) -> dict[str, Any]:
+    """Write the live claims next to the log, so that everything before this point may be pruned later."""
+    found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
+    kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
+    claims = [{key: claim[key] for key in kept} for claim in found]
+    tail = tx.tail()
+    seq, link = tail.seq, tail.link
+    body = jsontext.encode({"claims": claims, "token": tail.commit})
+    tx.seal(body)
+    made = {"seq": seq, "link": link, "at": tx.now}
+    tx.put(_key_of(made), made)
+    tx.put(LAST_SEAL_KEY, _summary([*[one for one in _seals(tx) if one["seq"] != seq], made]))
+    tx.append("log.sealed", call.agent, "", {"through": seq, "link": link, "digest": digest_of(body)})
+    return {"seq": seq, "link": link, "claims": len(claims)}
+
+
+# --- pruning
+
+
+def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any]:
+    """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
+
+    Events younger than the config's `[log] keep` (default: a month) stay, unless there are more than `[log] events`.
+    """
+    least: int = call.policy.work["log"]["keep"]
+    keep = least if keep is None else keep
+    if keep < least:
+        text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
+        raise Invalid(f"keep: {text}", field="keep", least=least)
+    seals = _seals(tx)
+    done = [one for one in seals if one.get("pruned")]
+    before: Record = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
+    left = [one for one in seals if not one.get("pruned") and one["seq"] > before["seq"]]  # one before event 1 is none
+    old = [one for one in left if one["at"] <= tx.now - keep] or left[: int(_is_full(tx, call, before["seq"]))]
+    if not old:
+        return {"through": 0, "link": "", "before": before, "more": False}
+    return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "more": len(old) > 1}
+
+
+def _prune(
+    tx: Transaction, call: Call, got: Fetched, keep: int | None = None, archive: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """Drop the events that the archive has, up to the oldest seal older than `keep`. `verify` goes on at that seal."""
+    plan = _plan(tx, call, keep)
+    if not plan["through"]:
+        raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
+    through = plan["through"]
+    if archive is None:
+        raise Invalid("archive: events leave the store after they were written to an archive", field="archive")
+    if (archive["last"], archive["link"]) != (through, plan["link"]) or archive["first"] != plan["before"]["seq"] + 1:
+        raise Conflict("another process pruned the log meanwhile; nothing was dropped.")
+    for one in _seals(tx):
+        if one["seq"] < through:
+            tx.delete(_key_of(one))
+        elif one["seq"] == through:
+            tx.put(_key_of(one), {**one, "pruned": True})
+    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    tx.put(LAST_SEAL_KEY, _summary(_seals(tx), 2 if last is None else last["own"] + 1))
+    tx.put(_archive_key(archive), archive)
+    tx.prune(through)
+    tx.append("log.pruned", call.agent, "", {"through": through, "archive": archive})
+    return {"through": through, "archives": [archive["file"]]}
+
+
+# --- archives
+
+
+def _archive_key(archive: Record) -> str:
+    return f"ar\t{archive['last']:015d}"
+
+
+def _archives(tx: Transaction, call: Call) -> dict[str, Any]:
+    """The archives that there must be, the oldest first, and those that were dropped last."""
+    found = tx.fetch([DROPPED_KEY], [prefix_range("ar\t")], MAX_ARCHIVES)
+    dropped = found.values[DROPPED_KEY]
+    return {"archives": [one for _, one in found.rows], "dropped": dropped["files"] if dropped is not None else []}
+
+
+def _drop(tx: Transaction, call: Call, got: Fetched, through: int, host: str, why: str) -> dict[str, Any]:
+    """Forget the archives of one machine up to an event; the caller removes the files."""
+    gone = [one for one in _archives(tx, call)["archives"] if one["last"] <= through and one["host"] == host]
+    for one in gone[:MAX_DROPPED]:
+        tx.delete(_archive_key(one))
+        tx.append("log.dropped", call.agent, "", {"first": one["first"], "last": one["last"], "why": why})
+    files = [one["file"] for one in gone[:MAX_DROPPED]]
+    if files:
+        tx.put(DROPPED_KEY, {"files": files})
+    return {"files": files}
+
+
+_KEEP = Field(
+    "keep",
+    "duration",
+    "keep that much of the log (default, and least: [log] keep in the config, or 30d)",
+    most=MAX_DURATION_MS,
+    metavar="D",
+)
+ARCHIVE_FIELDS = (
+    Field("file", "text", "its name in the folder of archives", required=True),
+    Field("first", "integer", "the number of its first event", required=True),
+    Field("last", "integer", "of its last one", required=True),
+    Field("link", "text", "the last event's link", required=True),
+    Field("sha256", "text", "of the file", required=True),
+    Field("size", "integer", "of the file, in bytes", required=True),
+    Field("host", "text", "the machine that has it", required=True),
+)
+PLAN = Operation(
+    "prune plan", _plan, "Which events may leave the store next?", fields=(_KEEP,), errors=(Invalid,), writes=False
+)
+ARCHIVES = Operation("archives", _archives, "Which archives must there be?", writes=False)
+DROP = Operation(
+    "archive drop", _drop, "Forget the oldest archives of a machine.",
+    fields=(
+        Field("through", "integer", "up to this event", required=True),
+        Field("host", "text", "the machine", required=True),
+        Field("why", "text", "the reason", required=True),
+    ),
+    registers=False,
+)  # fmt: skip
+PRUNED = Operation(
+    "log prune", _prune, "Drop archived events as the config says.",
+    fields=(Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, required=True),),
+    errors=(NotFound, Invalid, Conflict), registers=False,
+)  # fmt: skip
+INTERNAL = (PLAN, ARCHIVES, DROP, PRUNED)
+
+OPERATIONS = (
+    Operation(
+        "seal",
+        seal,
+        "Write a seal (the live claims at this point), up to which the log can be pruned.",
+        group="record",
+        may="orchestrator",
+        registers=False,
+        answer="SealAnswer",
+    ),
+    Operation(
+        "prune",
+        _prune,
+        "Move the events before the newest seal older than --keep into archives, which `verify` and `log` read.",
+        group="record",
+        fields=(_KEEP, Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, internal=True)),
+        errors=(NotFound, Invalid, Conflict),
+        may="person",
+        registers=False,
+        answer="PruneAnswer",
+        destructive=True,
+        around="prune",
+    ),
+)

@@ -1,0 +1,352 @@
+"""Events leave the store for an archive and nowhere else: a kill at any point loses none, and every change is found."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dibs.doors import above
+from dibs.errors import Forbidden, Unavailable
+from dibs.facts import clock, processes, workspace
+from dibs.lookout.verify import verify_archives, verify_store
+from dibs.operations.core.call import Call
+from dibs.operations.core.policy import DAY
+from dibs.operations.upkeep import log_retention
+from dibs.reports import events, housekeeping, log_reader
+from dibs.session import catalogue, log_upkeep, upkeep
+from dibs.session.session import Session
+from dibs.storage import log_archives
+from tests.operations.fleet import resource
+from tests.stores.redis_server import running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+SEALED = 20  # events between two seals, here
+
+
+class Keeper:
+    """A workspace on a clock that only moves when told, and whoever uses it."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, store: str = "", **log: Any) -> None:
+        self.folder, self.now, self.started = folder, 1_000_000, clock.wall()
+        (folder / ".dibs").mkdir(parents=True)
+        settings = "".join(f"{name} = {value!r}\n" for name, value in {"events": 50, **log}.items())
+        line = f'store = "{store}"\n' if store else ""
+        (folder / ".dibs" / "config.toml").write_text(f'id = "keeper"\n{line}[log]\n{settings}'.replace("'", '"'))
+        monkeypatch.setattr(log_retention, "SEAL_EVENTS", SEALED)
+        if not store:
+            monkeypatch.setattr(clock, "since_boot", lambda: self.now)
+            monkeypatch.setattr(clock, "wall", lambda: self.now + self.started)
+        self.session = self.opened()
+
+    def opened(self) -> Session:
+        return above.attach(Session(str(self.folder), str(self.folder), place=workspace.find(str(self.folder), None)))
+
+    def call(self, name: str, /, agent: str = "ann", **fields: Any) -> Any:
+        call = self.session.identify(agent)
+        return self.session.answer(catalogue.operation(name), call, fields)
+
+    def work(self, times: int) -> None:
+        """Claims and releases, two events each."""
+        for number in range(times):
+            self.call("claim", resources=[resource(f"{number % 7}.py")])
+            self.call("release", resources=[resource(f"{number % 7}.py")])
+
+    def sweep(self, session: Session | None = None) -> None:
+        """All that is due."""
+        found = {"more": True}
+        while found["more"] or found.get("pruned"):
+            found = (session or self.session).answer(catalogue.operation("sweep"), self.session.identify("ann"), {})
+
+    @property
+    def archives(self) -> list[Path]:
+        return sorted((self.folder / ".dibs" / "local" / "archive").glob("*.jsonl.gz"))
+
+    def reader(self) -> log_reader.LogReader:
+        return log_reader.LogReader(self.session, self.session.identify("ann"))
+
+    def verified(self) -> Any:
+        named = log_reader.expected(self.session, self.session.identify("ann"))
+        return verify_store(self.session.store, archives=named)
+
+    def codes(self) -> list[str]:
+        return [finding.code for finding in self.verified().findings]
+
+
+@pytest.fixture
+def keeper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Keeper]:
+    made = Keeper(tmp_path / "place", monkeypatch)
+    yield made
+    made.session.close()
+
+
+def archived(keeper: Keeper, times: int = 100) -> Keeper:
+    """With several archives."""
+    for _ in range(times // 10):
+        keeper.work(10)
+        keeper.sweep()
+    assert len(keeper.archives) >= 3
+    return keeper
+
+
+def test_archives_and_the_log_are_one_chain_and_every_event_is_read_once_and_in_order(keeper: Keeper) -> None:
+    archived(keeper)
+    head, live = keeper.session.store.head().seq, keeper.session.store.events(0, 1000)
+    assert live[0].seq > 100
+    assert len(live) <= 50 + SEALED + 2
+    report = keeper.verified()
+    assert report.findings == []
+    assert (report.first, report.last, report.events, report.archives) == (1, head, head, len(keeper.archives))
+    assert verify_store(keeper.session.store).first == live[0].seq, "without the archives it begins at a seal"
+    reader = keeper.reader()
+    for size in (7, 1000):
+        read: list[int] = []
+        while page := reader.events(read[-1] if read else 0, size):
+            read += [event.seq for event in page]
+        assert read == list(range(1, head + 1))
+    for after in (0, 5, 19, 20, 21, 63, live[0].seq - 2, live[0].seq - 1, live[0].seq, head - 1):
+        assert [event.seq for event in reader.events(after, 3)] == list(range(after + 1, min(after + 4, head + 1)))
+    shown, cursor, more = events.page_of(reader, 0, events.Filter(kind="agent."), 5)
+    assert [event["seq"] for event in shown] == [1]
+    assert (cursor, more) == (head, False)
+    last, _, earlier = events.last_of(reader, events.Filter(), head - 10)
+    assert (last[0]["seq"], earlier) == (11, True)
+
+
+def test_equal_events_give_equal_bytes_and_an_archive_is_checked_without_its_store(
+    keeper: Keeper, tmp_path: Path
+) -> None:
+    archived(keeper)
+    away = tmp_path / "away"
+    shutil.copytree(keeper.archives[0].parent, away)
+    shutil.rmtree(keeper.folder)
+    paths = [str(path) for path in sorted(away.iterdir())]
+    report = verify_archives(paths)
+    assert report.findings == []
+    assert report.first == 1
+    for path in paths:
+        assert verify_archives([path]).findings == []
+    assert [found.code for found in verify_archives([paths[0], paths[2]]).findings] == ["gap"]
+    assert [found.code for found in verify_archives([paths[1], paths[0]]).findings] == ["archive"]
+    text = gzip.decompress(Path(paths[1]).read_bytes())
+    Path(paths[1]).write_bytes(gzip.compress(text.replace(b"ann", b"eve", 3)))
+    assert [found.code for found in verify_archives(paths).findings][:1] == ["link"]
+
+
+def _cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+def _rewrite(path: Path) -> None:
+    path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), 1))
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, _cut, _flip, _rewrite, lambda path: path.write_bytes(b"")])
+@pytest.mark.parametrize("which", [0, 1, -1])
+def test_a_changed_or_missing_archive_is_one_finding(keeper: Keeper, harm: Callable[[Path], Any], which: int) -> None:
+    archived(keeper, 60)
+    harm(keeper.archives[which])
+    assert keeper.codes() == ["archive"]
+
+
+def test_an_archive_that_the_store_does_not_name_any_more_is_a_finding(keeper: Keeper) -> None:
+    archived(keeper)
+    first = keeper.session.run(log_retention.ARCHIVES, keeper.session.identify("ann"), {})["archives"][0]
+    keeper.session.store.run(lambda tx: tx.delete(f"ar\t{first['last']:015d}"))
+    assert "archive" in keeper.codes()
+
+
+def test_a_damaged_log_is_not_pruned(keeper: Keeper) -> None:
+    keeper.work(30)
+    keeper.call("seal")
+    store: Any = keeper.session.store
+    store._sql("UPDATE log SET body = replace(body, 'ann', 'eve') WHERE seq = 5")
+    with pytest.raises(Unavailable, match="event 5 was changed"):
+        log_upkeep.by_config(keeper.session, keeper.session.identify("ann"))
+    assert keeper.archives == []
+    assert store.events(0, 1)[0].seq == 1
+
+
+# --- crashes
+
+
+def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_archive(keeper: Keeper) -> None:
+    keeper.work(60)
+    keeper.call("seal")
+    head = keeper.session.store.head().seq
+    points = ((os, "fsync"), (os, "replace"), (os, "unlink"), (log_archives, "digest_and_size"), (Session, "run"),
+              (log_archives, "_line"))  # fmt: skip
+    killed = 0
+    for place, name in points:
+        step = 41 if name == "_line" else 1
+        for late in (False, True):
+            keeper.work(40)
+            keeper.call("seal")
+            for number in range(1, 400, step):
+                ended = _die(keeper, place, name, number, late=late)
+                report = keeper.verified()
+                assert report.findings == []
+                assert (report.first, report.events) == (1, report.last)
+                killed += not ended
+                if ended:
+                    break
+    assert killed > 20
+    keeper.sweep()
+    assert keeper.session.store.events(0, 1)[0].seq > 1
+    left = [path for path in keeper.archives[0].parent.iterdir() if not path.name.endswith(".gz")]
+    assert left == [], "the next one clears away what was left"
+    read = [event.seq for event in keeper.reader().events(0, 10_000)]
+    assert read == list(range(1, read[-1] + 1))
+    assert read[-1] >= head
+
+
+def _die(keeper: Keeper, place: Any, name: str, number: int, *, late: bool) -> bool:
+    """A process that archives, and kills itself at the so-manieth call; whether it came to its end before."""
+    child = os.fork()
+    if child == 0:
+        try:
+            whole, calls = getattr(place, name), 0
+
+            def deadly(*words: Any, **named: Any) -> Any:
+                nonlocal calls
+                calls += 1
+                if calls == number and not late:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                result = whole(*words, **named)
+                if calls == number:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return result
+
+            session = keeper.opened()
+            session.store.head()
+            setattr(place, name, deadly)
+            log_upkeep.by_config(session, session.identify("ann"))
+        finally:
+            os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+# --- limits and authority
+
+
+def test_the_oldest_archives_go_when_there_are_too_many_bytes_and_the_log_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper = Keeper(tmp_path / "small", monkeypatch, archives=4_000)
+    for _ in range(20):
+        keeper.work(10)
+        keeper.sweep()
+    assert sum(path.stat().st_size for path in keeper.archives) <= 4_000
+    report = keeper.verified()
+    assert report.findings == []
+    assert report.first > 1
+    dropped = [event for event in keeper.session.store.events(0, 1000) if "log.dropped" in event.body]
+    assert dropped
+    keeper.session.close()
+
+
+def test_who_may_not_prune_writes_no_archive(keeper: Keeper) -> None:
+    keeper.work(30)
+    keeper.call("seal")
+    keeper.now += 31 * DAY
+    client = processes.this()
+    agent = Call(keeper.session.config.policy, agent="claude-1", client=client, ancestors=[client])
+    with pytest.raises(Forbidden):
+        keeper.session.answer(catalogue.operation("prune"), agent, {})
+    assert keeper.archives == []
+    made = keeper.call("prune")
+    assert len(made["archives"]) == len(keeper.archives) > 0
+    assert keeper.codes() == []
+
+
+def test_one_process_of_a_machine_archives_at_a_time(keeper: Keeper) -> None:
+    keeper.work(60)
+    keeper.call("seal")
+    lock = log_upkeep._locked(keeper.session.place.local)
+    assert lock is not None
+    assert log_upkeep.by_config(keeper.session, keeper.session.identify("ann")) == 0
+    os.close(lock)
+    assert log_upkeep.by_config(keeper.session, keeper.session.identify("ann")) == 1
+
+
+def test_a_lasting_process_archives_and_a_hook_lets_another_do_it(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+    monkeypatch.setattr(log_upkeep, "start", started.append)
+    keeper.work(60)
+    upkeep.step(keeper.session, "hook", "ann", every=0, deliver=0)
+    assert started == [keeper.session]
+    assert keeper.archives == []
+    upkeep.step(keeper.session, "server", "ann", every=0, deliver=0)
+    assert len(keeper.archives) == 1
+    assert len(started) == 1
+
+
+def test_on_redis_the_machine_that_prunes_has_the_archive_and_another_one_says_that_it_has_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running() as server:
+        here = Keeper(tmp_path / "here", monkeypatch, server.url)
+        archived(here, 80)
+        assert here.verified().findings == []
+        monkeypatch.setattr("dibs.facts.processes.host", lambda: "another-machine")
+        there = Keeper(tmp_path / "there", monkeypatch, server.url)
+        report = there.verified()
+        assert (report.findings, report.archives, report.elsewhere) == ([], 0, len(here.archives))
+        for one in (here, there):
+            one.session.close()
+
+
+# --- housekeeping
+
+
+def test_housekeeping_removes_what_was_left_and_nothing_else(keeper: Keeper) -> None:
+    keeper.work(1)
+    local = Path(keeper.session.place.local)
+    dead = 2**22 + 1  # above the largest pid
+    (local / "wakes").mkdir(exist_ok=True)
+    (local / "commits").mkdir()
+    os.mkfifo(local / "wakes" / "abc")
+    gone = [local / f"look.{dead}.7f", local / "config-1.json", local / "commits" / "12-34", local / "serve.json"]
+    kept = [local / "mine.txt", local / "notes.1.txt", local / f"look.{os.getpid()}.7f", local / "commits" / "told"]
+    for path in gone + kept:
+        path.write_text("x")
+        os.utime(path, (1, 1))
+    call = keeper.session.identify("ann")
+    found = [what for what, _, _ in housekeeping.mends(keeper.session, call)]
+    assert found == ["temporary files", "waiters' pipes", "config caches", "commit notes", "server"]
+    assert all(path.exists() for path in gone), "looking changes nothing"
+    for _, _, mend in housekeeping.mends(keeper.session, call):
+        mend()
+    assert not any(path.exists() for path in [*gone, local / "wakes" / "abc"])
+    assert all(path.exists() for path in kept)
+    assert list(housekeeping.mends(keeper.session, call)) == []
+
+
+def test_a_database_gives_back_what_was_dropped(keeper: Keeper) -> None:
+    store: Any = keeper.session.store
+    store.run(lambda tx: [tx.put(f"e\t{number}", "x" * 4_000) for number in range(400)])
+    store.run(lambda tx: [tx.delete(f"e\t{number}") for number in range(400)])
+    store._sql("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    before = os.path.getsize(store.path)
+    found = [what for what, _, _ in housekeeping.mends(keeper.session, keeper.session.identify("ann"))]
+    assert "database" in found
+    assert store.compact() > 1_000_000
+    assert os.path.getsize(store.path) < before // 4
+    assert store.integrity() == []
+    keeper.work(1)
+    assert keeper.codes() == []
