@@ -87,6 +87,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         free = ["notes/", "**/*.log"]
         strict = ["deploy/", "!**/migrations/**"]
         across_worktrees = "block"
+        keep = "14d"
         [files]
         state = "docs/STATE.md"
         [roles]
@@ -120,6 +121,7 @@ def test_every_setting_arrives_as_it_was_written(tmp_path: Path) -> None:
         "free": ["notes/", "**/*.log"],
         "strict": [*[pattern for pattern in STRICT if pattern != "**/migrations/**"], "deploy/"],
         "across_worktrees": "block",
+        "keep": 14 * 86_400_000,
         "files": {"state": "docs/STATE.md"},
         "roles": {
             "default": "worker",

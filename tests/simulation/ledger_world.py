@@ -214,7 +214,7 @@ class World:
             return None
         return [list(line) for line in self.lines[known[1] :]], (self.generation, len(self.lines))
 
-    def replace(self, _: str, lines: list[Line], known: tuple[int, int]) -> bool:
+    def replace(self, _: str, lines: list[Line], known: tuple[int, int], _past: Any = ()) -> bool:
         if known != (self.generation, len(self.lines)):
             return False
         self.lines = [list(line) for line in lines]
@@ -484,6 +484,9 @@ class FakeIndex:
     def blob(self, path: str) -> str:
         return self._blobs.get(path, MISSING)
 
+    def entry(self, path: str) -> tuple[str, str]:
+        return self.blob(path), ""
+
 
 class FakeSeen:
     """What an agent knows, as ledgers.Seen tells it."""
@@ -506,7 +509,7 @@ def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     FakeIndex.world = FakeSeen.world = world
     files: dict[str, Any] = {
         "signature": world.signature, "read": world.read, "changed_at": world.changed_at, "keep": world.keep,
-        "keep_file": world.keep, "Index": FakeIndex,
+        "keep_file": world.keep, "Index": FakeIndex, "touch": lambda *_: None,
     }  # fmt: skip
     for name, part in files.items():
         patch.setattr(contents, name, part)

@@ -2,7 +2,8 @@
 
 A content's id is git's blob id; "-" is a missing file. A file over 4 MB has the id of a sample: "~" and a digest of its
 size and of blocks spread evenly over it. A signature (size, mtime, ctime, inode) shows without reading that a file is
-unchanged; ctime cannot be set back, so a change with the old size and mtime is seen too.
+unchanged; ctime cannot be set back, so a change with the old size and mtime is seen too. A symbolic link is its own
+content: "@" and the id of its target's text. A signature ends in ":x" for an executable file and in ":l" for a link.
 
 Kept copies are uncompressed files named by content, in one folder a working tree: a hook spends no time on zlib.
 """
@@ -27,18 +28,29 @@ MAX_KEPT_BYTES = 64 * 1024 * 1024  # a larger file is not copied
 CTIME_TICK_NS = 20_000_000  # a file written this shortly before a look may change again without a new ctime
 MAX_INDEX_READ_BYTES = 256 * 1024  # a larger index is searched, not read whole
 INDEX_MOST = 512 * 1024 * 1024
-_FILE, _DIRECTORY, _KIND = 0o100000, 0o040000, 0o170000  # st_mode, without importing stat
+_FILE, _DIRECTORY, _LINK, _KIND = 0o100000, 0o040000, 0o120000, 0o170000  # st_mode, without importing stat
+LINK = "@"  # begins the id of a symbolic link
+EXECUTABLE, LINKED, PLAIN = "x", "l", ""  # kinds of files, as signatures have them
 
 
 def signature(path: str) -> str:
     """The file's signature, without reading it; MISSING if there is no file."""
     try:
-        status = os.stat(path)
+        status = os.lstat(path)
     except (OSError, ValueError):
         return MISSING
-    if status.st_mode & _KIND == _DIRECTORY:
+    mode = status.st_mode
+    kind = mode & _KIND
+    if kind == _DIRECTORY:
         return MISSING
-    return f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+    plain = f"{status.st_size}:{status.st_mtime_ns}:{status.st_ctime_ns}:{status.st_ino}"
+    return plain if kind == _FILE and not mode & 0o100 else f"{plain}:{LINKED if kind == _LINK else EXECUTABLE}"
+
+
+def kind_of(signature: str) -> str:
+    """What a file is by its signature: EXECUTABLE, LINKED or PLAIN."""
+    last = signature[-1:]
+    return last if last in {EXECUTABLE, LINKED} else PLAIN
 
 
 def changed_at(path: str, signature: str) -> int:
@@ -63,9 +75,10 @@ def is_racy(signature: str, looked: int) -> bool:
 def read(path: str) -> tuple[str, bytes | None]:
     """The id of a file's content, and its bytes if it was read whole."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a pipe would block a hook
+        # a pipe would block a hook
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     except (OSError, ValueError):
-        return MISSING, None
+        return _read_link(path)
     try:
         status = os.fstat(fd)
         if status.st_mode & _KIND != _FILE:
@@ -80,6 +93,14 @@ def read(path: str) -> tuple[str, bytes | None]:
     finally:
         os.close(fd)
     return blob_id(content), content
+
+
+def _read_link(path: str) -> tuple[str, bytes | None]:
+    try:
+        content = os.fsencode(os.readlink(path))
+    except (OSError, ValueError):
+        return MISSING, None
+    return LINK + blob_id(content), content
 
 
 def blob_id(content: bytes) -> str:
@@ -148,6 +169,10 @@ class Index:
 
     def blob(self, path: str) -> str:
         """The id of a path's content; MISSING if the path is untracked, unmerged, or in a sha256 repository."""
+        return self.entry(path)[0]
+
+    def entry(self, path: str) -> tuple[str, str]:
+        """The same with the kind of the file."""
         name = os.fsencode(path)
         wanted = min(len(name), 0xFFF)  # 12 bits of the flags
         place = self._data.find(name + b"\0") if self._data else -1
@@ -157,11 +182,14 @@ class Index:
                 number = int.from_bytes(flags, "big")
                 if len(flags) == 2 and number & 0xFFF == wanted and bool(number & 0x4000) is bool(extended):  # noqa: PLR2004
                     if number & 0x3000:  # a side of a merge
-                        return MISSING
+                        return MISSING, PLAIN
                     found: str = self._data[place - 22 - extended : place - 2 - extended].hex()
-                    return found
+                    mode = int.from_bytes(self._data[place - 38 - extended : place - 34 - extended], "big")
+                    if mode & _KIND == _LINK:
+                        return LINK + found, LINKED
+                    return found, EXECUTABLE if mode & 0o100 else PLAIN
             place = self._data.find(name + b"\0", place + 1)
-        return MISSING
+        return MISSING, PLAIN
 
 
 # --- copies
@@ -190,6 +218,14 @@ def keep(folder: str, blob: str, content: bytes) -> None:
         finally:
             os.close(fd)
         os.rename(making, path)
+    except OSError:
+        pass
+
+
+def touch(folder: str, blob: str) -> None:
+    """A kept content is needed again: it is not cleaned up for another while. No harm if git has it instead."""
+    try:
+        os.utime(f"{folder}/{blob[:2]}/{blob[2:]}")
     except OSError:
         pass
 
@@ -229,14 +265,15 @@ def _cloned(source: int, copy: int) -> bool:
 
 def kept(folder: str, blob: str) -> bytes | None:
     """A kept content; None if it is missing or damaged."""
-    if len(blob) != 40 or not set(blob[1:]) <= set("0123456789abcdef"):  # noqa: PLR2004 - the digits of SHA-1
+    plain = blob.removeprefix(LINK)
+    if len(plain) != 40 or not set(plain[1:]) <= set("0123456789abcdef"):  # noqa: PLR2004 - the digits of SHA-1
         return None
     try:
         with open(f"{folder}/{blob[:2]}/{blob[2:]}", "rb") as file:
             content = file.read()
     except OSError:
         return None
-    return content if blob.startswith("~") or blob_id(content) == blob else None
+    return content if blob.startswith("~") or blob_id(content) == plain else None
 
 
 def of_tree(place: Place, blob: str, tree: str) -> bytes | None:
@@ -249,5 +286,5 @@ def of_tree(place: Place, blob: str, tree: str) -> bytes | None:
     folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
     found = kept(f"{folder}/objects", blob) if folder else None
     if found is None and os.path.isdir(place.common or place.local):
-        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
+        found = objects.read_blob(objects.objects_of(place.common, place.local), blob.removeprefix(LINK))
     return found

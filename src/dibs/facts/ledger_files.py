@@ -2,7 +2,8 @@
 
 `live` has the lines of operations/guards/ledger.py. Appending is one write under a shared lock. Only trimming
 the file needs an exclusive lock, and is postponed if the lock is taken. `seen/AGENT` has what an agent knows of files:
-one line for each content that it read or made, searched from the end, so that a Read has nothing to read back.
+one line for each content that it read or made, searched from the end, so that a Read has nothing to read back. `past`
+has the changes of ledgers that were compacted since; no hook reads it.
 
 No fsync: after a power loss, a missing line about a seen file costs one more Read, and a missing change is found again.
 """
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
+PAST = "past"  # the file of changes that a compacted ledger no longer has
+PAST_TRIM_BYTES = 16 * 1024 * 1024  # some hundred thousand changes; then the older half is forgotten
 SEEN_TRIM_BYTES = 512 * 1024  # a longer `seen` file is trimmed
 LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; then append anyway
 MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
@@ -116,8 +119,14 @@ def append(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) 
     return None
 
 
-def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int]) -> bool:
-    """Replace the known lines with these; False if other hooks have added more, or are about to."""
+def replace(
+    folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int], past: Sequence[Sequence[str]] = ()
+) -> bool:
+    """Replace the known lines with these; False if other hooks have added more, or are about to.
+
+    `past` are the lines to be remembered in the file of that name (`dibs undo` reads it). They are written first: a
+    crash in between leaves them twice, and their ids tell.
+    """
     path = f"{folder}/live"
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -129,6 +138,8 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
         status = os.fstat(fd)
         if (status.st_ino, status.st_size) != known or os.stat(path).st_ino != status.st_ino:
             return False
+        if past:
+            _append_past(folder, _bytes(past))
         making = clock.temporary(path)
         new = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
@@ -141,6 +152,61 @@ def replace(folder: str, lines: Iterable[Sequence[str]], known: tuple[int, int])
     finally:
         os.close(fd)
     return True
+
+
+def _append_past(folder: str, data: bytes) -> None:
+    fd = os.open(f"{folder}/{PAST}", os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        _write(fd, b"\n" + data if _is_torn(fd) else data)
+    finally:
+        os.close(fd)
+
+
+def past(folder: str) -> list[list[str]]:
+    """The changes that compacted ledgers no longer have, the oldest first."""
+    try:
+        with open(f"{folder}/{PAST}", "rb") as file:
+            data = file.read()
+    except OSError:
+        return []
+    return rows(data[: data.rfind(b"\n") + 1])
+
+
+def trim_past(folder: str, before: int) -> None:
+    """Forget remembered changes from before that time (ns), and the oldest of too many.
+
+    Under the ledger's own lock, which a hook that compacts it holds, too; if it is taken, the next boot tries again.
+    """
+    path = f"{folder}/{PAST}"
+    try:
+        with open(path, "rb") as file:
+            first, size = file.readline(), os.fstat(file.fileno()).st_size
+        fd = os.open(f"{folder}/live", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        if (_is_since(first, before) and size <= PAST_TRIM_BYTES) or not _locked(fd, alone=True):
+            return
+        with open(path, "rb") as file:
+            file.seek(max(0, size - PAST_TRIM_BYTES // 2) if size > PAST_TRIM_BYTES else 0)
+            if file.tell():
+                file.readline()  # the rest of a line
+            left = [line for line in file if _is_since(line, before)]
+        making = clock.temporary(path)
+        with open(making, "wb") as file:
+            file.write(b"".join(left))
+        os.replace(making, path)
+    except OSError:
+        pass
+    finally:
+        os.close(fd)
+
+
+def _is_since(line: bytes, before: int) -> bool:
+    """Is this remembered change at least as young as that time?"""
+    parts = line.split(b"\t", 3)
+    when = parts[2].partition(b":")[0] if len(parts) > 3 else b""  # noqa: PLR2004 - kind, id, time, the rest
+    return when.isdigit() and int(when) >= before
 
 
 def rows(data: bytes) -> list[list[str]]:

@@ -88,6 +88,8 @@ class Replay:
         self._granted, self._queued = Ids(), Ids()
         self._waiting: set[str] = set()
         self._killed: set[str] = set()
+        self._undoing: set[str] = set()
+        self._undone: set[str] = set()
         self._raised = Ids()
         self._alerts: dict[str, tuple[str, str]] = {}  # open ones → their kind and subject
         self._causes: dict[tuple[str, str], str] = {}
@@ -111,6 +113,8 @@ class Replay:
             "alert.raised": self._on_alert_raised,
             "alert.acknowledged": self._on_alert_acknowledged,
             "alert.cleared": self._on_alert_cleared,
+            "undo.started": self._on_undo_started,
+            "undo.finished": self._on_undo_finished,
             "agent.killed": self._on_killed,
             "agent.revived": self._on_revived,
             "task.added": self._once(self._tasks.on_added),
@@ -376,6 +380,25 @@ class Replay:
                 self._report.add(said.seq, "alert", f"alert {say(said.subject)} was not open")
         elif self._causes.get(cause) == said.subject:
             del self._causes[cause]
+
+    def _on_undo_started(self, said: Statement) -> None:
+        """Its files are its agent's: the claim that it names is live. One that was killed begins a second time."""
+        self._undone.discard(said.subject)
+        claim = self.live.get(text(said.data, "claim"))
+        if claim is None and not self.lost:
+            self._report.add(said.seq, "undo", f"undo {say(said.subject)} has no live claim")
+        elif claim is not None and claim.agent != said.agent:
+            self._report.add(said.seq, "undo", f"undo {say(said.subject)} works under a claim of {say(claim.agent)}")
+        self._undoing.add(said.subject)
+
+    def _on_undo_finished(self, said: Statement) -> None:
+        """Once, after it began."""
+        if said.subject in self._undone:
+            self._report.add(said.seq, "undo", f"undo {say(said.subject)} was finished before")
+        elif said.subject not in self._undoing and not self._lost_waits:
+            self._report.add(said.seq, "undo", f"undo {say(said.subject)} was not begun")
+        self._undoing.discard(said.subject)
+        self._undone.add(said.subject)
 
     def _on_killed(self, said: Statement) -> None:
         self._killed.add(said.subject)

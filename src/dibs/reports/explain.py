@@ -27,6 +27,7 @@ from dibs.reports.story_events import (
     RUN,
     STATE,
     TASK,
+    UNDO,
     Reader,
     Step,
     Subject,
@@ -47,11 +48,11 @@ if TYPE_CHECKING:
 PAGE_EVENTS = 1_000  # read at a time
 LISTED = 100  # steps in one answer, unless it is asked for another number
 MAX_LISTED = 1_000
-ORDER = (EVENT, CLAIM, CHANGE, ALERT, TASK, AGENT, RUN, STATE)  # of the meanings of a word; a path is the last
+ORDER = (EVENT, CLAIM, CHANGE, ALERT, UNDO, TASK, AGENT, RUN, STATE)  # of the meanings of a word; a path is the last
 PREFIXES = frozenset((*ORDER, PATH))
 NO_CLAIM = frozenset({"claim.refused", "claim.asked"})  # their subject is a resource or an agent
 # What the subject of an event is, by the beginning of its kind.
-FAMILIES = {"claim": CLAIM, "task": TASK, "alert": ALERT, "run": RUN, "state": STATE}
+FAMILIES = {"claim": CLAIM, "task": TASK, "alert": ALERT, "run": RUN, "state": STATE, "undo": UNDO}
 
 
 # --- what the word means
@@ -234,7 +235,7 @@ def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
             continue
         data = step.event["data"]
         said = [step.event["agent"], step.event["subject"], data.get("to"), data.get("by"), data.get("holder")]
-        said += [data.get("from"), *(data.get("suspects") or ()), *(data.get("holders") or ())]
+        said += [data.get("from"), *(data.get("suspects") or ()), *(data.get("holders") or ()), *(data.get("of") or ())]
         said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
         wanted.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
     try:

@@ -16,7 +16,7 @@ from dibs.facts.git import objects
 from dibs.facts.paths import of_parts
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards import restores
-from dibs.session import working_tree
+from dibs.session import file_writes, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
     ledger = working_tree.at(tree, place)
-    inner = os.path.realpath(path)[len(tree) + 1 :]
+    is_link = chosen["blob"].startswith(contents.LINK)
+    real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if is_link else None
+    inner = (real or os.path.realpath(path))[len(tree) + 1 :]
     ledger.look([inner])
     ledger.write()
     now = objects.keep_file(objects.objects_of(place.common, place.local), path)
@@ -83,23 +85,19 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     answer = session.run(restores.RESTORE, call, fields)
     if answer["undo"]:
         objects.pin(place.common, f"kept/{answer['undo']}", now)
-    _write(path, content)
+    _write(path, content, is_link=is_link)
     ledger.made(inner, call.agent)
     ledger.write()
     return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
 
 
-def _write(path: str, content: bytes) -> None:
+def _write(path: str, content: bytes, *, is_link: bool) -> None:
     """The whole content or none of it, with the mode that the file has."""
-    path = os.path.realpath(path)  # a link stays a link
-    making = f"{path}.{random_id()}"
+    if not is_link:
+        path = os.path.realpath(path)  # a link stays a link
+    kind = contents.LINKED if is_link else contents.kind_of(contents.signature(path))
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(making, "xb") as file:
-            file.write(content)
-            if os.path.exists(path):
-                os.fchmod(file.fileno(), os.stat(path).st_mode & 0o7777)
-        os.replace(making, path)
+        file_writes.put(path, content, kind, f"{path}.{random_id()}")
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}; it is as it was", path=path) from None
 

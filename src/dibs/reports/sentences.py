@@ -6,6 +6,7 @@ titles) is data: nothing in it that cannot be seen reaches a sentence, and their
 
 from __future__ import annotations
 
+from dibs.errors import counted
 from dibs.facts import relative_times
 from dibs.session import quotes
 
@@ -352,6 +353,31 @@ def _sides(data: dict[str, Any]) -> str:
     return some([quotes.clean(str(side)) for side in data["sides"]])
 
 
+# --- undo
+
+
+def _undo_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    things = f"{what(d['paths'])}{_more(d)}"
+    return f"{t.who(e['agent'])} began to undo what {t.all(d['of'])} changed in {things}."
+
+
+def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
+    left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
+    text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
+    return f"{text} `dibs undo {quotes.clean(e['subject'])}` takes that back."
+
+
+def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused an undo of what {t.all(d['of'])} changed: {why}."
+
+
+def _more(d: dict[str, Any]) -> str:
+    left = d.get("count", 0) - len(d["paths"])
+    return f" and {left} more" if left > 0 else ""
+
+
 # --- the rest, each a form with the agent and the subject
 
 
@@ -428,6 +454,15 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "vote.opened": _form("{who} opened vote {what}."), "vote.cast": _form("{who} voted in {what}."),
     "vote.decided": _decided, "commit.checked": _form("The guard let a commit of {who} pass (paths: {paths})."),
     "commit.refused": _commit_refused, "commit.unverified": _unverified,
+    "landing.queued": _form("{who} queued {branch} to land on {target}."),
+    "landing.moving": _form("{who} was about to move {what} to {commit}."),
+    "landing.landed": _form("{branch} landed on {target} ({commit})."),
+    "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
+    "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
+    "radar.found": _form("Two working trees or branches would conflict if they were merged (conflict {what})."),
+    "radar.cleared": _form("Conflict {what} is over."),
+    "task.forgotten": _form("The records of finished tasks were removed ({tasks})."),
+    "log.dropped": _form("The archive of events {first} to {last} was dropped{because}."),
     "push.unverified": _form("A push of {what} bypassed the guard."),
     "git.moved": _form("HEAD moved while a command of {who} ran."),
     "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),
@@ -449,6 +484,9 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "edit.refused": _edit_refused, "edit.violated": _violated, "edit.unattributed": _unattributed,
     "edit.taken": _taken, "edit.doubted": _doubted, "edit.restored": _restored,
     "edit.accepted": _form("{who} accepted what is in {what} now (change {id})."),
+    "undo.started": _undo_started,
+    "undo.finished": _undo_finished,
+    "undo.refused": _undo_refused,
     "command.refused": _form("{who} was refused the command `{what}`."),
     "guard.doubted": _form("A guard could not check a call of {who}, and let it pass{because}."),
     "rules.acknowledged": _form("{whom} was shown the rules."),

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     Event = dict[str, Any]  # as the log has it, with `wall`
 
-PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE = (
-    "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state",
+PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO = (
+    "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo",
 )  # fmt: skip
 QUIET = frozenset({"claim.renewed", "interest.left", "interest.ended", "message.posted", "commit.checked"})
 ABOUT_AGENTS = ("agent.", "message.", "rules.")  # the subject of such an event is an agent
@@ -103,7 +103,7 @@ class Reader:
             return any(one == ["name", f"deploy:{subject}"] for one in wanted)
         if kind == "claim.asked":
             return self._names(data["resource"])
-        if kind in {"commit.refused", "commit.unverified"}:
+        if kind in {"commit.refused", "commit.unverified"} or kind.startswith("undo."):
             return any(self._names(path) for path in data.get("paths") or () if isinstance(path, str))
         return False
 
@@ -155,6 +155,8 @@ class Reader:
         agent, data = self._subject.id, event["data"]
         if agent in {event["agent"], data.get("to"), data.get("by"), data.get("holder")}:
             return True
+        if agent in (data.get("of") or ()):
+            return True
         if agent == event["subject"] and (_is(event, ABOUT_AGENTS) or event["kind"] == "claim.asked"):
             return True
         blockers = data.get("blockers")
@@ -167,6 +169,9 @@ class Reader:
 
     def _change(self, event: Event) -> bool:
         return _is(event, "edit.") and self._subject.id in {event["data"].get("id"), event["data"].get("undo")}
+
+    def _undo(self, event: Event) -> bool:
+        return _is(event, "undo.") and event["subject"] == self._subject.id
 
     def _run(self, event: Event) -> bool:
         in_run = event["kind"] == "task.added" and event["data"].get("run") == self._subject.id

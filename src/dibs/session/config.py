@@ -51,6 +51,7 @@ id = "{id}"            # names this workspace on a shared store
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
 # free = []                      # paths that need no claim, beside those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
+# keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
 # strict = ["deploy/"]           # an explicit claim first; beside this config, the rules, the clients' settings and
 #                                # migrations, which are strict anyway (`"!**/migrations/**"` takes one of them out)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations.core.policy import GUARDS
+from dibs.operations.core.policy import GUARDS, check_duration
 from dibs.session.known_clients import STRICT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+MAX_KEEP_MS = 365 * 86_400_000  # of contents
 DOUBTS = ("deny", "allow")
 ACROSS = ("warn", "block", "ignore")
 FILES = ("state", "decisions", "lessons")
@@ -69,16 +70,28 @@ TARGET_TEXTS = ("verify", "branch", "remote")
 def read(text: dict[str, Any], path: str) -> dict[str, Any]:
     """What the guards are told, complete: what the file does not say is as GUARDS has it."""
     table = _table(text, "guards", path)
-    _known(table, ("on_doubt", "free", "strict", "across_worktrees"), "guards", path)
+    _known(table, ("on_doubt", "free", "strict", "across_worktrees", "keep"), "guards", path)
     return {
         "on_doubt": _choice(table, "on_doubt", DOUBTS, path),
         "free": _paths(table.get("free", GUARDS["free"]), "guards.free", path),
         "strict": _strict(_paths(table.get("strict", []), "guards.strict", path)),
         "across_worktrees": _choice(table, "across_worktrees", ACROSS, path),
+        "keep": _keep(table, path),
         "files": _files(text, path),
         "roles": _roles(text, path),
         "deploy": _deploy(text, path),
     }
+
+
+def _keep(table: dict[str, Any], path: str) -> int:
+    """How long contents are kept for `dibs undo`, in ms."""
+    if "keep" not in table:
+        found: int = GUARDS["keep"]
+        return found
+    from dibs.session import durations
+
+    name = f"{path}: guards.keep"
+    return check_duration(durations.parse(str(table["keep"]), name), name, most=MAX_KEEP_MS)
 
 
 def _strict(wanted: list[str]) -> list[str]:

@@ -69,11 +69,25 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
         pass
 
 
+def note_changes(session: Session) -> None:
+    """Before a release by hand: what changed in claimed files is found now, while the claim is live."""
+    from dibs.session import working_tree
+
+    tree = working_tree.of(session.place)
+    try:
+        tree.survey()
+        tree.write()
+    except OSError:
+        pass
+
+
 def _files(session: Session, name: str) -> list[str]:
-    """The files that a resource means, from the top of the working tree."""
+    """The files that a resource means, from the top of the working tree; also one that is not there yet."""
     top = session.place.top
     real = os.path.realpath(os.path.join(top, name))
     if os.path.isfile(real):
+        return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
+    if not os.path.lexists(real) and ":" not in name and not any(mark in name for mark in "*?["):
         return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
     if not session.place.common or not (os.path.isdir(real) or any(mark in name for mark in "*?[")):
         return []

@@ -48,8 +48,12 @@ def _usage(_: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _save_contents(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
-    """Before claims are taken away by force: what their files contain is saved."""
+    """Before claims end: what their files contain is noted, or saved if they are taken away by force."""
     if not fields.get("force"):
+        if session.short_lived and os.path.exists(f"{session.place.private}/live"):
+            from dibs.session import local_details
+
+            local_details.note_changes(session)
         return fields
     from dibs.session import content_backup
 
@@ -89,11 +93,11 @@ def _show_secret(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
-    """A claim is noted where guards are at work.
+    """A claim is noted, so that its files are known as they were before it (`dibs undo`).
 
-    A program that claims thousands of times a minute notes them only where hooks have begun a ledger.
+    A program that claims thousands of times a minute notes them only where a ledger was begun.
     """
-    if os.path.exists(session.place.private if session.short_lived else f"{session.place.private}/live"):
+    if session.short_lived or os.path.exists(f"{session.place.private}/live"):
         from dibs.session import local_details
 
         local_details.note_claim(session, result)

@@ -24,6 +24,7 @@ from dibs.operations.guards.ledger import (
     OUTSIDE,
     SURE,
     UNKNOWN,
+    UNSURE,
     State,
 )
 
@@ -152,16 +153,36 @@ class Tree:
         self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
-            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            if head.signature[-1:] == seen.signature[-1:] or not self._became(seen, head):
+                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
-        in_git = self.index.blob(seen.path)
+        in_git, kind = self.index.entry(seen.path)
         if seen.content != in_git:
             self.keep(seen)
         before = head.content if head is not None else in_git
         if before == seen.content:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
-        self._judge(seen, head, before, is_git=seen.content == in_git)
+        if head is not None:
+            kind = contents.kind_of(head.signature)
+        self._judge(seen, head, before, kind, is_git=seen.content == in_git)
+
+    def _became(self, seen: Seen, head: Head) -> bool:
+        """Is it executable now and was not, or the other way round? Then that is noted as a change of its own."""
+        was, now = contents.kind_of(head.signature), contents.kind_of(seen.signature)
+        if was == now or not head.signature:
+            return False
+        changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
+        verdict = attribution.judge(
+            self.state, seen.path, seen.content, changed, ledger_files.now()[0], self.offset, known=head
+        )
+        self._lines.append(
+            (
+                "M", os.urandom(6).hex(), f"{self.now}:{self.offset}", seen.content, seen.content, seen.signature,
+                verdict.actor, verdict.grade, " ".join(verdict.suspects), f"{was or 0}{now or 0}", seen.path,
+            )
+        )  # fmt: skip
+        return True
 
     def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
         """Was the file just emptied by a running call, which will fill it? Then a later look takes it.
@@ -172,17 +193,26 @@ class Tree:
         fresh = self.now - changed < REFILL_NS or (head is not None and changed < head.looked)
         return fresh and self.state.is_being_written(seen.path, self.now)
 
-    def _judge(self, seen: Seen, head: Head | None, before: str, *, is_git: bool) -> None:
+    def _judge(self, seen: Seen, head: Head | None, before: str, kind: str, *, is_git: bool) -> None:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
         )
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
-        self._change(seen, before, verdict.actor, verdict.grade, verdict.suspects, flags)
+        if head is None and before == MISSING and not self.state.full:
+            flags += UNSURE
+        self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
 
-    def _change(self, seen: Seen, before: str, actor: str, grade: str, suspects: Sequence[str], flags: str) -> None:
+    def _change(
+        self, seen: Seen, before: str, kind: str, actor: str, grade: str, suspects: Sequence[str], flags: str
+    ) -> None:
         identifier = os.urandom(6).hex()
+        now = contents.kind_of(seen.signature)
+        if kind or now:
+            flags += f"{kind or 0}{now or 0}"
+        if before != MISSING:
+            contents.touch(self.objects, before)  # it stays as long as the memory of this change
         line = (
             "T", identifier, f"{self.now}:{self.offset}", before, seen.content, seen.signature, actor, grade,
             " ".join(suspects), flags, seen.path,
@@ -199,9 +229,17 @@ class Tree:
         head = self.state.heads.get(path)
         seen = Seen(path, signature, content, data)
         self.keep(seen)
-        before = head.content if head is not None else self.index.blob(path)
+        before, kind = self.index.entry(path)
+        if head is not None:
+            before, kind = head.content, contents.kind_of(head.signature)
         if before != content:
-            self._change(seen, before, actor, SURE, [actor], flags)
+            self._change(seen, before, kind, actor, SURE, [actor], flags)
+        elif kind != contents.kind_of(signature):
+            line = (
+                "M", os.urandom(6).hex(), f"{self.now}:{self.offset}", content, content, signature, actor, SURE, actor,
+                f"{kind or 0}{contents.kind_of(signature) or 0}", path,
+            )  # fmt: skip
+            self._lines.append(line)
 
     def keep(self, seen: Seen) -> None:
         """Keep the content that was seen, so that it can be restored."""
@@ -315,7 +353,7 @@ class Tree:
         if self.state.is_long:
             if os.path.basename(self.folder) == workspace.DIBS_FOLDER:
                 self.look_at_all()
-            ledger_files.replace(self.folder, self.state.lines(self.now), self._known)
+            ledger_files.replace(self.folder, self.state.lines(self.now), self._known, self.state.past())
         else:
             self.shorten()
 
@@ -330,7 +368,7 @@ class Tree:
     def shorten(self) -> None:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:
-            ledger_files.replace(self.folder, self.state.shorter(self.now), self._known)
+            ledger_files.replace(self.folder, self.state.shorter(self.now), self._known, self.state.past())
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:
@@ -342,7 +380,7 @@ def _without_repeats(lines: list[Line]) -> list[Line]:
             if line[4] in later:
                 continue
             later.add(line[4])
-        elif line[0] == "T":
+        elif line[0] in {"T", "M"}:
             later.discard(line[-1])
         kept.append(line)
     kept.reverse()

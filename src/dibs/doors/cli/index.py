@@ -31,6 +31,7 @@ COMMANDS = {
     "sync-check": "sync_check",
     "token new": "token_new",
     "top": "top",
+    "undo": "undo",
     "up": "up",
     "verify": "verify",
     "version": "version",

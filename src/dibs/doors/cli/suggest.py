@@ -18,7 +18,8 @@ SYNONYMS = {
     "todo": ("task list",), "add": ("task add",), "next": ("task next",), "done": ("task done",), "runs": ("run list",),
     "votes": ("vote list",), "message": ("send",), "msg": ("send",), "mail": ("inbox",), "messages": ("inbox",),
     "extend": ("renew",), "stop": ("kill",), "login": ("boot",), "start": ("boot", "up"), "register": ("boot",),
-    "wait": ("claim --wait",), "undo": ("restore",), "revert": ("restore",), "audit": ("check",), "test": ("doctor",),
+    "wait": ("claim --wait",), "revert": ("undo", "restore"), "rollback": ("undo",),
+    "audit": ("check",), "test": ("doctor",),
     "get": ("state get",), "set": ("state set",), "man": ("help",),
 }  # fmt: skip
 

@@ -25,7 +25,6 @@ def boot(event: Event, place: Place) -> str:
     from dibs.session import env_beliefs, memory_files, working_tree
 
     tree = working_tree.of(place)
-    cleanup.tidy(place, tree)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
     if place.common:
@@ -36,6 +35,7 @@ def boot(event: Event, place: Place) -> str:
     tree.cut()
     ledger_files.trim_seen(place.private, event.agent)
     session = open_session(place)
+    cleanup.tidy(place, tree, session.config.policy.guards["keep"])
     call = identify(session, event)
     fields: dict[str, Any] = {"client_type": event.type or event.client}
     files = [] if event.subagent else memory_files.load(session)  # a subagent works for its parent, which was told

@@ -1521,7 +1521,7 @@ class RestoreAnswer(TypedDict):
 class SubjectView(TypedDict):
     """What a story is about."""
 
-    kind: str  # path, name, task, agent, claim, event, alert, change, run or state
+    kind: str  # path, name, task, agent, claim, event, alert, change, run, state or undo
     id: str
     name: str  # as its sentences name it
 

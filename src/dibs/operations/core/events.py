@@ -479,6 +479,24 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A content from before a change was restored.",
         "`id` (the restored content), `tree, was, now` (blobs), `undo` (under which `was` is kept)",
     ),
+    "undo.started": (
+        "undo id",
+        "An agent took files to undo what other agents, or it itself, changed in them.",
+        "`of` (agents), `what` (a claim, task or agent), `tree, paths` (the first), `count` (of all), `claim`",
+    ),
+    "undo.finished": (
+        "undo id",
+        "The changes are undone.",
+        (
+            "`of` (agents), `what, tree, paths` (the first), `restored` (how many files), `conflicts` (how many have "
+            "some), `claim`, `commit` if one reverts committed work"
+        ),
+    ),
+    "undo.refused": (
+        "undo id",
+        "An undo was refused, or given up before it changed anything.",
+        "`code`, `of` (agents)",
+    ),
     "command.refused": (
         "the command",
         "The shell guard refused a command.",

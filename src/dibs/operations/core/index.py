@@ -154,6 +154,8 @@ INTERNAL = {
     "store moved": "operations.upkeep.store_moves",
     "task keep": "operations.tasks.outcomes",
     "test record": "operations.oversight.trials",
+    "undo": "operations.guards.undo",
+    "undo-done": "operations.guards.undo",
     "upkeep": "operations.upkeep.sweeps",
     "upkeep-due": "operations.upkeep.sweeps",
     "use": "operations.agents.roles",

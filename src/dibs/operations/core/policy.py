@@ -42,6 +42,7 @@ GUARDS: dict[str, Any] = {
         "**/migrations/**",
     ],
     "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
+    "keep": 7 * 86_400_000,  # ms that contents and changes are kept for `dibs undo`
     "files": {},  # state, decisions, lessons: shown at boot, and strict
     "roles": {"default": "", "assign": [], "named": {}},
     "deploy": {},

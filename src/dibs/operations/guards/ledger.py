@@ -15,6 +15,7 @@ A line is a kind and its fields:
     X time agent                                its session ended
     B time agent                                its session begins
     T id time from to signature actor grade suspects flags path      a change, found by a look at that time
+    M id time from to signature actor grade suspects flags path      the same content became executable, or no longer
     S time content signature path               a look that found what was known, or a path for the first time
     K content path                              committed: no longer unfinished work
     D id                                        the change was reported
@@ -27,7 +28,9 @@ A line is a kind and its fields:
     U id time from to signature actor grade suspects flags path owners    an earlier change that is not reported yet
     A agent                                     its files change by themselves right after an edit
 
-A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
+The flags of a change end in the kinds of the file before and after it, unless both are plain: `0` plain, `x`
+executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before. A time is
+nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
 """
 
 from __future__ import annotations
@@ -47,6 +50,7 @@ BASE = "base"  # the author of a content that was there at the first look
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
+UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
 SECOND_NS = 1_000_000_000
@@ -62,7 +66,7 @@ LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
-          "L": 3, "G": 3, "H": 9, "U": 12, "A": 2}  # fmt: skip
+          "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
 
 
 class Call:
@@ -122,11 +126,11 @@ class Head:
 class Change:
     """One path from one content to another."""
 
-    __slots__ = ("actor", "after", "before", "flags", "grade", "id", "is_back", "looked", "offset", "path", "signature",
-                 "suspects", "was_owned")  # fmt: skip
+    __slots__ = ("actor", "after", "before", "flags", "grade", "id", "is_back", "kind", "looked", "offset", "path",
+                 "signature", "suspects", "was_owned")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
-        self.id = row[1]
+        self.kind, self.id = row[0], row[1]
         self.looked, self.offset = moment(row[2])
         self.before, self.after, self.signature = row[3], row[4], row[5]
         self.actor, self.grade = row[6], row[7]
@@ -139,7 +143,7 @@ class Change:
         """As a line of the ledger."""
         stamp = f"{self.looked}:{self.offset}"
         return (
-            "T", self.id, stamp, self.before, self.after, self.signature, self.actor, self.grade,
+            self.kind, self.id, stamp, self.before, self.after, self.signature, self.actor, self.grade,
             " ".join(self.suspects), self.flags, self.path,
         )  # fmt: skip
 
@@ -152,8 +156,8 @@ class Change:
 class State:
     """The state that the lines of a ledger describe together."""
 
-    __slots__ = ("began", "calls", "cost", "count", "ended", "formats", "full", "heads", "left", "looks", "moves",
-                 "spare", "told", "untold")  # fmt: skip
+    __slots__ = ("began", "calls", "changes", "cost", "count", "ended", "formats", "full", "heads", "left", "looks",
+                 "moves", "spare", "told", "untold")  # fmt: skip
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -169,6 +173,7 @@ class State:
         self.spare = 0  # obsolete lines: a later one replaced them
         self.left = 0  # lines after the last compaction
         self.moves = 0  # how often a line changed the state of a path
+        self.changes: list[Change] = []  # since the ledger was compacted, in their order
         self.looks: list[tuple[int, int]] = []  # looks at all watched paths: the moves known to each, and its time
         self.add(lines)
 
@@ -187,6 +192,7 @@ class State:
                 continue
             if change is not None:
                 counted.append(change)
+        self.changes += counted
         return counted
 
     def _opened(self, row: Line) -> None:
@@ -288,6 +294,12 @@ class State:
             if head.content == row[2] and looked > head.looked:
                 head.signature, head.looked, head.offset = row[3], looked, offset
 
+    def _moded(self, row: Line) -> None:
+        self._same(("S", row[2], row[4], row[5], row[10]))
+        self.spare -= 1  # it is remembered
+        if row[7] in GRADES and (not self.changes or self.changes[-1].signature != row[5]):
+            self.changes.append(Change(row))
+
     def _committed(self, row: Line) -> None:
         head = self.heads.get(row[2])
         if head is not None and head.content == row[1]:
@@ -353,7 +365,7 @@ class State:
     READ = {  # noqa: RUF012 - made once, never changed
         "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
         "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
-        "T": _changed, "A": _formatted,
+        "T": _changed, "A": _formatted, "M": _moded,
     }  # fmt: skip
 
     # --- what follows from it
@@ -441,6 +453,10 @@ class State:
     def shorter(self, now: int) -> list[Line]:
         """The same without the obsolete lines: every known path stays known."""
         return [("G", str(self.moves), str(self.left)), *self._lines(now, self.heads.items())]
+
+    def past(self) -> list[Line]:
+        """The changes that the lines of a compacted ledger leave out."""
+        return [change.line() for change in self.changes]
 
     def _lines(self, now: int, heads: Iterable[tuple[str, Head]]) -> list[Line]:
         found: list[Line] = [("F", f"{self.full}:0", str(self.cost))] if self.full else []

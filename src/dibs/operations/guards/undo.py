@@ -1,0 +1,322 @@
+"""The rules of `dibs undo`: which changes belong to a claim, a task or an agent, and how they are taken out of a file.
+
+Pure functions first, of values that running/undo_plan.py brings: the ledger's changes, the log's claims. A file's
+changes are taken back from the newest to the oldest. Where the content is what the agent made, what was before
+comes back exactly. Where it is not, another one has built on it: refused, or merged, if that is what was asked for.
+
+Then the operations: the caller takes the files as an edit does, and tells when it is done. One's own work anybody may
+undo, another agent's takes the rank of an orchestrator.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Conflict, DibsError, Forbidden, Held
+from dibs.operations.agents import roles
+from dibs.operations.agents.names import name_of
+from dibs.operations.claims import endings, grants, holds, resources
+from dibs.operations.claims.resources import ranges_for
+from dibs.operations.core.call import check_text, related, within
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.guards import changes
+from dibs.operations.guards.edit_guard import BY
+from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.operations.guards.ledger import Change
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+    Version = tuple[str, str]  # a content's id and the kind of file: "" plain, "x" executable, "l" a link
+    # current, base, other → the merged version, and whether it has conflicts; None if it cannot be merged
+    Merge = Callable[[Version, Version, Version], tuple[Version, bool] | None]
+
+CLOCK_LAG_NS = 50_000_000  # an inode's time and the store's wall clock may differ by so much
+SHOWN = 16  # paths in an event
+LINKED = "l"  # the kind of a symbolic link
+GONE: Version = (MISSING, "")
+
+
+# --- whose changes
+
+
+def covered(path: str, held: Sequence[Sequence[str]]) -> bool:
+    """Is this path of the ledger one of these resources, or below one?"""
+    if not path.isascii():
+        from unicodedata import normalize
+
+        path = normalize("NFC", path)  # as resources are
+    return any(resources.covers(one, ("file", path)) for one in held if one[0] != "inode")
+
+
+class Span:
+    """A time in which what an agent changed is meant: in `held` if it is not None, by the wall clock in ns."""
+
+    __slots__ = ("agent", "end", "held", "start")
+
+    def __init__(self, agent: str, start: int, end: int, held: Sequence[Sequence[str]] | None = None) -> None:
+        self.agent, self.start, self.end, self.held = agent, start, end, held
+
+    def gap(self, path: str, when: int) -> int | None:
+        """How far this time is from it, 0 within; None if the path is not in it, or the time too far away.
+
+        An empty path is in all: a link, which no claim names, since a claim goes to what a link leads to.
+        """
+        away = max(self.start - when, when - self.end, 0)
+        if away > CLOCK_LAG_NS or (path and self.held is not None and not covered(path, self.held)):
+            return None
+        return away
+
+
+def changed_at(change: Change) -> int:
+    """When a change was made: by the file's ctime; a deletion, when it was found."""
+    parts = change.signature.split(":")
+    return int(parts[2]) if len(parts) > 2 else change.looked  # noqa: PLR2004 - size, mtime, ctime, inode
+
+
+def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard: Collection[str]) -> bool:
+    """Is it one of the changes to be undone?
+
+    By its actor, if that is at least likely. A change that came from no agent's call is its holder's, if the holder is
+    one whose calls are not reported (a script, a person): `heard` has the agents whose calls are, `holds` the claims of
+    the agents in question. Of two claims of one agent, the one that is nearer in time has it.
+    """
+    when, path = changed_at(change), change.path
+    if change.grade in {SURE, LIKELY}:
+        mine = [span for span in spans if within(change.actor, span.agent)]
+        path = "" if LINKED in _kinds(change.flags) else path
+    elif change.grade == OUTSIDE and _nearest(path, when, [one for one in holds if one.agent not in heard]):
+        mine = [span for span in spans if span.agent not in heard]
+    else:
+        return False
+    best = _nearest(path, when, mine)
+    if best is None or best.held is None:
+        return best is not None
+    others = [span for span in holds if span.agent == best.agent and (span.start, span.end) != (best.start, best.end)]
+    return _nearest(path, when, [best, *others]) is best
+
+
+def _nearest(path: str, when: int, spans: Iterable[Span]) -> Span | None:
+    """The span that is nearest to this time; of several, the one that began last."""
+    best: tuple[int, int] | None = None
+    found = None
+    for span in spans:
+        gap = span.gap(path, when)
+        if gap is not None and (best is None or (gap, -span.start) < best):
+            best, found = (gap, -span.start), span
+    return found
+
+
+# --- what becomes of a file
+
+
+class Run:
+    """Changes of one file, one after the other, all of them to be undone or none."""
+
+    __slots__ = ("after", "before", "by", "is_likely", "is_unsure", "meant", "since")
+
+    def __init__(self, before: Version, after: Version, by: str, since: int, *, meant: bool) -> None:
+        self.before, self.after, self.by, self.since, self.meant = before, after, by, since, meant
+        self.is_likely = False  # it is not certain that the agent made it
+        self.is_unsure = False  # it is not certain that there was no file before
+
+
+def runs_of(chain: Sequence[tuple[Change, bool]]) -> list[Run]:
+    """The changes of one path in their order, each with whether it is meant, as runs."""
+    found: list[Run] = []
+    last: Version | None = None
+    for change, meant in chain:
+        was, now = _kinds(change.flags)
+        before, after = (change.before, was), (change.after, now)
+        if last is not None and last != before and change.before == MISSING:
+            before = last  # the ledger had forgotten the path in between
+        last = after
+        run = Run(before, after, change.actor, changed_at(change), meant=meant)
+        run.is_unsure = UNSURE in change.flags and before == GONE
+        run.is_likely = change.grade != SURE
+        found.append(run)
+    return joined(found)
+
+
+def joined(runs: Sequence[Run]) -> list[Run]:
+    """Runs that follow each other without a gap become one; those of others, if one agent made them."""
+    found: list[Run] = []
+    for run in runs:
+        last = found[-1] if found else None
+        follows = last is not None and last.meant == run.meant and last.after == run.before
+        if last is not None and follows and (run.meant or last.by == run.by):
+            last.after, last.is_likely = run.after, last.is_likely or run.is_likely
+        else:
+            found.append(run)
+    return found
+
+
+def _kinds(flags: str) -> tuple[str, str]:
+    """The kinds of the file before and after a change."""
+    ends = flags[-2:]
+    if len(ends) == 2 and all(one in "0xl" for one in ends):  # noqa: PLR2004 - before and after
+        return ends[0].strip("0"), ends[1].strip("0")
+    return "", ""
+
+
+class Outcome:
+    """What undoing makes of one file."""
+
+    __slots__ = ("blockers", "conflicts", "version")
+
+    def __init__(self, version: Version) -> None:
+        self.version = version
+        self.blockers: list[Run] = []  # what others built on it; with a merge, what is kept
+        self.conflicts = False  # the merge has marks, or could not be made
+
+
+def undone(now: Version, runs: Sequence[Run], merge: Merge | None) -> Outcome:
+    """Take the meant runs out of a file's present version, from the newest to the oldest."""
+    found = Outcome(now)
+    for place in range(len(runs) - 1, -1, -1):
+        run = runs[place]
+        if not run.meant or run.before == run.after:
+            continue
+        if found.version == run.after:
+            found.version = run.before
+        elif found.version != run.before:
+            others = [one for one in runs[place + 1 :] if not one.meant]
+            found.blockers += others or [Run(run.after, now, OUTSIDE, run.since, meant=False)]
+            if merge is None:
+                continue
+            merged = merge(found.version, run.after, run.before)
+            if merged is None:
+                found.conflicts = True
+                continue
+            found.version, marked = merged
+            found.conflicts = found.conflicts or marked
+    return found
+
+
+# --- the operations
+
+
+def _take(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    undo: str,
+    of: Sequence[str],
+    what: str,
+    paths: Sequence[Sequence[str]],
+    tree: str,
+    count: int,
+    local: bool = True,
+) -> Any:
+    """Claim all files, as an edit does, or none."""
+    for resource in paths:
+        refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
+        if refusal is not None:
+            return _refuse(tx, call, undo, of, refusal)
+    before = {claim["claim"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
+    held = grants.take(tx, call, got, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
+    if isinstance(held, DibsError):
+        return _refuse(tx, call, undo, of, held)
+    data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
+    tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
+    return {"claim": held["claim"], "token": held["token"], "new": held["claim"] not in before}
+
+
+def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: DibsError) -> DibsError:
+    tx.append("undo.refused", call.agent, undo, {"code": error.code, "of": list(of)})
+    return error
+
+
+def _done(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    undo: str,
+    of: Sequence[str],
+    what: str,
+    paths: Sequence[str],
+    tree: str,
+    restored: int,
+    conflicts: int = 0,
+    commit: str = "",
+    claim: str = "",
+    release: bool = False,
+    code: str = "",
+) -> dict[str, Any]:
+    """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
+    if release:
+        _give_back(tx, call, claim)
+    if code:
+        tx.append("undo.refused", call.agent, undo, {"code": code, "of": list(of)})
+        return {"undo": undo}
+    from dibs.operations.messages import mailbox
+
+    changes.settle(tx, tree, paths)
+    data = {
+        "of": list(of), "what": what, "tree": tree, "paths": list(paths[:SHOWN]), "restored": restored,
+        "conflicts": conflicts, "claim": claim,
+    }  # fmt: skip
+    tx.append("undo.finished", call.agent, undo, {**data, "commit": commit} if commit else data)
+    some = ", ".join(paths[:5]) + (f" and {restored - 5} more" if restored > 5 else "")  # noqa: PLR2004 - as many as named
+    for agent in of:
+        if not related(agent, call.agent) and tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is not None:
+            where = f" (commit {commit[:12]})" if commit else ""
+            text = f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you go on."
+            mailbox.post(tx, agent, "dibs", "undo", text, undo=undo)
+    return {"undo": undo}
+
+
+def _give_back(tx: Transaction, call: Call, claim: str) -> None:
+    freed: list[Any] = []
+    for held in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if held["claim"] == claim:
+            endings.give_back(tx, held, held["resources"], "released")
+            freed += held["resources"]
+    endings.serve(tx, freed)
+
+
+def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: Any) -> tuple[str, list[str]]:
+    """One's own work and that of one's subagents; an orchestrator undoes that of others."""
+    return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []
+
+
+def _ahead(call: Call, paths: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
+    return ranges_for(paths) if paths else []
+
+
+_COMMON = (
+    Field("undo", "text", "its id", required=True),
+    Field("of", "words", "the agents whose work it is", required=True),
+    Field("what", "text", "what was asked for", required=True),
+)
+_TREE = Field("tree", "raw", "the top of the working tree", required=True)
+TAKE = Operation(
+    "undo", _take, "Take the files whose changes are to be undone.",
+    fields=(
+        *_COMMON,
+        Field("paths", "resources", "the files, or their folders", required=True),
+        _TREE,
+        Field("count", "integer", "how many files", required=True),
+        Field("local", "flag", "this working tree has dibs' own record", default=True),
+    ),
+    errors=(Forbidden, Held, Conflict), may="worker", others="orchestrator", asks=_asks, takes=True, ahead=_ahead,
+)  # fmt: skip
+DONE = Operation(
+    "undo-done", _done, "The changes are undone.",
+    fields=(
+        *_COMMON,
+        Field("paths", "words", "the files", required=True, longest=0),
+        _TREE,
+        Field("restored", "integer", "how many files", required=True),
+        Field("conflicts", "integer", "how many of them have conflicts", default=0),
+        Field("commit", "text", "the commit that reverts committed work", default=""),
+        Field("claim", "text", "the claim under which it was done", default=""),
+        Field("release", "flag", "the undo alone holds them", default=False),
+        Field("code", "text", "why nothing was undone", default=""),
+    ),
+)  # fmt: skip
+
+INTERNAL = (TAKE, DONE)

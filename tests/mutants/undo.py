@@ -1,0 +1,16 @@
+"""The checks of `dibs undo`: file, text, what stands instead, the test that fails then."""
+
+from __future__ import annotations
+
+UNDO = "tests/running/test_undo.py"
+
+ROWS = (
+    ("operations/guards/undo.py", "            if merge is None:\n                continue\n", "",
+     f"{UNDO}::test_what_others_built_on_it_is_refused_and_merged_if_told_so"),
+    ("operations/guards/undo.py", 'return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []',
+     'return "", []', f"{UNDO}::test_only_an_orchestrator_or_a_person_undoes_another_agent_s_work"),
+    ("running/undo_work.py", "        self._write_journal(made)\n", "",
+     f"{UNDO}::test_killed_at_any_step_the_next_run_continues_to_the_same_end"),
+    ("facts/ledger_files.py", "        if past:\n            _append_past(folder, _bytes(past))\n", "",
+     f"{UNDO}::test_a_ledger_that_was_compacted_still_knows_what_was_there"),
+)  # fmt: skip

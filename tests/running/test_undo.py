@@ -1,0 +1,431 @@
+"""`dibs undo`: what an agent changed comes back byte for byte, and what others did stays."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dibs.errors import Conflict, Forbidden, Held, NotFound
+from dibs.facts import ledger_files
+from dibs.lookout.verify import verify_store
+from dibs.operations.guards import ledger
+from dibs.running import undo_work
+from dibs.session import working_tree
+from tests.running.undoing import Desk, State, get, git, put
+
+ODD = (
+    "a.txt",
+    "with space.txt",
+    "new\nline",
+    "tab\there",
+    "ünïcode-漢",
+    "d/e/f.bin",
+    "-dash",
+    "q'uote\"",
+    ":colon*[x]",
+)
+CONTENTS: list[State] = [
+    None, (b"", ""), (b"one\n", ""), (b"one\ntwo\n", "x"), (b"one\r\ntwo\r\n", ""), (b"\0\xff\xfebinary\r\n", ""),
+    (b"no end", "x"), (b"target", "l"), (b"../else where", "l"), (b"x" * 70_000, ""),
+]  # fmt: skip
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(tmp_path / "repo")
+    yield made
+    made.close()
+
+
+def lines(*words: str) -> State:
+    return "".join(f"{word}\n" for word in words).encode(), ""
+
+
+# --- byte for byte
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_a_file_of_any_kind_comes_back_whatever_became_of_it(desk: Desk, tracked: bool) -> None:
+    before = {f"d{place}/f": state for place, state in enumerate(CONTENTS)}
+    for name, state in before.items():
+        put(desk.folder / name, state)
+    if tracked:
+        desk.commit("first")
+    else:
+        working_tree.of(desk.session.place).look_at_all()
+    for by in range(1, len(CONTENTS)):
+        after = {name: CONTENTS[(place + by) % len(CONTENTS)] for place, name in enumerate(before)}
+        desk.undo(desk.change("ann", after))
+        assert desk.state(*before) == before, by
+    assert not (desk.folder / "d0").exists()
+    assert verify_store(desk.session.store).ok
+
+
+def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
+    before: dict[str, State] = {name: (name.encode(), "x") for name in ODD}
+    for name, state in before.items():
+        put(desk.folder / name, state)
+    desk.commit("first")
+    desk.change("ann", {**dict.fromkeys(ODD), **{f"{name}2": (b"new", "") for name in ODD}})
+    desk.undo("ann")
+    assert desk.all() == before
+
+
+EDITS = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "bob", "cy"]),
+        st.dictionaries(st.sampled_from(["a", "b", "d/c"]), st.sampled_from(CONTENTS[:-1]), min_size=1, max_size=2),
+        st.booleans(),  # everything is committed afterwards
+    ),
+    min_size=1,
+    max_size=7,
+)
+OTHERS: State = (b"others built on it", "")
+
+
+def model(history: list[tuple[str, dict[str, State], bool]], start: dict[str, State], agent: str) -> dict[str, Any]:
+    """Reference: for each file what undoing all of an agent's edits makes of it; "others" where they built on it."""
+    chains: dict[str, list[tuple[str, State, State]]] = {name: [] for name in start}
+    now = dict(start)
+    for by, edit, _ in history:
+        for name, state in edit.items():
+            if now[name] != state:
+                chains[name].append((by, now[name], state))
+                now[name] = state
+    found: dict[str, Any] = {}
+    for name, chain in chains.items():
+        value = now[name]
+        merged: list[tuple[str, State, State]] = []
+        for by, before, after in chain:
+            if merged and by == merged[-1][0]:
+                merged[-1] = (by, merged[-1][1], after)
+            else:
+                merged.append((by, before, after))
+        for by, before, after in reversed(merged):
+            if by != agent or before == after:
+                continue
+            if value == after:
+                value = before
+            elif value != before:
+                value = OTHERS
+                break
+        found[name] = value
+    return found
+
+
+def play(desk: Desk, history: list[tuple[str, dict[str, State], bool]], start: dict[str, State]) -> None:
+    for name, state in start.items():
+        put(desk.folder / name, state)
+    desk.commit("first")
+    for by, edit, commit in history:
+        wanted = {name: state for name, state in edit.items() if get(desk.folder / name) != state}
+        if wanted:
+            desk.change(by, wanted)
+        if commit:
+            desk.commit("more", by)
+
+
+@settings(max_examples=max(8, settings().max_examples // 20))  # each has a repository of its own
+@given(history=EDITS)
+def test_random_histories_of_three_agents_come_back_as_the_model_says(
+    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, dict[str, State], bool]]
+) -> None:
+    desk = Desk(tmp_path_factory.mktemp("h") / "repo")
+    start: dict[str, State] = {"a": (b"start\n", ""), "b": None, "d/c": (b"c\r\n", "x")}
+    history = [(by, edit, False) for by, edit, _ in history]
+    try:
+        play(desk, history, start)
+        before = desk.state(*start)
+        expected = model(history, start, "ann")
+        blocked = sorted(name for name, value in expected.items() if value == OTHERS)
+        free = [name for name in expected if name not in blocked]
+        try:
+            plan = desk.plan("ann")
+        except NotFound:
+            assert expected == before, history  # ann changed nothing
+            return
+        assert sorted(one.path for one in plan.blocked) == blocked
+        if not [one for one in plan.files if one.path in free]:
+            assert desk.state(*free) == {name: expected[name] for name in free}
+            return
+        done = desk.undo("ann", *free)
+        assert desk.state(*free) == {name: expected[name] for name in free}, history
+        assert desk.state(*blocked) == {name: before[name] for name in blocked}
+        desk.undo(done["undo"])
+        assert desk.state(*start) == before
+        assert verify_store(desk.session.store).ok
+    finally:
+        desk.close()
+
+
+def test_a_ledger_that_was_compacted_still_knows_what_was_there(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledger, "MAX_OBSOLETE_LINES", 1)
+    monkeypatch.setattr(ledger, "COMPACT_AT_LINES", 1)
+    put(desk.folder / "a", (b"0", ""))
+    desk.commit("first")
+    first = desk.change("ann", {"a": (b"1", "")})
+    for turn in range(5):
+        desk.change("bob", {f"b{turn}": (b"b", "")})
+    assert ledger_files.past(desk.session.place.private)
+    desk.undo(first)
+    assert get(desk.folder / "a") == (b"0", "")
+
+
+def test_what_is_older_than_the_policy_is_forgotten_and_said_to_be(desk: Desk) -> None:
+    put(desk.folder / "a", (b"0", ""))
+    claim = desk.change("ann", {"a": (b"1", "")})
+    working_tree.of(desk.session.place).cut()
+    tree = working_tree.of(desk.session.place)
+    ledger_files.replace(tree.folder, tree.state.lines(tree.now), ledger_files.load(tree.folder)[1], tree.state.past())
+    ledger_files.trim_past(tree.folder, tree.now + 10**18)
+    assert ledger_files.past(tree.folder) == []
+    with pytest.raises(NotFound):
+        desk.plan("none")
+    assert desk.plan(claim).files == []
+    assert get(desk.folder / "a") == (b"1", "")
+
+
+def test_an_agent_without_hooks_is_known_by_its_claim(desk: Desk) -> None:
+    put(desk.folder / "a", (b"0", ""))
+    desk.commit("first")
+    claim = desk.change("script", {"a": (b"1", ""), "new": (b"n", "")}, hooks=False)
+    desk.undo(claim)
+    assert desk.all() == {"a": (b"0", "")}
+
+
+def test_without_git_it_works_as_well(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "repo", with_git=False)
+    put(desk.folder / "a", (b"0", "x"))
+    claim = desk.change("ann", {"a": (b"1", ""), "b": (b"b", "")})
+    desk.undo(claim)
+    assert desk.all() == {"a": (b"0", "x")}
+    desk.close()
+
+
+def test_a_folder_in_the_place_of_a_file_and_a_rename_come_back(desk: Desk) -> None:
+    put(desk.folder / "x", (b"file", ""))
+    put(desk.folder / "old", (b"same", ""))
+    desk.commit("first")
+    before = desk.all()
+    claim = desk.change("ann", {"x": None, "old": None, "new": (b"same", "")})
+    desk.change("ann", {"x/y": (b"below", "")})
+    desk.undo("ann")
+    assert desk.all() == before
+    desk.undo(claim)
+
+
+# --- others
+
+
+def test_what_others_built_on_it_is_refused_and_merged_if_told_so(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1", "2", "3", "4", "5", "6", "7"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("ONE", "2", "3", "4", "5", "6", "7")})
+    desk.change("bob", {"a": lines("ONE", "2", "3", "4", "5", "6", "SEVEN")})
+    (blocked,) = desk.plan(claim).blocked
+    assert (blocked.path, [run.by for run in blocked.blockers]) == ("a", ["bob"])
+    done = desk.undo(claim, theirs=True)
+    assert get(desk.folder / "a") == lines("1", "2", "3", "4", "5", "6", "SEVEN")
+    assert done["conflicts"] == 0
+
+
+def test_a_conflict_is_marked_and_what_cannot_be_merged_stays(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "bin", (b"\0", ""))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("ONE"), "bin": (b"\0ann", ""), "new": (b"ann", "")})
+    desk.change("bob", {"a": lines("uno"), "bin": (b"\0bob", ""), "new": (b"bob", "")})
+    done = desk.undo(claim, theirs=True)
+    text = (desk.folder / "a").read_text()
+    assert text.startswith("<<<<<<< now\nuno\n|||||||")
+    assert f"=======\n1\n>>>>>>> before {claim}\n" in text
+    assert desk.state("bin", "new") == {"bin": (b"\0bob", ""), "new": (b"bob", "")}
+    assert done["conflicts"] >= 1
+
+
+def test_another_agent_s_mode_change_is_kept_by_a_merge(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("2")})
+    desk.change("bob", {"a": (b"2\n", "x")})
+    assert desk.plan(claim).blocked
+    desk.undo(claim, theirs=True)
+    assert get(desk.folder / "a") == (b"1\n", "x")
+
+
+def test_files_that_another_agent_holds_are_refused_and_nothing_is_changed(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "b", lines("1"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("2"), "b": lines("2")})
+    desk.claim("bob", "b")
+    with pytest.raises(Held):
+        desk.undo(claim)
+    assert desk.state("a", "b") == {"a": lines("2"), "b": lines("2")}
+    assert not [one for one in os.listdir(f"{desk.session.place.private}/undo") if one.endswith(".json")]
+    assert verify_store(desk.session.store).ok
+
+
+def test_only_an_orchestrator_or_a_person_undoes_another_agent_s_work(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("2")})
+    session = desk.session
+    plan = desk.plan(claim)
+    call = session.identify("bob")
+    call.session = "bob"
+    with pytest.raises(Forbidden):
+        undo_work.Worker(session, call).begin(plan)
+    desk.undo(claim, by="ann")
+    assert get(desk.folder / "a") == lines("1")
+
+
+def test_the_undone_agent_is_told_and_the_log_says_it(desk: Desk) -> None:
+    claim = desk.change("ann", {"a": lines("2")})
+    done = desk.undo(claim)
+    inbox = desk.session.run(desk.session.operation("inbox"), desk.session.identify("ann"), {})["messages"]
+    assert [one["type"] for one in inbox] == ["undo"]
+    assert "undid what you changed in a" in inbox[0]["text"]
+    desk.undo(done["undo"])
+    assert get(desk.folder / "a") == lines("2")
+    status = desk.session.run(desk.session.operation("status"), desk.session.identify("ann"), {})
+    assert status["claims"] == []
+
+
+# --- commits
+
+
+def test_committed_work_is_reverted_by_one_commit_and_others_staged_work_stays(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "keep", lines("k"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2"), "new": (b"n", "x")})
+    desk.commit("ann's one", "ann")
+    desk.change("ann", {"a": lines("3")})
+    desk.commit("ann's two", "ann")
+    put(desk.folder / "keep", lines("staged"))
+    git(desk.folder, "add", "keep")
+    done = desk.undo("ann")
+    assert desk.all() == {"a": lines("1"), "keep": lines("staged")}
+    assert git(desk.folder, "status", "--porcelain") == "M  keep"
+    assert git(desk.folder, "rev-list", "--count", "HEAD") == "4"
+    message = git(desk.folder, "log", "-1", "--format=%B")
+    assert message.startswith("Undo agent ann\n")
+    assert message.count("This reverts commit ") == 2
+    desk.undo(done["undo"])
+    assert desk.state("a", "new") == {"a": lines("3"), "new": (b"n", "x")}
+    assert git(desk.folder, "status", "--porcelain") == "M  keep"
+
+
+def test_a_commit_that_others_built_on_is_refused_and_merged_if_told_so(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1", "2", "3", "4", "5"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("ONE", "2", "3", "4", "5")})
+    desk.commit("ann's", "ann")
+    desk.change("bob", {"a": lines("ONE", "2", "3", "4", "FIVE")})
+    desk.commit("bob's", "bob")
+    (blocked,) = desk.plan("ann").blocked
+    assert [run.by for run in blocked.blockers] == ["bob"]
+    desk.undo("ann", theirs=True)
+    assert get(desk.folder / "a") == lines("1", "2", "3", "4", "FIVE")
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+def test_line_ends_that_git_changes_come_back_as_the_working_tree_had_them(desk: Desk) -> None:
+    git(desk.folder, "config", "core.autocrlf", "true")
+    put(desk.folder / "a", (b"1\r\n2\r\n", ""))
+    desk.commit("first")
+    desk.change("ann", {"a": (b"1\r\n", "")})
+    desk.commit("ann's", "ann")
+    desk.undo("ann")
+    assert get(desk.folder / "a") == (b"1\r\n2\r\n", "")
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+def test_during_a_merge_nothing_is_committed(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    head = desk.commit("ann's", "ann")
+    Path(desk.folder, ".git", "MERGE_HEAD").write_text(f"{head}\n")
+    with pytest.raises(Conflict):
+        desk.undo("ann")
+    assert get(desk.folder / "a") == lines("2")
+
+
+def test_staged_work_that_is_undone_leaves_the_index(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("2"), "new": lines("n")})
+    git(desk.folder, "add", "-A")
+    desk.undo(claim)
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+# --- crashes
+
+
+@pytest.mark.parametrize("commit", [False, True])
+def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Path, commit: bool) -> None:
+    for step in range(1, 40):
+        (tmp_path / f"{step}").mkdir()
+        desk = Desk(tmp_path / f"{step}" / "repo")
+        put(desk.folder / "a", lines("1"))
+        put(desk.folder / "b", (b"b", "x"))
+        desk.commit("first")
+        claim = desk.change("ann", {"a": lines("2"), "b": None, "new": (b"n", "")})
+        if commit:
+            desk.commit("ann's", "ann")
+        what = "ann" if commit else claim
+        plan = desk.plan(what)
+        child = os.fork()
+        if not child:
+            killing(step)
+            try:
+                session = type(desk.session)(str(desk.folder), None)
+                undo_work.Worker(session, session.identify("boss")).begin(plan)
+            except BaseException:  # noqa: BLE001 - this process is a copy of pytest's, and must not go on as one
+                traceback.print_exc()
+                os._exit(1)
+            os._exit(0)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert ended in {0, -signal.SIGKILL}
+        worker = undo_work.Worker(desk.session, desk.session.identify("boss"))
+        for made in worker.unfinished():
+            worker.proceed(made)
+        if desk.plan(what).files:
+            desk.undo(what)
+        assert desk.all() == {"a": lines("1"), "b": (b"b", "x")}, step
+        assert git(desk.folder, "status", "--porcelain") == "", step
+        assert worker.unfinished() == []
+        assert verify_store(desk.session.store).ok
+        desk.close()
+        if ended == 0:
+            assert step > 5
+            return
+    raise AssertionError("it never ended by itself")
+
+
+def killing(step: int) -> None:
+    """This process dies by SIGKILL before the given step that changes a file."""
+    left = itertools.count(1)
+
+    def counted(function: Any) -> Any:
+        def call(*words: Any, **fields: Any) -> Any:
+            if next(left) == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*words, **fields)
+
+        return call
+
+    for name in ("replace", "unlink", "rename", "chmod", "rmdir"):
+        setattr(os, name, counted(getattr(os, name)))
