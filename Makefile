@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e e2e-all lint format bench race torture mutants generate docs clean
+.PHONY: help setup demo test e2e e2e-all frameworks lint format bench race torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -41,12 +41,20 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	    75) echo "e2e: the page NOT RUN: no browser could be had" ;; \
 	    *) exit $$found ;; \
 	esac
+	@found=0; $(BIN)/python -m tests.e2e.clients.tmux || found=$$?; case $$found in \
+	    0) $(BIN)/pytest -m clients tests/e2e/test_top.py ;; \
+	    75) echo "e2e: top NOT RUN: tmux could not be had" ;; \
+	    *) exit $$found ;; \
+	esac
 	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS) $(TOOLS)
 
-e2e-all: CLIENTS = claude codex gemini copilot
+e2e-all: CLIENTS = claude codex gemini copilot opencode
 e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py
-e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py
-e2e-all: e2e ## the same with Gemini and Copilot as well
+e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py tests/e2e/test_claude_plugin.py tests/e2e/test_frameworks.py
+e2e-all: frameworks e2e ## the same with Gemini, Copilot, OpenCode, the Claude Code plugin and the examples of frameworks
+
+frameworks: setup # each in an environment of its own, below .clients
+	$(BIN)/python -m tests.e2e.clients.frameworks
 
 lint: setup ## rules, formatting and types; changes nothing
 	$(BIN)/ruff check

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from dibs.session.known_clients import SESSION_VARIABLES
-from tests import declared, record_tables
+from tests import compiled, declared, record_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,8 @@ for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
 # What was compiled once need not be compiled again, here and in each process that a test starts.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+gc.disable()  # until all is collected, see pytest_collection_finish
 
 declared.hold_workspaces()
 # A run in the background of a script comes with SIGINT ignored, and so would each process that a test interrupts.
@@ -78,11 +80,16 @@ def _held_to_the_tables() -> Iterator[None]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Temporary folders lie in memory where there is room: half of the time of small files is the disk's.
+    """The byte code of the tests is made (compiled.py); temporary folders lie in memory where there is room.
 
-    The full run (DIBS_TORTURE=1) is on the disk, and whoever says --basetemp gets it.
+    Half of the time of small files is the disk's. The full run (DIBS_TORTURE=1) is on the disk, and whoever says
+    --basetemp gets it.
     """
-    if os.environ.get("DIBS_TORTURE") or config.option.basetemp or hasattr(config, "workerinput"):
+    if hasattr(config, "workerinput"):
+        given = config.workerinput
+        compiled.make(config, int(given["workerid"].removeprefix("gw")), given["workercount"])
+        return
+    if os.environ.get("DIBS_TORTURE") or config.option.basetemp:
         return
     if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
@@ -96,3 +103,4 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()

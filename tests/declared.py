@@ -53,6 +53,8 @@ def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:
     if words[:2] == ("run", "start") and any(word.endswith(".toml") for word in words):
         return  # it drives a whole run, and tells how that went
     name = next((name for name in (" ".join(words[:2]), words[0]) if name in index.FILES), "")
+    if name == "land":  # one command for several operations
+        name = {"--status": "landings", "--cancel": "landings cancel", "--all": ""}.get(words[-1], name)
     if name:
         hold(catalogue.operation(name), {key: value for key, value in found.items() if key != "ok"})
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "conformance", "entry", "make_index", "memory")
-NO_COMMANDS = ("demo",)  # folders
+# Folders and files that few commands need. Their libraries take a second to load, and make every fork dearer.
+NO_COMMANDS = ("demo/", "doors/http/", "doors/mcp/", "doors/page/", "doors/serve/", "stores/redis/client.py")
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order
@@ -45,9 +46,9 @@ def load() -> None:
 
     root = Path(dibs.__file__).parent
     for file in sorted(root.rglob("*.py")):
-        parts = file.relative_to(root).with_suffix("").parts
-        if parts[-1] not in NOT_LOADED and parts[0] not in NO_COMMANDS:
-            importlib.import_module(".".join(["dibs", *parts]))
+        path = file.relative_to(root)
+        if path.stem not in NOT_LOADED and not path.as_posix().startswith(NO_COMMANDS):
+            importlib.import_module(".".join(["dibs", *path.with_suffix("").parts]))
     for name in OTHERS:
         importlib.import_module(name)
     gc.collect()

@@ -4,6 +4,7 @@
 `doors/cli/index.py` (the same for commands),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
 `session/hook_script.py` (the launcher, with their dialects),
+`plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
 `operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
 (the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
@@ -23,6 +24,7 @@ from dibs.operations.core import index as index_
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import MAX_INTEGER, RANKS
 from dibs.session import catalogue
+from tools import claude_plugin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -487,6 +489,7 @@ def files() -> dict[str, str]:
         "src/dibs/doors/python/aio_methods.py": aio_methods(),
         "src/dibs/session/known_clients.py": make_index.text(),
         "src/dibs/session/hook_script.py": make_index.launcher(),
+        **claude_plugin.files(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),
         "docs/ARCHITECTURE.md": tables((TOP / "docs/ARCHITECTURE.md").read_text(encoding="utf-8")),

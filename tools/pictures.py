@@ -1,4 +1,4 @@
-"""Draws the pictures of the README anew: docs/demo.svg (`dibs demo`, animated) and docs/status.svg (`dibs status`).
+"""Draws the pictures of terminals anew: docs/demo.svg (`dibs demo`, animated), docs/status.svg and docs/top.svg.
 
     make docs
 
@@ -22,6 +22,8 @@ from tools import terminal
 TOP = Path(__file__).resolve().parent.parent
 DEMO = (88, 27)  # columns and rows: the live screen and, at the end, the whole table of results
 STATUS = (92, 40)
+WIDE = (150, 40)
+LOOK_SECONDS = 4  # for `top` to have read everything
 SAMPLE_SECONDS = 0.4
 SPEED = 2  # the demo takes some 15 to 20 seconds; the picture half of that
 HOLD_SECONDS = 6
@@ -84,7 +86,31 @@ def clean(home: str) -> dict[str, str]:
     return {**kept, "HOME": home, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
 
 
-PICTURES = {"demo": demo, "status": status}
+def top() -> str:
+    """The fleet of the dashboard's pictures, in `dibs top`."""
+    columns, rows = WIDE
+    with tempfile.TemporaryDirectory() as home:
+        shop = Path(home, "shop")
+        shop.mkdir()
+        subprocess.run(["git", "init", "-q", str(shop)], check=True)
+        command = [sys.executable, "-m", "tools.dashboard_scene", str(shop)]
+        with subprocess.Popen(command, cwd=TOP, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as scene:
+            assert scene.stdout is not None
+            assert scene.stdout.readline() == b"ready\n"
+            try:
+                written = terminal.record(
+                    [sys.executable, "-m", "dibs", "top"], columns=columns, rows=rows, cwd=str(shop),
+                    environment=clean(home), press=((LOOK_SECONDS, b"q"),),
+                )  # fmt: skip
+            finally:
+                scene.kill()
+    # what it gives back at the end is the empty terminal from before
+    shown = [(at, data.partition(b"\x1b[?2004l")[0]) for at, data in written]
+    last = terminal.frames(shown, columns=columns, rows=rows, every=0)[-1]
+    return terminal.draw([last], columns=columns, rows=rows, title="dibs top")
+
+
+PICTURES = {"demo": demo, "status": status, "top": top}
 
 
 def main() -> None:

@@ -51,9 +51,10 @@ class Screen(pyte.Screen):  # type: ignore[misc] # pyte has no types
 
 
 def record(
-    command: list[str], *, columns: int, rows: int, cwd: str | None = None, environment: dict[str, str] | None = None
-) -> list[tuple[float, bytes]]:
-    """What the command wrote to its terminal, with the seconds since its start."""
+    command: list[str], *, columns: int, rows: int, cwd: str | None = None, environment: dict[str, str] | None = None,
+    press: tuple[tuple[float, bytes], ...] = (),
+) -> list[tuple[float, bytes]]:  # fmt: skip
+    """What the command wrote to its terminal, with the seconds since its start. `press`: keys, and when."""
     parent, child = pty.openpty()
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     settings = {
@@ -65,8 +66,13 @@ def record(
     process = subprocess.Popen(command, stdin=child, stdout=child, stderr=child, cwd=cwd, env=settings)
     os.close(child)
     written: list[tuple[float, bytes]] = []
+    left = list(press)
     while True:
-        select.select([parent], [], [], 1)
+        ready, _, _ = select.select([parent], [], [], 0.2 if left else 1)
+        if left and time.monotonic() - start >= left[0][0]:
+            os.write(parent, left.pop(0)[1])
+        if left and not ready:
+            continue
         try:
             data = os.read(parent, 65536)
         except OSError:  # Linux says EIO when the last process has closed the terminal

@@ -172,6 +172,7 @@ class NotFound(DibsError):
     code = "not_found"
     status = 404
 
+    landing: str
     agent: str
     near: str  # the resource that may be meant
     field: str
@@ -196,6 +197,8 @@ class Conflict(DibsError):
     code = "conflict"
     status = 409
 
+    target: str
+    landing: str
     agent: str
     allowed: list[str]
     assigned: str

@@ -20,7 +20,8 @@ from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.doors.hooking import is_gone
 from tests.shell import Shell
-from tests.stores.redis_server import BINARY, free_port, until
+from tests.stores.redis_server import BINARY, free_port
+from tests.waiting import until
 
 
 class Home(Shell):

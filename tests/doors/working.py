@@ -8,8 +8,7 @@ import os
 import signal
 import subprocess
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +16,9 @@ import pytest
 
 from dibs.facts import processes
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 PATIENCE = 30.0  # seconds after which what has not come will not come
-
-
-def until(condition: Callable[[], Any], what: str = "it") -> Any:
-    """Wait until the condition gives something, and give that."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.01)
-    message = f"{what} did not come about"
-    raise AssertionError(message)
 
 
 def alive(pid: int) -> bool:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.redis_server import Server, until
+from tests.stores.redis_server import Server
+from tests.waiting import until
 
 AGENTS, EDITS = 9, 8
 
@@ -41,7 +42,7 @@ def test_three_machines_lose_nothing_although_their_server_is_killed(server: Ser
         text=True,
     )
     try:
-        until(lambda: claims(server) > 60, 60.0)  # the fleet is at work
+        until(lambda: claims(server) > 60)  # the fleet is at work
         server.kill()
         server.start()
         out, said = demo.communicate(timeout=120)

@@ -16,7 +16,9 @@ import pytest
 
 import dibs
 from dibs.doors.page import sign_in
+from dibs.session.session import Session
 from tests.doors.http.web import Server
+from tests.doors.overwriting import BEFORE, overwritten
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
 
@@ -237,6 +239,76 @@ def test_facts_that_changed_while_a_dialog_was_open_are_shown_and_nothing_is_don
     window.see("Killed ada", "#toast")
 
 
+def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, workspace: Any, tmp_path: Path) -> None:
+    window = opened()
+    workspace.claim("src/a.py")
+    with dibs.open(str(tmp_path), agent="ben", timeout=10) as ben:
+        ben.claim("src/b.py")
+        window.see("src/b.py", ".agents")
+        window.page.keyboard.press("X")
+        window.see("Kill all agents?", "dialog")
+        window.see("Voids 2 claims", "dialog")
+        window.page.fill("#why", "the wrong branch")
+        window.page.keyboard.press("Enter")
+        assert window.page.evaluate("document.activeElement.id") == "typed"
+        window.page.fill("#typed", "another")
+        assert window.page.is_disabled("#yes")
+        window.page.fill("#typed", tmp_path.name)
+        window.see('dibs kill all --why "the wrong branch"', "dialog")
+        window.page.click("#yes")
+        window.see("Killed all agents, event ", "#toast")
+        window.page.wait_for_function(
+            "() => [...document.querySelectorAll('.agents .ag')]"
+            ".filter((e) => e.textContent.includes('killed')).length === 2"
+        )
+        with pytest.raises(dibs.Killed):
+            ben.claim("src/c.py")
+
+
+def test_an_overwritten_file_is_restored_from_its_alert(opened: Opened, workspace: Any, tmp_path: Path) -> None:
+    path, identifier = overwritten(tmp_path, "a.py")
+    assert workspace
+    window = opened()
+    window.see("Violation", "#alerts")
+    window.page.click("#alerts button:has-text('Restore…')")
+    window.see(f"dibs restore {identifier}", "dialog")
+    window.see("ann holds it now", "dialog")
+    window.page.click("#yes")
+    window.page.wait_for_selector("dialog .err")  # the guard's refusal, in its words
+    window.see("ann", "dialog .err")
+    window.expected = ("409",)
+    window.page.keyboard.press("Escape")
+    with dibs.open(str(tmp_path), agent="ann", timeout=10) as ann:
+        ann.release("a.py")
+    window.gone("a.py", ".held")
+    window.page.click("#alerts button:has-text('Restore…')")
+    window.page.click("#yes")
+    window.see("Restored a.py, event ", "#toast")
+    assert path.read_bytes() == BEFORE
+    window.gone("Violation", "#alerts")
+
+
+def test_the_whole_log_is_searched_beyond_what_is_here(opened: Opened, workspace: Any, tmp_path: Path) -> None:
+    workspace.emit("needle", data={"text": "In the Haystack"})
+    session = Session(str(tmp_path), None)
+
+    def more(tx: Any) -> None:
+        for number in range(1_000):
+            tx.append("event.emitted", "ada", "hay", {"n": number})
+
+    for _ in range(7):
+        session.store.run(more)
+    session.close()
+    window = opened()
+    window.go("#/log")
+    window.page.fill("#logq", "haystack kind:event.")
+    window.see("No event matches", ".lgpanel")
+    window.page.press("#logq", "Enter")
+    window.see("Haystack", ".loglist")
+    window.page.wait_for_selector(".loglist mark")
+    window.see("all of the log was searched", ".lgpanel footer")
+
+
 def test_a_viewer_sees_all_and_may_do_nothing(opened: Opened, workspace: Any, tmp_path: Path) -> None:
     with dibs.open(str(tmp_path), agent="root", timeout=10) as root:
         token = root.token_new(agent="eyes", role="viewer")["token"]
@@ -415,11 +487,28 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
+def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    workspace.claim("src/a.py")
+    with dibs.open(str(tmp_path), agent=f"bob{HOSTILE.replace(' ', '')}", timeout=10) as bob:
+        bob.claim("src/b.py")
+        window = opened()
+        window.page.click("#tabs a[href='#/oversight']")
+        window.see("no sink: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
+        window.see("src/b.py", ".matrix")
+        window.see("Claims granted", ".plots")
+        assert window.page.locator(".chk").count() == 20
+        bob.claim("src/c.py")
+        window.page.click("#look:not([disabled])")
+        window.see("src/c.py", ".matrix")
+
+
 def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, workspace: Any) -> None:
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log"):
+    for view in ("overview", "timeline", "tasks", "graph", "log", "oversight"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view

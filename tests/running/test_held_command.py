@@ -16,7 +16,8 @@ from dibs.errors import Busy, Fenced
 from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
-from tests.doors.working import alive, number_in, until
+from tests.doors.working import alive, number_in
+from tests.waiting import until
 
 
 class Store:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.doors.working import Place, Running, alive, number_in, place, until
+from tests.doors.working import Place, Running, alive, number_in, place
+from tests.waiting import until
 
 __all__ = ["place"]  # a fixture
 

@@ -13,7 +13,8 @@ import pytest
 
 from dibs.errors import Busy, Unavailable
 from dibs.running import sweep_loop
-from tests.doors.working import PATIENCE, Place, place, until
+from tests.doors.working import PATIENCE, Place, place
+from tests.waiting import until
 
 __all__ = ["place"]  # a fixture
 

@@ -26,8 +26,9 @@ from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.running import child_process, heartbeat, worker
 from dibs.running.task_command import result_of
 from dibs.running.worker import Worker
-from tests.doors.working import alive, number_in, until
+from tests.doors.working import alive, number_in
 from tests.shell import Shell
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.doors.working import PATIENCE, Place, alive, number_in, place, until
+from tests.doors.working import PATIENCE, Place, alive, number_in, place
 from tests.shell import DIBS
+from tests.waiting import until
 
 __all__ = ["place"]  # a fixture
 

@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,14 +121,6 @@ def serving(folder: Path, *words: str, **environment: str) -> Iterator[Server]:
         yield server
     finally:
         server.end()
-
-
-def until(true: Any, seconds: float = 20) -> None:
-    """Wait for a condition."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.01)
 
 
 if __name__ == "__main__":

@@ -6,16 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import dibs
 from tests.doors.hooking import PATIENCE
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.doors.hooking import Answer, Client
 
 SOURCE = str(Path(dibs.__file__).parents[1])
@@ -74,14 +72,6 @@ def through(client: Client, tree: Path, *words: str, given: bytes, cwd: Path | N
     """One hook as a client runs it: by the launcher of that tree."""
     words = (sh, "-c", COMMAND, "sh", str(tree), *words)
     return client.run(*words, cwd=cwd or tree, given=given, seconds=seconds, **env)
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait until it holds."""
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not come to hold"
-        time.sleep(0.005)
 
 
 def is_alone(path: Path) -> bool:

@@ -20,8 +20,8 @@ from dibs.operations.core.call import process_name
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
 from tests.server.far import Far, far
-from tests.server.near import until
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 
 @pytest.fixture

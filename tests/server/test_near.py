@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from dibs.session.crowd_link import CrowdLink
 from dibs.session.remote import SocketLink
 from dibs.session.session import Session
 from dibs.session.store_link import StoreLink
-from tests.server.near import Server, serving, until
+from tests.server.near import Server, serving
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 ROUNDS = 200 if TORTURE else 5
@@ -254,10 +256,14 @@ def test_callers_that_send_half_a_line_or_never_read_harm_nobody(shell: Shell) -
                 with_rest = with_rest[deaf.send(with_rest) :]
         except BlockingIOError:
             pass
-        with socket_workspace(shell.folder, "ann") as ann:
-            ann.claim("a.txt").release()
-            assert isinstance(ann.session.link, SocketLink)
-            assert ann.session.link.group >= 1
+
+        def served() -> bool:
+            with socket_workspace(shell.folder, "ann") as ann:
+                ann.claim("a.txt").release()
+                assert isinstance(ann.session.link, SocketLink)
+                return ann.session.link.group >= 1
+
+        until(served, "an answer of the server")  # on a busy machine it may be late at first, and ann asks the store
         for one in (*half, deaf):
             one.close()
 
@@ -351,22 +357,25 @@ def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_not
         assert pipe is not None
         said[place].extend(iter(pipe.readline, b""))
 
+    def all_say(more: int) -> None:
+        """Wait until every worker said more than so many lines from now on."""
+        seen = [len(one) for one in said]
+        until(lambda: all(len(one) > before + more for one, before in zip(said, seen, strict=True)))
+
     readers = [threading.Thread(target=read, args=(place,)) for place in range(len(workers))]
     for reader in readers:
         reader.start()
     try:
         for number in range(ROUNDS):
-            seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 2 for one, before in zip(said, seen, strict=True)))
+            all_say(2)
             if number % 5 == 4:
                 server.tell(signal.SIGSTOP)
-                until(lambda one=server: one.is_stopped)
+                until(partial(getattr, server, "is_stopped"))
                 time.sleep(1)  # the time of a stop; inside a transaction, it holds everybody up, as any process does
                 server.tell(signal.SIGCONT)
             else:
                 server.tell(signal.SIGKILL)
-            seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 1 for one, before in zip(said, seen, strict=True)))
+            all_say(1)
             server.end()
             server = Server(folder, **({"DIBS_TEST_BUILD": "another"} if number % 7 == 6 else {}))
     finally:

@@ -20,9 +20,9 @@ from dibs.session import auto_serve, serve_file
 from dibs.session.remote import SocketLink
 from dibs.session.session import Session
 from tests.server.far import clone
-from tests.server.near import until
 from tests.server.test_far import keys
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 
 class Served:
@@ -167,11 +167,11 @@ def test_the_first_boot_starts_a_server_that_ends_when_nobody_asks(shell: Shell)
     began = time.monotonic()
     shell.json("boot", "--as", "ann", exit=0)
     assert time.monotonic() - began < 10, "nobody waits for it"
-    until(lambda: serve_file.socket_of(local), 30)
+    until(lambda: serve_file.socket_of(local))
     pid = json.loads(Path(local, "serve.json").read_text(encoding="utf-8"))["pid"]
     shell.json("boot", "--as", "bob", exit=0)
     assert json.loads(Path(local, "serve.json").read_text(encoding="utf-8"))["pid"] == pid, "one is enough"
-    until(lambda: not auto_serve.is_served(local), 30)
+    until(lambda: not auto_serve.is_served(local))
     assert not Path(local, "serve.json").exists()
 
 

@@ -11,7 +11,7 @@ from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.upkeep_loop import UpkeepLoop
 from dibs.session import upkeep
-from tests.server.serving import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from pathlib import Path

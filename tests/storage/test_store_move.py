@@ -26,8 +26,9 @@ from dibs.stores.sqlite import store as sqlite_store
 from tests.doors import mover
 from tests.doors.local_server import Home
 from tests.shell import DIBS, Shell
-from tests.stores.redis_server import ALWAYS, Server, opened, running, until
+from tests.stores.redis_server import ALWAYS, Server, opened, running
 from tests.stores.redis_ways import cluster, sentinel_of, tls_in_front_of
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Store, Transaction

@@ -18,7 +18,8 @@ from dibs.stores.redis.wire import ServerError
 from tests.doors.hooking import Repository, is_gone
 from tests.doors.local_server import Home, hide, port_url, socket_url
 from tests.shell import DIBS
-from tests.stores.redis_server import BINARY, until
+from tests.stores.redis_server import BINARY
+from tests.waiting import until
 
 Make = Callable[..., Home]
 

@@ -35,9 +35,10 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import ConnectionLost, ServerError, open_wire
 from dibs.stores.seam import Unsettled, read_event
 from tests.canonical import canonical
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pytest
 
@@ -57,19 +58,6 @@ def free_port() -> int:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
         return port
-
-
-def until(reached: Callable[[], Any], patience: float = PATIENCE) -> Any:
-    """Wait for a condition; what it gave."""
-    end = time.monotonic() + patience
-    while True:
-        found = reached()
-        if found:
-            return found
-        if time.monotonic() > end:
-            message = "it does not come to that"
-            raise TimeoutError(message)
-        time.sleep(0.01)
 
 
 class Server:

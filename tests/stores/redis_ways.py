@@ -9,7 +9,8 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
-from tests.stores.redis_server import ALWAYS, Server, free_port, until
+from tests.stores.redis_server import ALWAYS, Server, free_port
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, 
 from dibs.stores.sqlite import group as sqlite_group
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -536,7 +536,7 @@ def test_several_processes_with_groups_on_one_redis_lose_and_repeat_nothing(fres
     threads = [threading.Thread(target=work, args=(store,)) for store in stores]
     for thread in threads:
         thread.start()
-    until(lambda: len(found) == 120, 60)
+    until(lambda: len(found) == 120)
     for thread in threads:
         thread.join()
     assert [error for _, error in found if error] == []

@@ -30,7 +30,7 @@ from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
 from tests.stores.interrupts import Interrupter
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

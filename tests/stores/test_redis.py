@@ -26,8 +26,9 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
-from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running, until
+from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

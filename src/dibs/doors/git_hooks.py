@@ -286,12 +286,7 @@ def _finished(session: Session, paths: Sequence[str]) -> None:
     """Committed paths are no longer unfinished work."""
     from dibs.session import working_tree
 
-    tree = working_tree.of(session.place)
-    known = [path for path in paths if path in tree.state.heads]
-    tree.look(known)
-    tree.write()
-    tree.add(*[("K", tree.state.heads[path].content, path) for path in known])
-    tree.write()
+    working_tree.of(session.place).finish(paths)
 
 
 def _replays() -> bool:
@@ -372,6 +367,9 @@ def _pre_push(session: Session, words: list[str]) -> int:
             updates.append((parts[2].removeprefix("refs/heads/"), _some(parts[1]), _some(parts[3])))
     call = session.identify(None)
     deploy_checks.check_push(session, call, session.place.top, words[0] if words else "the remote", updates)
+    from dibs.session import push_look
+
+    push_look.note(session.place.local, [(branch, here) for branch, here, _ in updates if here])
     return YES
 
 

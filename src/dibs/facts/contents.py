@@ -17,6 +17,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.facts.workspace import Place
+
 MISSING = "-"
 MAX_WHOLE_BYTES = 4 * 1024 * 1024  # a larger file is sampled
 HASHLIB_FROM_BYTES = 1024 * 1024  # from this size on, hashlib's faster digest is worth its import
@@ -235,3 +237,17 @@ def kept(folder: str, blob: str) -> bytes | None:
     except OSError:
         return None
     return content if blob.startswith("~") or blob_id(content) == blob else None
+
+
+def of_tree(place: Place, blob: str, tree: str) -> bytes | None:
+    """A content of a working tree that was kept, or that git has; None if it is gone."""
+    if not blob:
+        return None
+    from dibs.facts import workspace
+    from dibs.facts.git import objects
+
+    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
+    found = kept(f"{folder}/objects", blob) if folder else None
+    if found is None and os.path.isdir(place.common or place.local):
+        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
+    return found

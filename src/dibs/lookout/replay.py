@@ -11,6 +11,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from dibs.lookout.credentials import Credentials
+from dibs.lookout.landings import Landings
 from dibs.lookout.overlap import Near, overlap
 from dibs.lookout.reading import (
     TWO_TEXTS,
@@ -92,7 +93,7 @@ class Replay:
         self._causes: dict[tuple[str, str], str] = {}
         self._requests: OrderedDict[int, tuple[int, int]] = OrderedDict()  # hash of a request → commit, now
         self._tasks, self._documents, self._votes = Tasks(report, self), Documents(report), Votes(report)
-        self._credentials = Credentials(report)
+        self._credentials, self._landings = Credentials(report), Landings(report, self._holds)
         self._commit = self._earlier = self._seq = (
             0  # the lower bound of new tokens: those of earlier commits, a seal's bound
         )
@@ -122,6 +123,11 @@ class Replay:
             "vote.opened": self._once(self._votes.on_opened),
             "vote.cast": self._once(self._votes.on_cast),
             "vote.decided": self._votes.on_decided,
+            "landing.queued": self._once(self._landings.on_queued),
+            "landing.moving": self._landings.on_moving,
+            "landing.landed": self._landings.on_decided,
+            "landing.refused": self._landings.on_decided,
+            "landing.cancelled": self._landings.on_cancelled,
             "store.recovered": self._on_recovered,
         }
 
@@ -377,7 +383,13 @@ class Replay:
     def _on_revived(self, said: Statement) -> None:
         self._killed.discard(said.subject)
 
-    # --- tasks, documents and votes
+    # --- tasks, documents, votes and landings
+
+    def _holds(self, name: str, token: int, now: int) -> bool:
+        """Was a claim on this name live then, with this token? True where that cannot be known."""
+        wanted = ("name", name)
+        live = (claim for claim in self.live.values() if claim.token == token and claim.until > now)
+        return self.lost or any(wanted in claim.resources for claim in live)
 
     def _once(self, rule: Callable[[Statement], None]) -> Callable[[Statement], None]:
         """A rule for an event that may have a request id."""
@@ -394,9 +406,11 @@ class Replay:
         self._documents.lose()
         self._votes.lose()
         self._credentials.lose()
+        self._landings.lose()
 
     def _on_recovered(self, said: Statement) -> None:
         self._documents.on_recovered(said)
         self._votes.lose()
         self._credentials.lose()
+        self._landings.lose()
         self._lose_alerts()

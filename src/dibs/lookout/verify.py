@@ -67,6 +67,7 @@ CODES = {
     "version": "the version of a document did not rise as required",
     "credential": "a credential was made or revoked twice, or a machine without one registered an agent",
     "alert": "an alert was raised twice, acknowledged or cleared while it was not open, or cleared without a reason",
+    "landing": "a landing was decided twice, or a target was moved without the live token of its lander (promise 2)",
     "vote": "a vote got a ballot that does not count, or its outcome came twice or contradicts its ballots",
 }
 

@@ -1,16 +1,33 @@
-"""`check`, the audit of a workspace, and what all such answers share: each check passes, or fails with a severity.
+"""`check`, the audit of a workspace: the ten points of coordination first, then what else must hold.
 
 `doctor` (doctor.py) asks whether dibs works here; `check` asks whether the agents work as the workspace wants them to.
-Nothing is changed.
+It looks for trouble first, as `dibs alerts` does; then it reads one snapshot of the store and the log once, and each
+check (checks/) makes one line of that. Nothing is changed. checks/findings.py has the rule for fail, warn and n/a.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.errors import DibsError, counted
-from dibs.facts import clock, relative_times
+from dibs.errors import DibsError, Invalid, counted
+from dibs.facts import clock
+from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
+from dibs.reports.checks import rest, ten
+from dibs.reports.checks.findings import (
+    FAIL,
+    FEW,
+    MAX_FINDINGS,
+    NONE,
+    OK,
+    RANK,
+    UNKNOWN,
+    Finding,
+    Line,
+    Look,
+    at,
+)  # fmt: skip
+from dibs.session import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +40,178 @@ if TYPE_CHECKING:
     Found = tuple[bool, str]
 
 SHOWN = 5
-PAGE_EVENTS = 1_000  # read at a time
-ERROR, WARNING = "error", "warning"
-ENDED = frozenset({"gone", "left", "killed"})  # states of agents that act no more
+WINDOW = "7d"  # how far back figures count; what is wrong counts until it is mended
+
+CORRUPTION = "data corruption risk under concurrent load"
+LOSS = "data loss under concurrent load"
+
+
+class Check:
+    """One check: its number and name, what it is called, how it is mended, and what it risks by severity."""
+
+    __slots__ = ("also", "fix", "look", "name", "number", "risk", "title")
+
+    def __init__(
+        self, number: int, name: str, title: str, look: Callable[[Look], Line], fix: str, risk: str, *, also: str = ""
+    ) -> None:
+        self.number, self.name, self.title, self.look, self.fix, self.risk = number, name, title, look, fix, risk
+        self.also = also  # a name it had before
+
+
+CHECKS = (
+    Check(1, "resources", "Shared resources", ten.resources, "find the unknown writers", CORRUPTION),
+    Check(2, "orchestrator", "Orchestrator", ten.orchestrator, "let somebody coordinate", "work without coordination"),
+    Check(3, "deadlines", "Deadlines", ten.deadlines, "end the overdue claims", "agents blocked by one that does not "
+          "finish"),
+    Check(4, "ordering", "Order and deadlocks", ten.ordering, "resolve the deadlock", "agents blocked for good",
+          also="waiting"),
+    Check(5, "events", "Event channels", ten.events, "subscribe to what is emitted", "agents act on old state"),
+    Check(6, "alerting", "Alerting", ten.alerting, "add alerting", "trouble that nobody notices", also="alerts"),
+    Check(7, "tested", "Test with many agents", ten.tested, "test with ten agents", "untested under load"),
+    Check(8, "idempotency", "Idempotent writes", ten.idempotency, "add idempotency keys", CORRUPTION),
+    Check(9, "contention", "Contention", ten.contention, "divide the bottleneck", "time lost to waiting"),
+    Check(10, "kill-switch", "Kill switch", ten.kill_switch, "repair the kill switch", "a rogue agent cannot be "
+          "stopped"),
+    Check(11, "guards", "Guards", rest.guards, "repair the guards", LOSS),
+    Check(12, "rules", "Rules", rest.rules, "tell the agents the rules", "agents that act on other rules"),
+    Check(13, "agents", "Agents", rest.agents, "look after the agents that are gone", "work left unfinished",
+          also="holders"),
+    Check(14, "violations", "Violations", rest.violations, "settle the violations", LOSS),
+    Check(15, "bypasses", "Bypasses", rest.bypasses, "review the bypassed commits", LOSS, also="commits"),
+    Check(16, "deploys", "Deploys", rest.deploys, "verify the deploys", "what runs is not what was checked"),
+    Check(17, "files", "Memory files", rest.files, "write the memory files", "agents without memory"),
+    Check(18, "store", "Store and persistence", rest.store, "repair the store", "answered commits can be lost"),
+    Check(19, "tasks", "Quarantine and breakers", rest.tasks, "look at the failing tasks", "work that is not done"),
+    Check(20, "log", "Log", rest.log, "find out who changed the log", "a record that cannot be trusted",
+          also="record"),
+)  # fmt: skip
+
+# Of several checks with one severity, the first of these says what is at risk.
+GRAVITY = (
+    "log", "violations", "bypasses", "guards", "store", "deploys", "kill-switch", "resources", "idempotency",
+    "ordering", "deadlines", "agents", "tasks", "alerting", "orchestrator", "rules", "events", "tested",
+    "contention", "files",
+)  # fmt: skip
+
+
+def _check(session: Session, call: Call, check: str = "", since: int = 0) -> dict[str, Any]:
+    """Run every check, or one; a later one runs also when an earlier one failed."""
+    chosen = [named(check)] if check else list(CHECKS)
+    look = gathered(session, call, since)
+    lines = [(one, _looked(one, look)) for one in chosen]
+    shown = [_shown(look, one, line) for one, line in lines]
+    failed = [one for one, view in zip(chosen, shown, strict=True) if view["status"] == FAIL]
+    order = sorted(failed, key=lambda one: (-RANK[shown[chosen.index(one)]["severity"]], GRAVITY.index(one.name)))
+    severity = shown[chosen.index(order[0])]["severity"] if order else NONE
+    names = [one.name for one in failed]
+    return {
+        "workspace": os.path.basename(session.place.root),
+        "checks": shown,
+        "failed": names,
+        "wrong": names,
+        "unknown": [view["check"] for view in shown if view["status"] == UNKNOWN],
+        "severity": severity,
+        "risk": order[0].risk if order else "",
+        "result": _result(order, shown),
+    }
+
+
+def named(word: str) -> Check:
+    """The check of a number or a name."""
+    text = word.strip().lower().replace("_", "-")
+    for one in CHECKS:
+        if text in {str(one.number), one.name, one.also} and text:
+            return one
+    known = ", ".join(f"{one.number} {one.name}" for one in CHECKS)
+    raise Invalid(f"there is no check {word[:100]!r}; there are {known}", field="check")
+
+
+def gathered(session: Session, call: Call, since: int = 0) -> Look:
+    """The evidence: trouble is looked for, then one snapshot, then one pass through the log."""
+    from dibs.operations.oversight.snapshot import READ
+    from dibs.reports import log_walk
+    from dibs.reports.checks.history import History
+    from dibs.session import evidence, upkeep
+
+    looker = upkeep.last(session.place.local)  # before this call looks itself
+    upkeep.step(session, upkeep.CALL, call.agent or call.fallback, every=0, deliver=0)
+    call.facts.clear()
+    facts = session.run(READ, call, {})
+    evidence.number_all(session, facts["alerts"])
+    history = History(clock.wall() - (since or durations.parse(WINDOW, "since")))
+    for event in log_walk.events(session, history.kinds, facts["events"]):
+        history.read(event)
+    look = Look(session, call, facts, history)
+    look.looker = looker
+    return look
+
+
+def _looked(check: Check, look: Look) -> Line:
+    try:
+        return check.look(look)
+    except DibsError as error:
+        return Line(UNKNOWN, f"{check.title}: could not look: {error.message}", remedy="dibs doctor")
+
+
+def _shown(look: Look, check: Check, line: Line) -> dict[str, Any]:
+    """One check for people and programs: findings that are settled do not count."""
+    settled = look.facts["settled"]
+    views: list[dict[str, Any]] = []
+    counting: list[Finding] = []
+    for finding in sorted(line.findings, key=lambda one: -RANK[one.severity]):
+        names = [*map(str, finding.events), f"{check.name}:{finding.code}"]
+        accepted = next((settled[name] for name in names if name in settled), None)
+        view: dict[str, Any] = {
+            "id": names[0], "text": finding.text, "severity": finding.severity, "events": finding.events,
+            "remedy": finding.remedy,
+        }  # fmt: skip
+        if finding.agent:
+            view |= {"agent": finding.agent, "name": look.name(finding.agent)}
+        if accepted is not None:
+            view["settled"] = accepted
+        else:
+            counting.append(finding)
+        if len(views) < MAX_FINDINGS:
+            views.append(view)
+    status, message, remedy, severity = line.status, line.message, line.remedy, NONE
+    if counting:
+        status, severity, remedy = FAIL, counting[0].severity, remedy or counting[0].remedy
+        said = "; ".join(f"{one.text}{at(one.events[:FEW])}" for one in counting[:FEW])
+        more = len(counting) - FEW
+        message = said + (f"; and {more} more" if more > 0 else "")
+    elif line.findings:
+        status = OK
+        message = (
+            f"{message.partition(':')[0]}: {counted(len(line.findings), 'finding')} settled{at(_settled_at(views))}"
+        )
+    return {
+        "number": check.number, "check": check.name, "title": check.title, "ok": status not in {FAIL, UNKNOWN},
+        "status": status, "severity": severity, "message": message, "remedy": remedy, "figures": line.figures,
+        "findings": views,
+    }  # fmt: skip
+
+
+def _settled_at(views: list[dict[str, Any]]) -> list[int]:
+    return [int(view["id"]) for view in views if view["id"].isdigit()]
+
+
+def _result(failed: list[Check], shown: list[dict[str, Any]]) -> str:
+    """What to do, in one line."""
+    count = {status: sum(1 for view in shown if view["status"] == status) for status in ("ok", "warn", "n/a", UNKNOWN)}
+    if not failed:
+        said = [f"{count['ok']} passed"]
+        said += [f"{count['warn']} to know"] if count["warn"] else []
+        said += [f"{count['n/a']} not applicable"] if count["n/a"] else []
+        said += [f"{count[UNKNOWN]} could not look"] if count[UNKNOWN] else []
+        return f"no issues: {', '.join(said)}"
+    fixes = list(dict.fromkeys(one.fix for one in failed))
+    last = fixes[:FEW].pop() if len(fixes) <= FEW else f"{len(fixes) - FEW} more"
+    first = fixes[: min(len(fixes) - 1, FEW)] if len(fixes) <= FEW else fixes[:FEW]
+    joined = f"{', '.join(first)} and {last}" if first else last
+    return f"{counted(len(failed), 'issue')} — {joined}"
+
+
+# --- what other reports share
 
 
 def record_of(session: Session) -> Found:
@@ -56,130 +242,6 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
     return [*said, f"NOT clean: {found['found']} findings, {head}"]
 
 
-def _check(session: Session, call: Call) -> dict[str, Any]:
-    """Run every check; a later one runs also when an earlier one failed."""
-    looks: tuple[tuple[str, str, Callable[[Session, Any], Found]], ...] = (
-        ("record", ERROR, _record), ("rules", WARNING, _rules), ("agents on old rules", WARNING, _old_rules),
-        ("holders", WARNING, _holders), ("waiting", WARNING, _waiting), ("violations", ERROR, _violations),
-        ("commits", WARNING, _commits), ("files", WARNING, _files), ("alerts", WARNING, _alerts),
-    )  # fmt: skip
-    found = []
-    for name, severity, look in looks:
-        try:
-            ok, message = look(session, call)
-        except DibsError as error:
-            ok, message = False, error.message
-        found.append({"check": name, "ok": ok, "severity": severity, "message": message})
-    failed = [check for check in found if not check["ok"]]
-    wrong = [check["check"] for check in failed if check["severity"] == ERROR]
-    return {"checks": found, "failed": [check["check"] for check in failed], "wrong": wrong}
-
-
-def _record(session: Session, _: Any) -> Found:
-    return record_of(session)
-
-
-def _rules(session: Session, _: Any) -> Found:
-    from dibs.session import rules_file
-
-    digest = rules_file.digest(session.place)
-    return bool(digest), f"version {digest}" if digest else "there are no rules; `dibs init` makes .dibs/rules.md"
-
-
-def _old_rules(session: Session, call: Any) -> Found:
-    """Agents at work that were told another version of the rules, or none. One that holds something is at work."""
-    status = session.run(session.operation("status"), call, {})
-    holders = {claim["agent"] for claim in status["claims"]}
-    agents = session.run(session.operation("agents"), call, {})["agents"]
-    there = [a for a in agents if a["state"] not in ENDED]
-    old = [a["name"] for a in there if a.get("rules") == "old"]
-    never = [
-        a["name"] for a in there if a.get("rules") == "not told" and a["agent"] in holders and "@" not in a["agent"]
-    ]
-    said = []
-    if old:
-        said.append(f"{len(old)} act on old rules until their next boot or message: {', '.join(old[:SHOWN])}")
-    if never:
-        said.append(
-            f"{len(never)} hold something and were never told the rules (`dibs boot` does): {', '.join(never[:SHOWN])}"
-        )
-    return not said, "; ".join(said) or "every agent at work was told these rules"
-
-
-def _holders(session: Session, call: Any) -> Found:
-    """Claims of agents of which nothing is known any more."""
-    status = session.run(session.operation("status"), call, {})
-    states = {agent["agent"]: agent["state"] for agent in status["agents"]}
-    odd = [c for c in status["claims"] if states.get(c["agent"]) in ENDED]
-    if not odd:
-        return True, f"{counted(len(status['claims']), 'claim')}, none of an agent that is gone"
-    names = ", ".join(f"{claim['resources'][0]} ({claim['agent']})" for claim in odd[:SHOWN])
-    return False, f"{counted(len(odd), 'claim')} of agents that are gone; they expire at their deadlines: {names}"
-
-
-def _waiting(session: Session, call: Any) -> Found:
-    waiting = session.run(session.operation("status"), call, {})["waiting"]
-    if not waiting:
-        return True, "no agent waits"
-    first = waiting[0]
-    what = f"{first['agent']}, for {first['resources'][0]}, since {relative_times.ago(first['since'])} ago"
-    return False, f"{counted(len(waiting), 'agent')} waiting; the first is {what}"
-
-
-def _violations(session: Session, _: Any) -> Found:
-    """Files of one agent that another one changed, and that nobody has brought back or settled."""
-    return _events(session, "edit.violated", "changes to files that another agent held", "`dibs restore --list`")
-
-
-def _commits(session: Session, _: Any) -> Found:
-    return _events(session, "commit.unverified", "commits that bypassed the commit guard", "`dibs log`")
-
-
-def _events(session: Session, kind: str, what: str, more: str) -> Found:
-    from dibs.stores.seam import read_event
-
-    found = []
-    after = 0
-    while True:
-        page = session.store.events(after, PAGE_EVENTS)
-        for event in page:
-            after = event.seq
-            shown = read_event(event)
-            if shown["kind"] == kind:
-                found.append((shown, event.wall))
-        if len(page) < PAGE_EVENTS:
-            break
-    if not found:
-        return True, f"no {what}"
-    last, when = found[-1]
-    lately = relative_times.short(clock.wall() - when)
-    return False, f"{len(found)} {what}; the last one: {last['subject']} by {last['agent']}, {lately} ago: {more}"
-
-
-def _files(session: Session, _: Any) -> Found:
-    """The state, decisions and lessons files that the config names."""
-    named = session.config.policy.guards["files"]
-    missing = [path for path in named.values() if not os.path.exists(f"{session.place.top}/{path}")]
-    if missing:
-        return False, f"named in the config and missing: {', '.join(missing)}"
-    return True, ", ".join(named.values()) if named else "none named in the config"
-
-
-def _alerts(session: Session, call: Any) -> Found:
-    """Open alerts, undelivered ones, and whether anybody would raise the next one."""
-    from dibs.session import upkeep
-
-    lasting = (upkeep.last(session.place.local) or {"lasting": False})["lasting"]  # before this call looks itself
-    found = session.answer(session.operation("alerts"), call, {})
-    opened = [alert for alert in found["alerts"] if alert["state"] == "open"]
-    said = [f"{counted(len(opened), 'alert')} open, the gravest: {opened[0]['text']}"] if opened else []
-    said += undelivered(found["deliveries"])
-    if not lasting and session.run(session.operation("status"), call, {})["claims"]:
-        text = "only the agents' own hooks look for trouble, while they work; `dibs sweep --watch` always does"
-        said.append(text)
-    return not said, "; ".join(said) or "none open"
-
-
 def undelivered(found: dict[str, int]) -> list[str]:
     """Which alerts are not delivered, in words."""
     lines = []
@@ -194,10 +256,15 @@ def undelivered(found: dict[str, int]) -> list[str]:
 CHECK = Query(
     "check",
     _check,
-    "Audit the workspace: rules, claims, violations, the log. Exit code 1 if something is wrong.",
+    "Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.",
+    fields=(
+        Field("check", "text", "only this one, by its number or its name", default="", metavar="N|NAME"),
+        Field("since", "duration", f"how far back figures such as contention count (default {WINDOW})", default=0,
+              metavar="D"),
+    ),
     answer="CheckAnswer",
     group="guards",
-    refuses="wrong",
-)
+    refuses="failed",
+)  # fmt: skip
 
 QUERIES = (CHECK,)

@@ -16,15 +16,22 @@ if TYPE_CHECKING:
     Names = Callable[[list[str]], dict[str, str]]
 
 PAGE = 1000  # events in one trip
+MOST_LOOKED = 50_000  # events that one question for the last ones looks at: some seconds; `before` continues
 ENDS = ("claim.ended", "wait.ended")  # after these, no event names the claim or the waiter
 
 
 class Filter:
-    """Which events are wanted: a kind's beginning, after which number, not before which wall time, whose, where."""
+    """Which events are wanted: a kind's beginning, after which number, not before which wall time, whose, where.
+
+    `words` are small letters that an event has somewhere, all of them; `named` says for each which agents' names have
+    it, since an event has the agents' ids.
+    """
 
     def __init__(
-        self, *, kind: str = "", since: int = 0, wall: int = 0, agent: str = "", paths: Sequence[Sequence[str]] = ()
-    ) -> None:
+        self, *, kind: str = "", since: int = 0, wall: int = 0, agent: str = "", paths: Sequence[Sequence[str]] = (),
+        words: Sequence[str] = (), named: Sequence[set[str]] = (),
+    ) -> None:  # fmt: skip
+        self.words = tuple(zip(words, named, strict=True))
         self.kind, self.since, self.wall, self.agent = kind, since, wall, agent
         self.paths = resources.normal(paths) if paths else []
         self._texts = set(resources.shown(self.paths))
@@ -33,7 +40,7 @@ class Filter:
     @property
     def is_plain(self) -> bool:
         """Whether every event is wanted."""
-        return not (self.kind or self.agent or self.paths or self.wall)
+        return not (self.kind or self.agent or self.paths or self.wall or self.words)
 
     def takes(self, event: dict[str, Any], wall: int) -> bool:
         """Whether this event is wanted. Events are asked about in their order where paths are given."""
@@ -42,7 +49,13 @@ class Filter:
         if self.agent and self.agent not in {event["agent"], event["subject"]}:
             return False
         kind: str = event["kind"]
-        return wall >= self.wall and kind.startswith(self.kind)
+        return wall >= self.wall and kind.startswith(self.kind) and (not self.words or self._says(event))
+
+    def _says(self, event: dict[str, Any]) -> bool:
+        """Does the event have all the words: in its kind, its data, whom and what it is about, its number?"""
+        agent, subject = event["agent"], event["subject"]
+        text = f"{event['seq']} {event['kind']} {agent} {subject} {_texts(event['data'])}".lower()
+        return all(word in text or agent in named or subject in named for word, named in self.words)
 
     def _concerns(self, event: dict[str, Any]) -> bool:
         subject, data = event["subject"], event["data"]
@@ -59,6 +72,13 @@ class Filter:
             self._claims.add(subject)
             return True
         return False
+
+
+def _texts(value: Any) -> str:
+    """All names and values of an event's data, one after the other."""
+    if isinstance(value, dict):
+        return " ".join([f"{key} {_texts(one)}" for key, one in value.items()])
+    return " ".join(map(_texts, value)) if isinstance(value, list) else str(value)
 
 
 def since_of(text: str) -> tuple[int, int]:
@@ -91,29 +111,41 @@ def page_of(
             return _named(store, found, called), since, False
 
 
-def last_of(store: Any, wanted: Filter, limit: int) -> tuple[list[dict[str, Any]], int, bool]:
-    """The last `limit` wanted events, the number of the last, and whether there are earlier ones.
+def last_of(
+    store: Any, wanted: Filter, limit: int, before: int = 0, most: int = 0
+) -> tuple[list[dict[str, Any]], int, bool, int]:
+    """The last `limit` wanted events (before a number), the last one, whether there may be earlier ones, the first.
 
-    Read from the end backwards: without a filter, no more than are shown; with a time, no further than it. What
-    concerns a path is known only by going forward, from a claim's grant to its end.
+    Read from the end backwards: without a filter, no more than are shown; with a time, no further than it; in any case
+    no more than `most` (0: all), and the first one that was looked at is told. What concerns a path is known only by
+    going forward, from a claim's grant to its end.
     """
-    if not limit or wanted.paths:
-        found, last, _ = page_of(store, wanted.since, wanted, 0)
-        return (found[-limit:], last, len(found) > limit) if limit else (found, last, False)
     since, head = wanted.since, store.head().seq
+    if before:
+        head = min(head, before - 1)
+    if not limit or wanted.paths:
+        found, last, _ = page_of(store, since, wanted, 0)
+        if before:
+            found, last = [event for event in found if event["seq"] < before], head
+        cut = bool(limit) and len(found) > limit
+        found = found[-limit:] if limit else found
+        return found, last, cut, found[0]["seq"] if found else 0
     found = []
-    high, size = head, limit
-    while high > since and len(found) <= limit:
-        low = max(since, high - size)
+    high, size, least = head, limit, max(since, head - most) if most else since
+    while high > least and len(found) <= limit:
+        low = max(least, high - size)
         page = [event for event in store.events(low, high - low) if event.seq <= high]
         found = [_shown(read_event(event)) for event in page if wanted.takes(read_event(event), event.wall)] + found
         if wanted.is_plain and len(found) == limit:
             earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
-            return _named(store, found), head, earlier
+            return _named(store, found), head, earlier, found[0]["seq"]
         if not page or page[0].wall < wanted.wall:  # pruned, or long ago
+            high = since
             break
         high, size = low, PAGE
-    return _named(store, found[-limit:]), head, len(found) > limit
+    cut = len(found) > limit
+    first = found[-limit]["seq"] if cut else high + 1
+    return _named(store, found[-limit:]), head, cut or high > since, first
 
 
 def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None) -> list[dict[str, Any]]:

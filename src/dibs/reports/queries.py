@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 LISTED = 1_000  # events in one answer, unless it is asked for another number
 MAX_THROUGH_SERVER = 10_000  # events in one answer of a server; `after` continues
 LINK = 40  # hexadecimal digits
+MAX_TEXT = 200  # letters that one question looks for
 FORMATS = ("json", "md", "html")
 
 
@@ -29,15 +30,19 @@ FORMATS = ("json", "md", "html")
 
 def wanted(session: Session, fields: dict[str, Any]) -> Filter:
     """The events that a request asks for."""
+    from dibs.operations.agents.lookups import FOUND, NAMED
     from dibs.reports import events
 
     since, wall = events.since_of(fields["since"])
     agent = fields["agent"]
     if agent:
-        from dibs.operations.agents.lookups import FOUND
-
         agent = session.run(FOUND, session.identify(None), {"word": fields["agent"]})["id"]
-    return events.Filter(kind=fields["kind"], since=since, wall=wall, agent=agent, paths=fields["path"])
+    words = fields["text"].lower().split()
+    named = session.run(NAMED, session.identify(None), {"words": words})["agents"] if words else []
+    return events.Filter(
+        kind=fields["kind"], since=since, wall=wall, agent=agent, paths=fields["path"], words=words,
+        named=[set(agents) for agents in named],
+    )  # fmt: skip
 
 
 def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
@@ -49,11 +54,15 @@ def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     if call.credential is not None:  # a server holds the whole answer in its memory, for each that asks
         limit = min(limit or MAX_THROUGH_SERVER, MAX_THROUGH_SERVER)
     if fields["after"] is None:
-        shown, last, earlier = events.last_of(log, found, limit)
-        return {"events": shown, "more": False, "cursor": last, "earlier": earlier}
+        # a server's thread, and who reads page by page, is not kept by a log of millions
+        most = events.MOST_LOOKED if call.credential is not None or fields["before"] else 0
+        shown, last, earlier, first = events.last_of(log, found, limit, fields["before"], most)
+        return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first}
+    if fields["before"]:
+        raise Invalid("before: reads backwards, and --after forwards: one of them", field="before")
     found.since = max(found.since, fields["after"])
     shown, last, more = events.page_of(log, found.since, found, limit)
-    return {"events": shown, "more": more, "cursor": last, "earlier": False}
+    return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0}
 
 
 # --- verify
@@ -108,7 +117,11 @@ LOG = Query(
         Field("kind", "text", "only events whose kind starts with this", default="", metavar="K"),
         Field("since", "text", "only events of the last 10m, 2h …, or after this event number", default="",
               metavar="D|SEQ"),
+        Field("text", "text", "only events that have all these words: in their kind, agent, subject or data",
+              default="", longest=MAX_TEXT, metavar="WORDS"),
         Field("after", "integer", "continue after this event number (a `cursor`), oldest first", metavar="CURSOR"),
+        Field("before", "integer", "the last events before this number (a `first`)", default=0, least=0,
+              metavar="SEQ"),
     ),
     answer="LogAnswer",
     group="record",

@@ -24,7 +24,7 @@ VERSION = f"8 {DIGEST}"  # of the kept form, and of the clients' files that are 
 DURATIONS = ("ttl", "max_ttl", "max_life", "expected")
 ORDERINGS = ("off", "enforce")
 KNOWN = ("id", "store", "claims", "guards", "roles", "files", "deploy", "tasks", "messages", "agents", "runs",
-         "alerts", "log", "server")  # fmt: skip
+         "alerts", "land", "radar", "log", "server")  # fmt: skip
 
 TEMPLATE = """\
 # dibs: settings of this workspace. Commit this file; it names no machine.
@@ -107,6 +107,22 @@ id = "{id}"            # names this workspace on a shared store
 # silent = "10m"                 # a holder that gave no sign for this long, while others wait, raises an alert
 # rules = "10m"                  # an active agent that was not told new rules within this time does, too
 # keep = "7d"                    # how long a cleared alert stays
+
+# [land]                         # `dibs land`, see docs/WORKTREES.md
+# branch = "main"                # what branches land on
+# check = "make test"            # must pass in a clean working tree before they do
+# method = "merge"               # or "rebase", "squash"
+# batch = 4                      # branches that are checked together; a failing batch is bisected
+# green = "each"                 # of rebase and squash: "last" checks only the last commit of a batch
+# check_timeout = "30m"
+# remote = "origin"              # pushed there as well; else nowhere
+# wait = "1h"                    # how long `dibs land` waits
+
+# [radar]                        # `dibs radar`, see docs/WORKTREES.md
+# every = "10s"                  # how often a server looks; 0: never
+# branches = 30                  # branches without a working tree, the newest first,
+# recent = "14d"                 # with a commit of this time
+# ignore = ["gh-pages", "release/*"]
 
 # [log]
 # keep = "30d"                   # older events go to archives in .dibs/local/archive/, see docs/HOUSEKEEPING.md

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 COUNTS = {  # settings that are whole numbers, and the largest that makes sense
     "max_tasks": 1_000, "max_attempts": 1_000, "breaker_failures": 1_000, "inbox": 100_000, "from_one": 100_000,
+    "batch": 64,
     "events": 1_000_000_000, "archives": 1 << 50,
 }  # fmt: skip
 
@@ -30,9 +31,11 @@ def read(text: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-TEXTS = ("command", "webhook", "secret_file")
+TEXTS = ("command", "webhook", "secret_file", "branch", "check", "remote")
+CHOICES = {"strategy": STRATEGIES, "min_severity": ("warning", "error"), "method": ("merge", "rebase", "squash"),
+           "green": ("each", "last")}  # fmt: skip
+MAX_BRANCHES = 200  # of `radar.branches`: each is merged with each other one
 MAX_TEXT = 2_000  # letters
-SEVERITIES = ("warning", "error")  # as alerts/records.py ranks them
 LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
 
 
@@ -49,14 +52,20 @@ def _text(given: Any, name: str, title: str, path: str) -> str:
 def _value(given: Any, name: str, title: str, default: Any, path: str) -> Any:
     if given is None:
         return default
-    if name == "strategy":
-        if given not in STRATEGIES:
-            raise Invalid(f"{path}: {title}.{name} is one of {', '.join(STRATEGIES)}, not {given!r}", path=path)
+    if name in CHOICES:
+        if given not in CHOICES[name]:
+            raise Invalid(f"{path}: {title}.{name} is one of {', '.join(CHOICES[name])}, not {given!r}", path=path)
         return given
-    if name == "min_severity":
-        if given not in SEVERITIES:
-            raise Invalid(f"{path}: {title}.{name} is one of {', '.join(SEVERITIES)}, not {given!r}", path=path)
+    if name == "ignore":
+        if not isinstance(given, list) or not all(isinstance(one, str) and one for one in given):
+            raise Invalid(f"{path}: {title}.{name} is a list of branches", path=path)
         return given
+    if name == "branches":
+        if isinstance(given, bool) or not isinstance(given, int) or not 0 <= given <= MAX_BRANCHES:
+            raise Invalid(f"{path}: {title}.{name} is a whole number from 0 to {MAX_BRANCHES}", path=path)
+        return given
+    if name == "every" and given in {0, "0"}:
+        return 0
     if name in TEXTS:
         return _text(given, name, title, path)
     if name in COUNTS:

@@ -60,8 +60,8 @@ class FarLink:
 
     @staticmethod
     def answers(operation: Operation) -> bool:
-        """Does the server answer this query? One that writes a file is answered here, from what the server has."""
-        return operation.whole and not any(field.kind == "file" for field in operation.fields)
+        """Does the server answer this query? One that writes files is answered here, from what the server has."""
+        return operation.whole and not operation.writes and not any(field.kind == "file" for field in operation.fields)
 
     def recall(self, session: Session, call: Call, waiter: str) -> bool:
         """Take back the request that is under way; False if there is none."""

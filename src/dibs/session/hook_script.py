@@ -144,8 +144,8 @@ case $1:$2 in
     *:?*) moment=other ;;
     *)
         case $said in
-            *'"BeforeTool"'* | *'"PreToolUse"'* | *'"preToolUse"'*) moment=before ;;
-            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'* | *'"hook_event_name":"sessionStart"'* | *'"hook_event_name": "sessionStart"'*) moment=start ;;
+            *'"BeforeTool"'* | *'"PreToolUse"'* | *'"preToolUse"'* | *'"tool.execute.before"'*) moment=before ;;
+            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'* | *'"hook_event_name":"session.created"'* | *'"hook_event_name": "session.created"'* | *'"hook_event_name":"sessionStart"'* | *'"hook_event_name": "sessionStart"'*) moment=start ;;
             *'"hook_event_name":"'* | *'"hook_event_name": "'*) moment=other ;;
             *) moment=before ;; # not understood, so it may be a write
         esac
@@ -155,7 +155,9 @@ esac
 tell() { # in a form that the client shows, or its model reads
     case $1 in
         claude | codex) printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"%s"}}\n' "$2" "$2" ;;
+        cursor) printf '{"additional_context":"%s"}\n' "$2" ;;
         gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
+        opencode) printf '{"context":"%s"}\n' "$2" ;;
     esac
 }
 
@@ -163,7 +165,9 @@ deny() { # in the client's own dialect: not every model reads stderr
     case $1 in
         claude | codex) printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"%s"}}\n' "$2" ;;
         copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
+        cursor) printf '{"permission":"deny","user_message":"%s","agent_message":"%s"}\n' "$2" "$2" ;;
         gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
+        opencode) printf '{"deny":"%s"}\n' "$2" ;;
     esac
 }
 

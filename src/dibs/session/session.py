@@ -84,7 +84,7 @@ class Session:
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
             workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
-        elif not _is_started_by(f"{self.place.local}/run"):
+        elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
 
             self.replaced = launcher.mend(self.place)
@@ -94,7 +94,7 @@ class Session:
             if shared is None
             else shared.config(self.place)
         )
-        self.paths = Paths(self.place.top, self.config.fold, self.place.common)
+        self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = TIMEOUT if timeout is None else timeout
         self.short_lived = short_lived
         self._store: Store | None = None if shared is None else shared.store
@@ -103,6 +103,7 @@ class Session:
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
         self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
+        self.proving: Callable[[Session], Any] | None = None  # how the guards are tried, for `check`
         self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change

@@ -107,7 +107,8 @@ class Tree:
         for path in dict.fromkeys(paths):
             head = state.heads.get(path)
             full = f"{self.top}/{path}"
-            signature = contents.signature(full)
+            missed = head is not None and head.signature == contents.MISSING and not os.access(full, os.F_OK)
+            signature = contents.MISSING if missed else contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
                 if always:
                     self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
@@ -317,6 +318,14 @@ class Tree:
             ledger_files.replace(self.folder, self.state.lines(self.now), self._known)
         else:
             self.shorten()
+
+    def finish(self, paths: Iterable[str]) -> None:
+        """Committed paths are no longer unfinished work."""
+        known = [path for path in paths if path in self.state.heads]
+        self.look(known)
+        self.write()
+        self.add(*[("K", self.state.heads[path].content, path) for path in known])
+        self.write()
 
     def shorten(self) -> None:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""

@@ -14,6 +14,7 @@ import pytest
 
 from dibs.doors.cli.command import names
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 
 def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> Non
         stdout=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: bool(shell.json("status")["waiting"]))
+    until(lambda: bool(shell.json("status")["waiting"]))
     shell.json("release", "x", "--as", "ann", exit=0)
     out, _ = waiting.communicate(timeout=20)
     assert '"ok":true' in out
@@ -201,7 +202,7 @@ def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell, number: int
     waiting = subprocess.Popen(
         [DIBS, "claim", "x", "--as", "bob", "--wait", "60s"], cwd=shell.folder, stderr=subprocess.PIPE, text=True
     )
-    wait_for(lambda: bool(shell.json("status")["waiting"]))
+    until(lambda: bool(shell.json("status")["waiting"]))
     waiting.send_signal(number)
     _, said = waiting.communicate(timeout=20)
     assert waiting.returncode == code
@@ -317,15 +318,6 @@ def test_output_that_nobody_reads_is_no_traceback(shell: Shell) -> None:
     assert "Traceback" not in done.stderr
 
 
-def wait_for(condition: object, seconds: float = 20) -> None:
-    """Until it is true."""
-    assert callable(condition)
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.05)
-
-
 def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Shell) -> None:
     told = shell.json("boot", "--as", "ann", exit=0)["rules"]
     assert (told["changed"], told["first"]) == (True, True)
@@ -335,21 +327,21 @@ def test_the_rules_are_shown_and_acknowledged_and_old_ones_are_visible(shell: Sh
     rules.write_text(rules.read_text() + "\n11. Another one.\n")
     assert shell.json("rules", "--as", "ann", exit=0)["current"] is False
     assert {agent["agent"]: agent["rules"] for agent in shell.json("agents", exit=0)["agents"]}["ann"] == "old"
-    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
-    assert (check["ok"], check["severity"], "ann" in check["message"]) == (False, "warning", True)
+    (check,) = shell.json("check", "--check", "rules", exit=1)["checks"]
+    assert (check["ok"], check["severity"], "ann" in check["message"]) == (False, "medium", True)
     assert "on old rules until their next boot or prompt: ann" in shell.run("status").stdout
     shell.json("claim", "x.py", "--as", "bob", exit=0)
-    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
-    assert (
-        "1 act on old rules until their next boot or message: ann; 1 hold something and were never told"
-        in (check["message"])
-    )
-    assert check["message"].endswith(": bob")
+    (check,) = shell.json("check", "--check", "rules", exit=1)["checks"]
+    assert "ann acts on old rules" in check["message"]
+    shell.json("claim", "y.py", "--as", "carl", exit=0)
+    (check,) = shell.json("check", "--check", "rules", exit=1)["checks"]
+    assert "bob holds something and was never told the rules" in check["message"]
+    shell.run("boot", "--as", "carl")
     shell.run("boot", "--as", "bob")
     assert shell.json("rules", "--ack", "--as", "ann", exit=0)["current"] is True
     assert "on old rules" not in shell.run("status").stdout
     assert "Another one." in shell.run("rules", "--as", "ann").stdout
-    (check,) = [one for one in shell.json("check", exit=0)["checks"] if one["check"] == "agents on old rules"]
+    (check,) = shell.json("check", "--check", "rules", exit=0)["checks"]
     assert check["ok"]
 
 
@@ -370,9 +362,10 @@ def test_check_finds_a_violation_and_a_commit_past_the_guard(shell: Shell) -> No
     subprocess.run(
         ["git", *who, "commit", "-qnm", "past"], cwd=shell.folder, check=True, env={**os.environ, "DIBS_AGENT": "bob"}
     )
-    found = {one["check"]: one for one in shell.json("check", exit=0)["checks"]}
-    assert not found["commits"]["ok"]
-    assert "bob" in found["commits"]["message"]
+    found = shell.json("check", exit=1)
+    assert found["failed"] == ["bypasses"]
+    (found,) = [one for one in found["checks"] if one["check"] == "bypasses"]
+    assert "bob" in found["message"]
 
 
 def test_braces_are_claimed_as_their_alternatives(shell: Shell) -> None:
@@ -404,7 +397,7 @@ def test_the_doctor_does_not_say_that_all_is_well_where_nothing_can_be_written(s
 
 def test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss(shell: Shell) -> None:
     shell.json("claim", "x", "--ttl", "1ms", "--as", "ann", exit=0)
-    wait_for(lambda: shell.run("claim", "x", "--as", "bob").returncode == 0)
+    until(lambda: shell.run("claim", "x", "--as", "bob").returncode == 0)
     booted = shell.json("boot", "--as", "ann", exit=1)  # `json` holds `ok` to the exit code
     assert booted["ok"] is False
     assert booted["lost"][0]["resources"] == ["x"]

@@ -116,9 +116,9 @@ def test_every_answer_that_is_rendered_is_that_of_an_operation_of_the_group() ->
     ("said", "meant"),
     [
         ("list", "status"), ("ls", "status"), ("lock", "claim"), ("unlock", "release"), ("who", "agents"),
-        ("watch", "status --watch"), ("stats", "status"), ("config", "doctor"), ("ps", "agents"),
+        ("watch", "status --watch"), ("metrics", "stats"), ("config", "doctor"), ("ps", "agents"),
         ("queue", "task list"),
-        ("clam", "claim"), ("relase", "release"), ("statsu", "status"), ("agent", "agents"), ("doctr", "doctor"),
+        ("clam", "claim"), ("relase", "release"), ("statuss", "status"), ("agent", "agents"), ("doctr", "doctor"),
         ("task lst", "task list"), ("run strat", "run start"),
     ],
 )  # fmt: skip

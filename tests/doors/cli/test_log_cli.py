@@ -45,7 +45,7 @@ def seqs(events: list[dict[str, Any]]) -> list[int]:
 
 
 def test_the_last_five_events_cost_five_events(store: Counting) -> None:
-    found, last, earlier = log.last_of(store, log.Filter(), 5)
+    found, last, earlier, _ = log.last_of(store, log.Filter(), 5)
     assert (seqs(found), last, earlier) == ([53, 54, 55, 56, 57], EVENTS, True)
     assert store.read <= 5 + 1, "and one that tells whether there are earlier ones"
 
@@ -58,10 +58,25 @@ def test_the_last_events_are_those_that_the_whole_log_ends_with(
     store: Counting, limit: int, kind: str, since: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log, "PAGE", size)
-    found, _, earlier = log.last_of(store, log.Filter(since=since, kind=kind), limit)
+    found, _, earlier, _ = log.last_of(store, log.Filter(since=since, kind=kind), limit)
     every = [n for n in range(1, EVENTS + 1) if n > since and (kind in {"", "odd"}) and (not kind or n % 10 == 4)]
     assert seqs(found) == (every[-limit:] if limit else every)
     assert earlier is (bool(limit) and len(every) > limit)
+
+
+@pytest.mark.parametrize("kind", ["", "odd", "none"])
+@pytest.mark.parametrize("limit", [1, 5, 57])
+@pytest.mark.parametrize("most", [0, 7, 57])
+def test_pages_from_the_end_backwards_are_the_whole_log(store: Counting, limit: int, kind: str, most: int) -> None:
+    found: list[int] = []
+    before, earlier = 0, True
+    while earlier:
+        page, _, earlier, first = log.last_of(store, log.Filter(kind=kind), limit, before, most)
+        assert len(page) <= limit
+        assert not before or first < before
+        found = seqs(page) + found
+        before = first
+    assert found == [n for n in range(1, EVENTS + 1) if kind in {"", "odd"} and (not kind or n % 10 == 4)]
 
 
 @pytest.mark.parametrize("kind", ["", "odd"])
@@ -139,3 +154,23 @@ def test_events_before_a_time_are_not_read(store: Counting) -> None:
 def test_people_read_ages_and_paths_first(used: Shell) -> None:
     first = next(line for line in used.run("log", "--kind", "claim.granted").stdout.splitlines() if "ann" in line)
     assert first.split()[2:6] == ["ago", "claim.granted", "ann", "src/api.py"]
+
+
+def test_words_are_found_in_kind_agent_name_subject_and_data(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", "--reason", "x", exit=0)
+    shell.json("send", "ann", "hello", "--as", "0f3c9a7e-1111-4222-8333-444455556666", exit=0)
+    shell.json("emit", "build", '{"text": "Müller", "steps": [{"name": "Lint"}]}', "--as", "ann", exit=0)
+    name = next(one["name"] for one in shell.json("agents", exit=0)["agents"] if one["name"] != "ann")
+
+    def kinds(*words: str) -> list[str]:
+        return [event["kind"] for event in shell.json("log", *words, exit=0)["events"]]
+
+    assert kinds("--text", "src/API.py granted") == ["claim.granted"]
+    assert kinds("--text", "müller lint") == ["event.emitted"]
+    assert "message.posted" in kinds("--text", name[3:])  # a part of the name; the log has the id
+    assert kinds("--text", "no such word") == []
+    found = shell.json("log", "--text", "ann", "--limit", "1", exit=0)
+    assert found["earlier"] is True
+    before = shell.json("log", "--text", "ann", "--limit", "1", "--before", str(found["first"]), exit=0)
+    assert before["events"][0]["seq"] < found["events"][0]["seq"]
+    assert shell.json("log", "--before", "3", "--after", "1", exit=64)["error"]["field"] == "before"

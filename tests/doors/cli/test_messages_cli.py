@@ -6,7 +6,6 @@ import json
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import dibs
 from dibs.session import quotes
 from tests.doors.hooking import PATIENCE, Repository
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -259,13 +259,6 @@ def test_no_message_and_no_event_is_lost_when_senders_and_readers_are_killed(
             assert mine == list(range(kind, kind + 2 * len(mine), 2)), "missed, twice or out of order"
             assert len(mine) >= len([number for number in numbers if number % 2 == kind])
     assert shell.json("verify", exit=0)["ok"]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it does not come"
-        time.sleep(0.002)
 
 
 def test_the_python_api_sends_emits_and_hears(shell: Shell) -> None:

@@ -8,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from dibs.canonical import Canonical
-from dibs.facts.clock import random_id
-from dibs.facts.git import objects
-from dibs.operations.guards import audits
-from dibs.session.session import Session
+from tests.doors.overwriting import overwritten
 from tests.shell import Shell
 
 
@@ -21,26 +17,7 @@ class Accident:
 
     def __init__(self, shell: Shell, name: str = "a.py", tree: Path | None = None) -> None:
         self.shell, self.tree = shell, tree or shell.folder
-        self.path = self.tree / name
-        self.path.parent.mkdir(exist_ok=True)
-        self.path.write_bytes(b"ann's\x00 work\r\n")
-        session = Session(str(self.tree), None)
-        place = session.place
-        resource = Canonical(session.paths.resource(name, session.cwd, literal=True))
-        fields = {"resources": [resource], "tree": place.top, "by": "edit"}
-        session.run(session.operation("claim"), session.identify("ann"), fields)
-        kept = objects.objects_of(place.common, place.local)
-        was = objects.keep_file(kept, str(self.path))
-        self.path.write_bytes(b"bob's mess")
-        fact = {
-            "id": random_id(), "resource": resource, "tree": place.top, "was": was,
-            "now": objects.keep_file(kept, str(self.path)), "actor": "bob", "grade": "sure", "suspects": ["bob"],
-            "owners": ["ann"], "named": False, "heard": [],
-        }  # fmt: skip
-        answer = session.run(audits.AUDIT, session.identify("bob"), {"found": [fact], "tool": "Bash"})
-        self.id: str = answer["violations"][0]["violation"]
-        objects.pin(place.common, f"kept/{self.id}", was)
-        session.close()
+        self.path, self.id = overwritten(self.tree, name)
 
     def kept(self) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self.shell.json("restore", "--list", exit=0)["kept"]

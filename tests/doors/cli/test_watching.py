@@ -5,23 +5,16 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 from tests.doors.cli.screen import CTRL_C, Screen, bare
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    pass
 
 ON, OFF = "\x1b[?1049h", "\x1b[?1049l"  # the terminal's other screen
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_watched_status_follows_and_ctrl_c_gives_the_terminal_back(shell: Shell) -> None:

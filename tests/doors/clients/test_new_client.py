@@ -16,7 +16,9 @@ from dibs.doors.clients import adapter, make_index
 from dibs.doors.clients.claude import hook as claude
 from dibs.doors.clients.codex import hook as codex
 from dibs.doors.clients.copilot import hook as copilot
+from dibs.doors.clients.cursor import hook as cursor
 from dibs.doors.clients.gemini import hook as gemini
+from dibs.doors.clients.opencode import hook as opencode
 from dibs.doors.hooks import payload
 from dibs.doors.install.probe import DETACHED
 from dibs.session import known_clients as index
@@ -31,7 +33,8 @@ CLI = "from dibs.doors.cli import main; import sys; sys.exit(main(sys.argv[1:]))
 THEIRS = (
     '{\n  // mine\n  "colour": "red",\n  "hooks": {"will": [{"hooks": [{"type": "command", "command": "./own"}]}]}\n}\n'
 )
-DIALECTS: tuple[Dialect, ...] = (claude, codex, copilot, gemini)  # the types hold each to the contract
+# the types hold each to the contract
+DIALECTS: tuple[Dialect, ...] = (claude, codex, copilot, cursor, gemini, opencode)
 
 
 class World:
@@ -158,7 +161,8 @@ def test_every_client_says_what_the_contract_asks_for() -> None:
         ), f"an agent could switch the guards of {client.name} off"
         assert client.denies(spoken.deny(client.event_of("before"), "because"))
         allowed = {"permissionDecision": "allow"}
-        assert not client.denies({"decision": "allow", "hookSpecificOutput": allowed, **allowed})
+        said = {"decision": "allow", "permission": "allow", "deny": "", "hookSpecificOutput": allowed, **allowed}
+        assert not client.denies(said)
         for path, text in client.own_files().items():
             assert text.startswith(adapter.MADE), path
         event = payload.read(client.name, client.event_of("before"), client.probe("ann", "/t", "p"))

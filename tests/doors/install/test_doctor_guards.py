@@ -20,6 +20,7 @@ from tests.doors.installing import StandIn, everything, git, rich, shell_in, wri
 from tests.shell import DIBS, Shell
 
 Checks = dict[str, list[dict[str, Any]]]
+ASKING = ("claude", "codex", "copilot", "gemini")  # clients that run no hooks before a person has agreed
 
 
 @pytest.fixture
@@ -191,7 +192,9 @@ def test_hooks_that_are_switched_off_are_an_error(repository: Shell) -> None:
 
 def test_what_each_client_trusts_is_read_from_its_own_files(repository: Shell) -> None:
     untrusted = doctor(repository, exit=0)
-    for client in NAMES:
+    assert "cursor trust" not in untrusted, "that cannot be seen from here"
+    assert untrusted["opencode trust"][0]["ok"], "it asks nobody"
+    for client in ASKING:
         assert not untrusted[f"{client} trust"][0]["ok"]
         assert untrusted[f"{client} trust"][0]["severity"] == "warning"
     assert "/hooks" in untrusted["codex trust"][0]["message"]
@@ -202,7 +205,7 @@ def test_what_each_client_trusts_is_read_from_its_own_files(repository: Shell) -
     write(home / ".gemini" / "trustedFolders.json", json.dumps({str(folder): "TRUST_FOLDER"}))
     write(home / ".copilot" / "config.json", f'// made by copilot\n{{"trustedFolders": ["{folder}"]}}')
     trusted = doctor(repository, exit=0)
-    for client in NAMES:
+    for client in ASKING:
         assert trusted[f"{client} trust"][0]["ok"], trusted[f"{client} trust"]
 
 
@@ -229,8 +232,14 @@ def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
     assert "\nok     claude guard: " in shown
     assert "\nCARE   codex trust: " in shown
     assert "\nnote   bare: " in shown
+    assert "\nall is well for opencode. Left to do:\n  1. start `claude` " in shown, (
+        "the others do not run the hooks yet"
+    )
+    repository.json("init", "--uninstall", "--yes", exit=0)
+    repository.json("init", "--clients", ",".join(ASKING), exit=0)
+    shown = repository.run("doctor").stdout
     assert "all is well" not in shown, "no client would run the hooks yet"
-    ending = f"{', '.join(NAMES)}: the guards are proven; these clients do not run the hooks yet. Left to do:"
+    ending = f"{', '.join(ASKING)}: the guards are proven; these clients do not run the hooks yet. Left to do:"
     assert f"\n{ending}\n  1. start `claude` " in shown
 
 
@@ -242,10 +251,10 @@ def trust_claude(shell: Shell) -> None:
 def test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks(repository: Shell) -> None:
     trust_claude(repository)
     answer = repository.json("doctor", exit=0)
-    assert answer["guarded"] == ["claude"]
+    assert answer["guarded"] == ["claude", "opencode"]
     assert [order.split()[0] for order in answer["todo"]] == ["type", "start", "start", "commit"]
     shown = repository.run("doctor").stdout
-    assert "\nall is well for claude. Left to do:\n  1. type /hooks in Codex" in shown
+    assert "\nall is well for claude, opencode. Left to do:\n  1. type /hooks in Codex" in shown
     assert shown.rstrip().split("\n")[-1].startswith("  4. commit .dibs/hook, .dibs/config.toml, ")
 
 

@@ -17,6 +17,7 @@ import pytest
 from dibs.doors import clients
 from dibs.doors.install import githooks, launcher, scripts
 from dibs.facts import workspace
+from dibs.session.known_clients import NAMES
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 ENTRY = """\
@@ -221,7 +222,7 @@ def test_stdin_is_read_to_its_end_even_if_nobody_answers(folder: Folder, words: 
     assert started.wait(30) == 0
 
 
-@pytest.mark.parametrize("client", ["codex", "gemini", "copilot"])
+@pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "cursor"])
 def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folder, client: str) -> None:
     folder.installed()
     below = folder.top / "src" / "deep folder"
@@ -236,8 +237,8 @@ def test_the_command_of_the_other_clients_walks_up_to_the_launcher(folder: Folde
 
 
 def test_a_missing_launcher_is_a_refusal_that_says_how_to_get_out(tmp_path: Path) -> None:
-    environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path)}
-    for client in ("claude", "codex", "gemini", "copilot"):
+    environment = {**os.environ, "CLAUDE_PROJECT_DIR": str(tmp_path), "OPENCODE_PROJECT_DIR": str(tmp_path)}
+    for client in NAMES:
         words = ["sh", "-c", before(client)]
         done = subprocess.run(
             words, input=BEFORE, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -300,7 +301,7 @@ class Swept:
         (top / below).mkdir(exist_ok=True)
         return subprocess.run(
             ["sh", "-c", before(client)], input=given, cwd=top / below, capture_output=True, text=True, check=False,
-            env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(top)}, timeout=30,
+            env={"PATH": "/usr/bin:/bin", "CLAUDE_PROJECT_DIR": str(top), "OPENCODE_PROJECT_DIR": str(top)}, timeout=30,
         )  # fmt: skip
 
 
@@ -309,14 +310,14 @@ def swept(tmp_path: Path) -> Swept:
     return Swept(tmp_path)
 
 
-@pytest.mark.parametrize("client", ["claude", "codex", "gemini", "copilot"])
+@pytest.mark.parametrize("client", NAMES)
 def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(swept: Swept, client: str) -> None:
     for top in (swept.main, swept.linked):
         for below in ("", "deep"):
             done = swept.client(client, top, below=below)
             assert done.returncode == 2, done
             assert f"['{client}'" in done.stdout
-            tree = top if client == "claude" else top / below
+            tree = top if client in {"claude", "opencode"} else top / below
             assert done.stdout.split("\n")[0].endswith(f" {tree}"), "the agent's own working tree, not git's directory"
             assert done.stdout.split("\n")[1] == BEFORE
 
@@ -344,6 +345,8 @@ LOOKS = (
     ("claude", '{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"x"}}'),
     ("gemini", '{"hook_event_name": "BeforeTool", "tool_name": "read_file", "tool_input": {}}'),
     ("copilot", '{"toolName":"view","toolArgs":{"path":"x"}}'),
+    ("cursor", '{"hook_event_name":"preToolUse","tool_name":"Read","tool_input":{"path":"x"}}'),
+    ("opencode", '{"hook_event_name":"tool.execute.before","tool_name":"read","tool_input":{"filePath":"x"}}'),
     *(
         ("codex", f'{{"tool_name":"Bash","tool_input":{{"command":"{command}"}}}}')
         for command in ("git switch main", "git switch -", "git checkout main", "git status", "ls src", "cat a/b.txt")
@@ -353,6 +356,8 @@ WRITES = (
     ("claude", '{"tool_name":"Write","tool_input":{"content":"\\"tool_name\\":\\"Read\\""}}'),
     ("claude", '{"tool_name":"Write","tool_input":{"content":"\\"command\\":\\"git switch main\\""}}'),
     ("gemini", '{"tool_name":"write_file","tool_input":{}}'),
+    ("cursor", '{"tool_name":"StrReplace","tool_input":{"path":"x"}}'),
+    ("opencode", '{"tool_name":"write","tool_input":{"filePath":"x"}}'),
     ("codex", "{}"),
     ("codex", ""),
     *(

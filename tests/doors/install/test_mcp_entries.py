@@ -19,7 +19,11 @@ from tests.shell import DIBS
 if TYPE_CHECKING:
     from tests.shell import Shell
 
-JSON = {"claude": ".mcp.json", "copilot": ".mcp.json", "gemini": ".gemini/settings.json"}
+JSON = {
+    "claude": ".mcp.json", "copilot": ".mcp.json", "cursor": ".cursor/mcp.json", "gemini": ".gemini/settings.json",
+    "opencode": "opencode.json",
+}  # fmt: skip
+KEYS = {"codex": "mcp_servers", "opencode": "mcp"}  # of the list of servers
 FILES = {**JSON, "codex": ".codex/config.toml"}
 
 
@@ -34,14 +38,15 @@ def plain(tmp_path: Path) -> Shell:
 def entry(folder: Path, client: str) -> Any:
     """The entry called dibs, as the client reads it."""
     text = (folder / FILES[client]).read_text()
-    return tomllib.loads(text)["mcp_servers"]["dibs"] if client == "codex" else json.loads(text)["mcpServers"]["dibs"]
+    found = tomllib.loads(text) if client == "codex" else json.loads(text)
+    return found[KEYS.get(client, "mcpServers")]["dibs"]
 
 
 @pytest.mark.parametrize("client", sorted(FILES))
 def test_init_writes_an_entry_that_names_no_machine_and_no_variable(plain: Shell, client: str) -> None:
     plain.json("init", "--clients", client, exit=0)
     made = entry(plain.folder, client)
-    command = " ".join([made["command"], *made["args"]])
+    command = " ".join([made["command"], *made["args"]] if client != "opencode" else made["command"])
     assert ".dibs/dibs" in command
     assert "$" not in command, "clients put variables of their own in its place"
     assert str(plain.folder) not in command
@@ -58,7 +63,7 @@ def test_what_others_wrote_stays_and_every_byte_comes_back(plain: Shell, client:
         'model = "x" # mine\n\n[mcp_servers.other]\ncommand = "other"'
         if client == "codex"
         else '{\n    // mine\n    "mcpServers": {"other": {"command": "other"}},\n    "theme": "dark"\n}'
-    )
+    ).replace("mcpServers", KEYS.get(client, "mcpServers"))
     write(plain.folder / FILES[client], theirs)
     before = everything(plain.folder)
     plain.json("init", "--clients", client, exit=0)
@@ -78,7 +83,7 @@ def test_a_file_that_was_changed_since_loses_only_our_entry(plain: Shell, client
         path.write_text('model = "x"\n' + path.read_text() + '\n[mcp_servers.other]\ncommand = "other"\n')
     else:
         found = json.loads(path.read_text())
-        found["mcpServers"]["other"] = {"command": "other"}
+        found[KEYS.get(client, "mcpServers")]["other"] = {"command": "other"}
         path.write_text(json.dumps(found, indent=2))
     plain.json("init", "--uninstall", exit=0)
     left = path.read_text()
@@ -92,7 +97,7 @@ def test_a_server_of_our_name_that_is_somebody_else_s_is_left_alone(plain: Shell
         '[mcp_servers.dibs]\ncommand = "mine"\n'
         if client == "codex"
         else '{"mcpServers": {"dibs": {"command": "mine"}}}\n'
-    )
+    ).replace("mcpServers", KEYS.get(client, "mcpServers"))
     write(plain.folder / FILES[client], theirs)
     notes = plain.json("init", "--clients", client, exit=0)["notes"]
     assert any("an MCP server called dibs that is not ours" in note for note in notes)

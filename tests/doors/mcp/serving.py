@@ -28,7 +28,7 @@ from dibs.server.host import Host
 from dibs.server.requests import Requests
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
 OLD, NEW = "legacy", "2026-07-28"  # the eras: by a handshake, and stateless
 ERAS = (OLD, NEW)
@@ -39,14 +39,6 @@ DIBS = str(Path(sys.executable).parent / "dibs")
 def play(story: Coroutine[Any, Any, Any]) -> Any:
     """Run it to its end, in a loop of its own."""
     return asyncio.run(asyncio.wait_for(story, 4 * PATIENCE))
-
-
-async def until(fact: Callable[[], Any]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not fact():
-        assert time.monotonic() < end, "it did not happen"
-        await asyncio.sleep(0.01)
 
 
 def as_claude(call: str) -> Any:

@@ -16,7 +16,8 @@ import dibs
 from dibs.doors.mcp import tools
 from dibs.errors import Unavailable
 from dibs.server.requests import Requests
-from tests.doors.mcp.serving import ERAS, NEW, as_codex, ask, inside, play, until
+from tests.doors.mcp.serving import ERAS, NEW, as_codex, ask, inside, play
+from tests.waiting import until_async
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -259,7 +260,7 @@ def test_a_wait_ends_with_the_claim_and_progress_says_who_is_in_the_way(folder: 
                     "claim", {"resources": ["a"], "wait": "40s"}, progress_callback=progress, meta=as_codex("bob")
                 )
             )
-            await until(lambda: heard)
+            await until_async(lambda: heard)
             assert "ann holds a" in heard[0]
             await ask(client, "release", "ann", all=True)
             granted = (await waiting).structured_content
@@ -290,11 +291,11 @@ def test_a_cancelled_wait_leaves_the_queue_and_nothing_else(folder: Path, era: s
             async with inside(folder, era) as client:
                 await ask(client, "claim", "ann", resources=["a"])
                 waiting = asyncio.create_task(ask(client, "claim", "bob", resources=["a"], wait="40s"))
-                await until(lambda: ws.status()["waiting"])
+                await until_async(lambda: ws.status()["waiting"])
                 waiting.cancel()
                 await asyncio.wait([waiting])
                 assert waiting.cancelled()
-                await until(lambda: not ws.status()["waiting"])
+                await until_async(lambda: not ws.status()["waiting"])
                 await ask(client, "release", "ann", all=True)
                 assert ws.status()["claims"] == []
 

@@ -26,8 +26,8 @@ from tests.doors.mcp.serving import (
     play,
     serving,
     token_of,
-    until,
 )
+from tests.waiting import until_async
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -136,9 +136,9 @@ def test_a_wait_that_is_cancelled_or_whose_client_goes_leaves_the_queue(folder: 
             token = token_of(host, agent="bob")
             async with connected(url, token, era) as client:
                 waiting = asyncio.create_task(ask(client, "claim", resources=["a"], wait="40s"))
-                await until(lambda: ws.status()["waiting"])
+                await until_async(lambda: ws.status()["waiting"])
                 waiting.cancel()
-                await until(lambda: not ws.status()["waiting"])
+                await until_async(lambda: not ws.status()["waiting"])
 
     play(story())
 
@@ -190,10 +190,10 @@ def test_the_server_ends_while_a_stream_is_open_and_a_call_waits(folder: Path) -
                     params = {"name": "claim", "arguments": {"resources": ["a"], "wait": "40s"}, "_meta": meta}
                     body = {**LIST, "method": "tools/call", "params": params}
                     waiting = asyncio.create_task(web.post(url, json=body, headers={**headers, **names}))
-                    await until(lambda: ws.status()["waiting"])
+                    await until_async(lambda: ws.status()["waiting"])
                     waiting.cancel()
                     await asyncio.wait([waiting])
-            await until(lambda: not ws.status()["waiting"])
+            await until_async(lambda: not ws.status()["waiting"])
 
     play(story())
 

@@ -15,7 +15,8 @@ from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
 
 import dibs
-from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play, until
+from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
+from tests.waiting import until_async
 
 FLEET = 4
 META = {
@@ -122,13 +123,12 @@ def test_outside_a_workspace_each_call_says_so_until_there_is_one(tmp_path: Path
     play(story())
 
 
-@pytest.mark.parametrize("era", ERAS)
-def test_of_four_clients_that_contend_for_one_file_one_holds_it_at_a_time(folder: Path, era: str) -> None:
+def test_of_four_clients_of_both_eras_that_contend_for_one_file_one_holds_it_at_a_time(folder: Path) -> None:
     async def story() -> None:
         inside: list[str] = []
         tokens: list[int] = []
 
-        async def one(name: str) -> None:
+        async def one(name: str, era: str) -> None:
             async with Client(parameters(folder, DIBS_AGENT=name), mode=era, cache=None) as client:
                 for _ in range(3):
                     granted = await ask(client, "claim", resources=["shared.txt"], wait="45s")
@@ -140,7 +140,7 @@ def test_of_four_clients_that_contend_for_one_file_one_holds_it_at_a_time(folder
                     inside.remove(name)
                     assert (await ask(client, "release", resources=["shared.txt"], token=granted["token"]))["ok"]
 
-        await asyncio.gather(*[one(f"agent-{number}") for number in range(FLEET)])
+        await asyncio.gather(*[one(f"agent-{number}", ERAS[number % 2]) for number in range(FLEET)])
         assert tokens == sorted(set(tokens))
         assert len(tokens) == 3 * FLEET
         with dibs.open(str(folder), agent="judge") as ws:
@@ -156,9 +156,9 @@ def test_a_cancelled_wait_leaves_the_queue(folder: Path) -> None:
             async with Client(parameters(folder, DIBS_AGENT="bob"), mode=OLD, cache=None) as client:
                 with ws.claim("a"):
                     waiting = asyncio.create_task(ask(client, "claim", resources=["a"], wait="45s"))
-                    await until(lambda: ws.status()["waiting"])
+                    await until_async(lambda: ws.status()["waiting"])
                     waiting.cancel()
-                    await until(lambda: not ws.status()["waiting"])
+                    await until_async(lambda: not ws.status()["waiting"])
             assert ws.status()["claims"] == []
 
     play(story())
@@ -214,7 +214,7 @@ def test_a_subscriber_hears_of_mail_claims_tasks_and_rules(folder: Path, era: st
                 ws.task_add("one", id="t1")
                 ws.send("bob", "hello")
             (folder / ".dibs" / "rules.md").write_text("1. Be kind.\n")
-            await until(lambda: set(uris) <= heard)
+            await until_async(lambda: set(uris) <= heard)
             if listening is not None:
                 listening.cancel()
                 await asyncio.wait([listening])
@@ -224,7 +224,7 @@ def test_a_subscriber_hears_of_mail_claims_tasks_and_rules(folder: Path, era: st
                 with dibs.open(str(folder), agent="ann") as ws:
                     ws.send("bob", "again")
                     ws.claim("z", auto_renew=False)
-                await until(lambda: "dibs://status" in heard)
+                await until_async(lambda: "dibs://status" in heard)
                 assert "dibs://inbox" not in heard
 
     play(story())

@@ -17,9 +17,10 @@ from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.methods import Methods
 from dibs.session.session import Session
 from tests.stores.redis_server import running
+from tests.waiting import until_async
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+    from collections.abc import AsyncIterator, Coroutine, Iterator
 
     from dibs.doors.python.aio import AsyncWorkspace
     from dibs.operations.core.declare import Operation
@@ -41,14 +42,6 @@ async def two(shell: Shell) -> AsyncIterator[tuple[AsyncWorkspace, AsyncWorkspac
         yield ann, bob
 
 
-async def until(fact: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + PATIENCE
-    while not await fact():
-        assert time.monotonic() < end, "it did not happen"
-        await asyncio.sleep(0.005)
-
-
 def test_a_claim_in_an_async_with_is_renewed_and_released(shell: Shell) -> None:
     async def story() -> None:
         async with dibs.aio.open(str(shell.folder), agent="ann") as ws:
@@ -58,7 +51,7 @@ def test_a_claim_in_an_async_with_is_renewed_and_released(shell: Shell) -> None:
                 async def renewed() -> bool:
                     return claim.claim.until > first + 300
 
-                await until(renewed)
+                await until_async(renewed)
                 await claim.check()
                 assert claim.live
                 assert [c["agent"] for c in (await ws.status())["claims"]] == ["ann"]
@@ -105,7 +98,7 @@ def test_a_wait_holds_up_neither_the_loop_nor_other_calls(shell: Shell) -> None:
             await ann.claim("x.py")
             await ann.claim("y.py")
             waits = [asyncio.ensure_future(bob.claim(name, wait=PATIENCE)) for name in ("x.py", "y.py")]
-            await until(lambda: waiting(ann))
+            await until_async(lambda: waiting(ann))
             for _ in range(20):
                 await bob.update("n", lambda value: value + 1, 0)
             assert (await bob.state_get("n"))["value"] == 20
@@ -128,7 +121,7 @@ def test_a_cancelled_wait_leaves_the_queue_at_once(shell: Shell) -> None:
             async def queued() -> bool:
                 return bool((await ann.status())["waiting"])
 
-            await until(queued)
+            await until_async(queued)
             began = time.monotonic()
             wait.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -177,7 +170,7 @@ def test_a_workspace_that_is_closed_ends_its_waits(shell: Shell) -> None:
                 async def queued() -> bool:
                     return bool((await ann.status())["waiting"])
 
-                await until(queued)
+                await until_async(queued)
             with pytest.raises(dibs.Unavailable):
                 await wait
             assert (await ann.status())["waiting"] == []

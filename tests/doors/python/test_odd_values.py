@@ -121,6 +121,7 @@ def test_the_methods_beside_the_operations_refuse_odd_values_too(workspace: dibs
     calls: list[Any] = [
         lambda value: workspace.update(value, lambda found: found, default=1),
         lambda value: workspace.update("k", lambda found: found, default=1, attempts=value),
+        lambda value: callable(value) or workspace.update("k", value),  # a function fails in its own way
         workspace.run_report,
         lambda value: workspace.run_report("r", format=value),
         lambda value: workspace.run_report("r", out=value),

@@ -15,7 +15,7 @@ import pytest
 import dibs
 from dibs.facts import clock
 from tests.shell import Shell
-from tests.stores.redis_server import until
+from tests.waiting import until
 
 
 def test_a_claim_in_a_with_is_released_at_its_end(shell: Shell) -> None:

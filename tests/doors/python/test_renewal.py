@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -18,16 +17,9 @@ import dibs
 from dibs.doors.python import renewal
 from dibs.facts import clock
 from tests.shell import Shell
+from tests.waiting import until
 
 TTL = 0.6  # seconds
-
-
-def until(fact: Callable[[], Any], seconds: float = 30) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not fact():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.005)
 
 
 @pytest.fixture

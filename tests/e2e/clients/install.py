@@ -25,6 +25,7 @@ PACKAGES = {
     "codex": ["@openai/codex@0.166.0"],
     "gemini": ["@google/gemini-cli@0.61.0", f"node-{_SYSTEM}-{_CHIP}@22"],  # it runs on Node, and not on any
     "copilot": ["@github/copilot@1.0.102"],
+    "opencode": ["opencode-ai@1.18.33"],  # 2.x is not on npm under this name
     "axe": ["axe-core@4.14.0"],  # looks for what screen readers and keyboards stumble over
     "mcp": [  # the protocol's own test suite, and its inspector; both need Node 22
         "@modelcontextprotocol/conformance@0.1.16",
@@ -40,6 +41,7 @@ PROGRAMS = {
     "codex": "node_modules/@openai/codex-*/vendor/*/bin/codex",
     "gemini": "node_modules/@google/gemini-cli/bundle/gemini.js",
     "copilot": "node_modules/@github/copilot-*/copilot",
+    "opencode": "node_modules/opencode-*-*/bin/opencode",
     "node": "node_modules/node-*/bin/node",
     "axe": "node_modules/axe-core/axe.min.js",
     "mcp": "node_modules/@modelcontextprotocol/conformance/dist/index.js",

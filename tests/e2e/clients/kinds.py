@@ -297,4 +297,75 @@ class Copilot(Client):
         _set(repo / ".github" / "hooks" / "test.json", {"version": 1, "hooks": {"preToolUse": [hook]}})
 
 
-CLAUDE, CODEX, GEMINI, COPILOT = ClaudeCode(), Codex(), GeminiCli(), Copilot()
+OWN_PLUGIN = """\
+import { spawnSync } from "node:child_process"
+export const Test = async () => ({
+  "tool.execute.before": async (input, output) => {
+    const done = spawnSync("sh", ["-c", COMMAND], { input: JSON.stringify(output.args) })
+    if (done.status !== 0) throw new Error(String(done.stderr))
+  },
+  "shell.env": async (input, output) => { output.env.OPENCODE_SESSION_ID = input.sessionID },
+})
+"""
+
+
+class OpenCode(Client):
+    """`opencode run`, with a provider that is the scripted model.
+
+    Before it loads a plugin it waits for an installation from npm into each of its folders. Where nothing but loopback
+    is reached, npm's own retries took 75 of the 82 s to its first request; so it is told not to retry.
+    """
+
+    name = "opencode"
+    variable = "OPENCODE_SESSION_ID"
+    chooses_session = False
+
+    def environment(self, url: str) -> dict[str, str]:
+        del url  # it is in the configuration
+        quiet = ("DISABLE_AUTOUPDATE", "DISABLE_MODELS_FETCH", "DISABLE_LSP_DOWNLOAD", "DISABLE_DEFAULT_PLUGINS")
+        npm = {"npm_config_fetch_retries": "0", "npm_config_registry": "http://127.0.0.1:9"}
+        return {**{f"OPENCODE_{name}": "1" for name in quiet}, **npm}
+
+    def settle(self, home: Path, repo: Path, url: str) -> None:
+        del repo
+        model = {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}}
+        stub = {
+            "npm": "@ai-sdk/openai-compatible", "name": "stub", "models": {"scripted": model},
+            "options": {"baseURL": f"{url}/v1", "apiKey": "scripted"},
+        }  # fmt: skip
+        settings = {"model": "stub/scripted", "small_model": "stub/scripted", "provider": {"stub": stub}}
+        quiet = {"autoupdate": False, "share": "disabled"}
+        _set(home / ".config" / "opencode" / "opencode.json", {**settings, **quiet})
+
+    def command(self, start: Start) -> list[str]:
+        words = [str(program(self.name)), "run", "--format", "json", "--auto"]
+        if start.resume:
+            words += ["--session", start.session] + (["--fork"] if start.fork else [])
+        return [*words, start.prompt]
+
+    def session(self, output: str) -> str:
+        return next(str(line["sessionID"]) for line in _lines(output) if "sessionID" in line)
+
+    def write(self, path: Path, content: str) -> Block:
+        return Use("write", {"filePath": str(path), "content": content})
+
+    def edit(self, path: Path, old: str, new: str) -> Block:
+        return Use("edit", {"filePath": str(path), "oldString": old, "newString": new})
+
+    def shell(self, command: str) -> Block:
+        return Use("bash", {"command": command, "description": "as scripted"})
+
+    def read(self, path: Path) -> Block:
+        return Use("read", {"filePath": str(path)})
+
+    def delegate(self, prompt: str) -> Block:
+        """Start a subagent and wait for it."""
+        return Use("task", {"description": "as scripted", "prompt": prompt, "subagent_type": "general"})
+
+    def hook_before_tools(self, repo: Path, command: str) -> None:
+        plugin = repo / ".opencode" / "plugins" / "test.js"
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        plugin.write_text(OWN_PLUGIN.replace("COMMAND", json.dumps(command)))
+
+
+CLAUDE, CODEX, GEMINI, COPILOT, OPENCODE = ClaudeCode(), Codex(), GeminiCli(), Copilot(), OpenCode()

@@ -1,4 +1,4 @@
-"""Ben reads a file, Ada edits and commits it, Ben writes the whole file from what he had read: nine ways to do that.
+"""Ben reads a file, Ada edits and commits it, Ben writes the whole file from what he had read: eleven ways to do that.
 
 Checked in the same way with every client; the test files say with which.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.e2e.clients.checks import guard
-from tests.e2e.clients.kinds import CLAUDE, CODEX, COPILOT, GEMINI
+from tests.e2e.clients.kinds import CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +57,8 @@ WAYS: dict[str, tuple[Client, Looks, bool, Writes]] = {
     "gemini: cat, write_file": (GEMINI, by_cat, False, whole),
     "copilot: view, ls, heredoc": (COPILOT, by_tool, True, heredoc),
     "copilot: view, ls, create": (COPILOT, by_tool, True, whole),
+    "opencode: read, ls, heredoc": (OPENCODE, by_tool, True, heredoc),
+    "opencode: cat, write": (OPENCODE, by_cat, False, whole),
 }
 
 

@@ -154,6 +154,35 @@ def test_kill_needs_a_known_agent_and_a_reason(fleet: Fleet) -> None:
         fleet.call("a", "kill", agent="a", why="myself")
 
 
+def test_kill_all_stops_every_family_but_the_callers_and_no_person(fleet: Fleet) -> None:
+    for agent in ("a", "a/sub", "b", "boss", "boss/sub"):
+        fleet.claim(agent, f"{agent.replace('/', '-')}.py")
+    fleet.call("gone", "boot")
+    fleet.call("gone", "leave")
+    fleet.call("c", "boot")
+    fleet.call("boss", "kill", agent="c", why="before")
+    answer = fleet.call("boss", "kill", agent="all", why="the wrong branch")
+    assert answer["killed"] == 2
+    assert [agent["agent"] for agent in answer["agents"]] == ["a", "b"]
+    assert sorted(answer["voided"]) == ["a-sub.py", "a.py", "b.py"]
+    for agent in ("a", "a/sub", "b"):
+        with pytest.raises(Killed):
+            fleet.claim(agent, "x.py")
+    fleet.claim("boss", "x.py")
+    fleet.claim("boss/sub", "y.py")
+    assert [event["data"]["why"] for event in fleet.events("agent.killed")] == ["before"] + ["the wrong branch"] * 2
+    assert fleet.call("boss", "kill", agent="all", why="again")["killed"] == 0
+    fleet.claim("late", "z.py")  # who comes later is not meant
+    assert fleet.call("boss", "kill", agent="all", why="again")["killed"] == 1
+
+
+def test_kill_all_gives_what_they_held_to_a_waiting_caller(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    fleet.claim("boss", "x.py", wait=60_000)
+    fleet.call("boss", "kill", agent="all", why="test")
+    assert fleet.holders() == [("boss", "x.py")]
+
+
 def test_a_killed_holder_makes_room_for_who_waits(fleet: Fleet) -> None:
     fleet.claim("a", "x.py")
     fleet.claim("b", "x.py", wait=60_000)

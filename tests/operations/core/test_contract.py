@@ -131,7 +131,10 @@ def test_a_retry_may_differ_in_what_only_a_door_says() -> None:
 # A request for each idempotent operation that writes, after the same beginning.
 TWICE: dict[str, dict[str, Any]] = {
     "alerts ack": {"id": "all", "why": "seen"},
+    "check settle": {"what": "alerting:no-sink", "why": "a trial"},
     "claim": {"resources": ["a.py"]},
+    "land": {"branch": "feature", "commit": "c1"},
+    "landings cancel": {"landing": "queued"},
     "leave": {},
     "renew": {"resources": ["held.py"]},
     "revive": {"agent": "bob"},
@@ -151,6 +154,7 @@ def _begun() -> Fleet:
     fleet.call("ann", "boot")
     fleet.call("bob", "boot")
     fleet.call("ann", "claim", resources=["held.py"])
+    fleet.call("ann", "land", branch="queued")
     fleet.call("ann", "task add", title="t", id="t")
     fleet.call("ann", "task add", title="p", id="poison", attempts=1)
     token = fleet.call("bob", "task claim", id="poison")["token"]
@@ -201,7 +205,7 @@ def test_the_queries_answer_as_they_declare(workspace: dibs.Workspace) -> None:
         workspace.verify(head="nonsense")
     audited = workspace.check()
     assert audited["wrong"] == []
-    assert "record" in {one["check"] for one in audited["checks"]}
+    assert "log" in {one["check"] for one in audited["checks"]}
     assert {one["check"] for one in audited["checks"] if not one["ok"]} == set(audited["failed"])
     examined = workspace.doctor()
     assert examined["failed"] == []

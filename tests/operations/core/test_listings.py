@@ -17,7 +17,18 @@ from tests.operations.fleet import Fleet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LISTINGS = ("agents", "inbox", "run list", "state list", "status", "subscriptions", "task list", "vote list")
+LISTINGS = (
+    "agents",
+    "inbox",
+    "landings",
+    "radar",
+    "run list",
+    "state list",
+    "status",
+    "subscriptions",
+    "task list",
+    "vote list",
+)
 MANY = 23
 
 
@@ -63,9 +74,24 @@ def _votes(crew: Crew) -> None:
         crew.call("boss", "vote open", title="which", options=["a", "b"], electorate=["boss", "x"], key=f"v{number}")
 
 
+def _landings(crew: Crew) -> None:
+    for number in range(MANY):
+        crew.now += 1
+        crew.call("boss", "land", branch=f"b{number:02d}", priority=number % 3)
+        if number % 4 == 0:
+            crew.call("boss", "landings cancel", landing=f"b{number:02d}")
+
+
+def _radar(crew: Crew) -> None:
+    pairs = [{"one": "/main", "other": f"/tree-{number}", "files": [["x.py", "content", []]]} for number in range(MANY)]
+    crew.internal("boss", catalogue.operation("radar-report"), place="here", pairs=pairs)
+
+
 SETTINGS: dict[str, tuple[Callable[[Crew], None], str, str]] = {
     "agents": (_agents, "agents", "agent"),
     "inbox": (_inbox, "messages", "text"),
+    "landings": (_landings, "landings", "id"),
+    "radar": (_radar, "conflicts", "id"),
     "run list": (_runs, "runs", "id"),
     "state list": (_documents, "documents", "key"),
     "subscriptions": (_subscriptions, "subscriptions", "subscription"),

@@ -68,7 +68,10 @@ def test_no_two_records_share_a_prefix_unless_they_are_places_of_claims() -> Non
     prefixes = [keys.prefix_of(form) for form in keys.KEYS]
     assert sorted(prefix for prefix in prefixes if prefixes.count(prefix) > 1) == ["r", "r", "r"]
     rooms = {room for room, *_ in keys.KEYS.values()}
-    assert rooms == {"agents", "alerts", "claims", "core", "guards", "messages", "runs", "shared", "tasks", "upkeep"}
+    assert rooms == {
+        "agents", "alerts", "claims", "core", "guards", "landing", "messages", "oversight", "runs", "shared", "tasks",
+        "upkeep",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "data"), [("claim.grunted", {}), ("claim.ended", {"whence": "x"}), ("kind", {})])

@@ -29,7 +29,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "leave": (("dibs leave", "release everything and sign off"),),
     "whoami": (("dibs whoami", "which agent dibs takes you for, and why"),),
     "agents": (("dibs agents", "the agents that are there"), ("dibs agents --all", "also those that left")),
-    "kill": (("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),),
+    "kill": (
+        ("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),
+        ("dibs kill all --why 'the wrong branch'", "stop all agents; each is revived by its name"),
+    ),
     "revive": (("dibs revive codex-2", "let it act again"),),
     "rules": (("dibs rules", "print the rules"), ("dibs rules --ack", "also record that you have read them")),
     "scratch": (('cd "$(dibs scratch)"', "work in your scratch folder"),),
@@ -54,6 +57,20 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("dibs subscribe build.green --off", "unsubscribe"),
     ),
     "subscriptions": (("dibs subscriptions", "what you are subscribed to"),),
+    "land": (
+        ("dibs land", "the branch of this worktree: queue it, check it, land it"),
+        ("dibs land feature --priority 5 --wait 10m", "another branch, before the others"),
+        ("dibs land --status", "the queue, and what was decided lately"),
+        ("dibs land --all", "land all that is queued, then end"),
+        ("dibs land feature --cancel", "take it out of the queue"),
+    ),
+    "landings": (("dibs landings --queue", "what is queued to land"),),
+    "landings cancel": (("dibs landings cancel feature", "take a branch out of the queue"),),
+    "radar": (
+        ("dibs radar", "look now: which worktrees would conflict"),
+        ("dibs radar --watch", "look again and again"),
+        ("dibs radar --json", "exit code 1 if there is a conflict"),
+    ),
     "task add": (
         ("dibs task add 'test the parser' --priority 5", "add a task"),
         ("dibs task add 'write the docs' --after T1,T2 --needs english", "after two others, for agents that can"),
@@ -111,6 +128,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "run show": (("dibs run show", "the active run, with its agents"),),
     "run purge": (("dibs run purge r1", "delete an ended run with its tasks"),),
     "alerts": (("dibs alerts", "what needs somebody"), ("dibs alerts --state all --kind dead", "also cleared ones")),
+    "check settle": (
+        ("dibs check settle 41 --why 'agreed with ann'", "event 41 is accepted; `dibs check` shows why"),
+        ("dibs check settle alerting:no-sink --undo", "it counts again"),
+    ),
     "alerts ack": (
         ("dibs alerts ack a1b2 --why 'restarting it'", "you have taken note of one"),
         ("dibs alerts ack all", "of all open ones"),

@@ -21,6 +21,7 @@ GROUPS = {
     "runs": "Runs: one job of the whole fleet",
     "state": "Shared documents",
     "votes": "Votes",
+    "worktrees": "Worktrees: coming conflicts, landing on main",
     "guards": "Guards",
     "record": "The log and its upkeep",
     "server": "A server for the workspace",

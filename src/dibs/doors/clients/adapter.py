@@ -41,6 +41,10 @@ if TYPE_CHECKING:
         def YIELDS_AFTER_NS(self) -> int:  # noqa: N802
             """After this time it reports the end of a command that still runs; 0: never."""
 
+        @property
+        def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
+            """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
+
         def deny(self, event: str, reason: str) -> dict[str, Any]:
             """A refusal in its own dialect."""
 
@@ -54,8 +58,6 @@ HOOK_TIMEOUT_S = 20
 END_TIMEOUT_S = 1  # Codex gives a session's end one second; Claude Code gives all hooks together 1.5
 COMMANDS = ("dibs", ".dibs/dibs")  # the commands that models run; the second if the first is not on the PATH
 MADE = "# made by `dibs init`"  # the first words of a file that is only ours
-# Clients without a folder here: their processes are recognised as agents' clients anyway.
-UNGUARDED = ("cursor-agent", "opencode")
 
 
 class Client:
@@ -68,6 +70,9 @@ class Client:
     session_variables: ClassVar[Sequence[str]] = ()  # in which its shell has the session id
     process_names: ClassVar[Sequence[str]] = ()  # its processes' names; not `node`, which many programs have
     strict: ClassVar[Sequence[str]] = ()  # its files that need an explicit claim
+    # A field that only its payloads have, next to conversation_id: by it, it is known when it runs another client's
+    # hooks. Then its own settings guard, if they call dibs, and no call is guarded twice.
+    mark: ClassVar[str] = ""
 
     # --- for `dibs init`
 
@@ -79,6 +84,7 @@ class Client:
     settings_file: ClassVar[str]  # where its hooks are registered, from the repository's top
     settings_start: ClassVar[Mapping[str, Any]] = {}  # further content of a new one
     names_event: ClassVar[bool] = False  # does its command name the event, because its payload does not?
+    starts_at: ClassVar[str] = ""  # a variable that may have the project's folder, for a client that promises none
     reads: ClassVar[Sequence[str]] = ()  # tools that pass if the launcher is missing: on a branch from before dibs
     pages: ClassVar[Sequence[str]]  # the instruction files that it reads; the first is created if none exists
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
@@ -96,6 +102,30 @@ class Client:
     def cleaned(self, text: str) -> str:
         """Its settings without those additions."""
         return text
+
+    # Its settings are a JSON file with a list of handlers for each event, unless it says otherwise with these three.
+
+    def settings_merged(self, text: str | None, path: str, tools: Sequence[str] = (), *, mcp: bool = False) -> str:
+        """Its settings (None if the file is missing) with our entries."""
+        from dibs.doors.install import settings
+
+        return settings.merged(text, self.name, path, tools, mcp=mcp)
+
+    def settings_cleaned(self, text: str, path: str) -> str | None:
+        """Its settings without our entries; None if nothing else is left."""
+        from dibs.doors.install import settings
+
+        return settings.cleaned(text, self.name, path)
+
+    def settings_commands(self, text: str, path: str) -> dict[str, str]:
+        """Our command for each event, exactly as in its settings."""
+        from dibs.doors.install import settings
+
+        return settings.commands(text, path)
+
+    def plugin_commands(self) -> dict[str, str]:
+        """Our command for each event in a plugin that this user has installed; {} without one."""
+        return {}
 
     def own_files(self) -> dict[str, str]:
         """Files that are only dibs', with their text, which begins with MADE."""
@@ -136,6 +166,7 @@ class Client:
     # --- for `dibs doctor`
 
     trust_order: ClassVar[str] = ""  # what a person does so that it runs the hooks of a folder
+    shows_trust: ClassVar[bool] = True  # can it be seen from here whether it runs them? If not, its advice says so
     writer: ClassVar[str] = "Write"  # its tool that writes a whole file
     advice: ClassVar[Sequence[tuple[str, str]]] = ()  # what dibs cannot see: a check's name, and a sentence
 

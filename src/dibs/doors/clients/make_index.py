@@ -11,7 +11,6 @@ import hashlib
 import os
 
 from dibs.doors.clients import of
-from dibs.doors.clients.adapter import UNGUARDED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +28,8 @@ PROCESS_NAMES = (  # under which they run
 {processes})
 STRICT = (  # their files that need an explicit claim
 {strict})
+MARKS = {{  # a field of a payload → the client that sends it through another one's hooks, and its own settings
+{marks}}}
 DIGEST = "{digest}"  # of these: what is kept of a config is read anew when they change
 '''
 
@@ -51,8 +52,9 @@ def text() -> str:
     return TEXT.format(
         names=", ".join(f'"{client.name}"' for client in clients),
         variables="".join(f'    "{one}": "{client.name}",\n' for client in clients for one in client.session_variables),
-        processes=_lines(sorted({*UNGUARDED, *[name for client in clients for name in client.process_names]})),
+        processes=_lines(sorted({name for client in clients for name in client.process_names})),
         strict=_lines(strict),
+        marks="".join(f'    "{one.mark}": ("{one.name}", "{one.settings_file}"),\n' for one in clients if one.mark),
         digest=hashlib.sha256("\n".join(strict).encode()).hexdigest()[:8],
     )
 

@@ -145,7 +145,7 @@ def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
     from dibs.errors import DibsError
     from dibs.facts.git import objects
 
-    content = find(place, blob, tree)
+    content = contents.of_tree(place, blob, tree)
     if content is None:
         return
     try:
@@ -153,17 +153,3 @@ def pin(place: Place, identifier: str, blob: str, tree: str) -> None:
         objects.pin(place.common, f"kept/{identifier}", kept)
     except DibsError:
         pass  # it is still in dibs' own folder
-
-
-def find(place: Place, blob: str, tree: str) -> bytes | None:
-    """A content that was kept, or that git has; None if it is gone."""
-    if not blob:
-        return None
-    from dibs.facts import workspace
-    from dibs.facts.git import objects
-
-    folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
-    found = contents.kept(f"{folder}/objects", blob) if folder else None
-    if found is None and os.path.isdir(place.common or place.local):
-        found = objects.read_blob(objects.objects_of(place.common, place.local), blob)
-    return found

@@ -147,6 +147,8 @@ def _answer(event: payload.Event) -> Answer:
     place = _place(event)
     if place is None or not place.exists:
         return Answer(ALLOW)  # hooks in a user's own settings run everywhere; here is no workspace
+    if event.own and _calls_us(f"{place.top}/{event.own}"):
+        return Answer(ALLOW)  # this client runs another one's hooks as well; its own guard, and once is enough
     if event.moment == BEFORE and _bans_tools(place):
         from dibs.doors.hooks import tool_call
 
@@ -164,14 +166,29 @@ def _answer(event: payload.Event) -> Answer:
     return _told(event, _spelled(event, place, told)) if told else Answer(ALLOW)
 
 
+def _calls_us(settings: str) -> bool:
+    """Do these settings call the launcher?"""
+    try:
+        with open(settings, "rb") as file:
+            return b".dibs/hook" in file.read()
+    except OSError:
+        return False
+
+
 def _bans_tools(place: Place) -> bool:
     """Does the config ban tools for some role? Most do not, and then no store is opened for it."""
     for path in (place.config, f"{place.shared}/config.toml"):  # on a branch from before dibs: its last copy
         try:
-            with open(path, "rb") as file:
-                return any(b"tools" in line.partition(b"#")[0] for line in file)
+            with open(path, "rb", 0) as file:
+                text = file.read()
         except OSError:
             continue
+        at = text.find(b"tools")
+        while at >= 0:
+            if b"#" not in text[text.rfind(b"\n", 0, at) + 1 : at]:
+                return True
+            at = text.find(b"tools", at + 1)
+        return False
     return False
 
 

@@ -35,19 +35,22 @@ _CONTENTS = (
 )  # fmt: skip
 
 
+_COMMANDS = ("command", "cmd", "input")
+_PATCHES = (*_COMMANDS, "patchText", "patch")
 _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
 
 
 class Event:
     """One call of one hook, in dibs' own terms."""
 
-    __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "paths",
-                 "session", "source", "subagent", "tool", "type")  # fmt: skip
+    __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "own",
+                 "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = ""
         self.tool = self.kind = self.command = self.call = ""
+        self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one
         self.edits: list[tuple[str, str, bool]] = []  # old text, new text, everywhere: an edit's replacements
@@ -79,6 +82,9 @@ class Unreadable(Exception):
 
 def read(client: str, name: str, sent: Any) -> Event | None:
     """A payload as an Event; None for an event that dibs ignores. Raises Unreadable in doubt."""
+    own = ""
+    if isinstance(sent, dict) and "conversation_id" in sent:
+        client, own = _sender(client, sent)
     try:
         spoken = dialect(client)
     except ImportError:
@@ -94,7 +100,8 @@ def read(client: str, name: str, sent: Any) -> Event | None:
             return None
         raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
     event = Event(client, spoken, name, moment)
-    event.session = _text(sent, "session_id") or _text(sent, "sessionId")
+    event.own = own
+    event.session = _text(sent, "conversation_id") or _text(sent, "session_id") or _text(sent, "sessionId")
     if not event.session:
         raise Unreadable("the payload names no session")
     event.subagent = _text(sent, "agent_id") or _text(sent, "agentId")
@@ -103,22 +110,36 @@ def read(client: str, name: str, sent: Any) -> Event | None:
         if not value.isascii() and not value.isprintable():
             raise Unreadable("the payload names a session or an agent by text that is not valid Unicode")
     event.cwd = _text(sent, "cwd")
+    if not event.cwd and isinstance(sent.get("workspace_roots"), list):
+        event.cwd = next((root for root in sent["workspace_roots"] if isinstance(root, str)), "")
     if event.cwd and event.cwd[0] != "/":
         event.cwd = os.path.join(caller.cwd(), event.cwd)
     event.source = _text(sent, "source")
     event.call = _text(sent, "tool_use_id") or _text(sent, "toolUseId")
+    if event.call and not event.call.isprintable():  # Cursor joins two ids by a line break; the ledger has lines
+        event.call = "_".join(event.call.split())
     if moment in {BEFORE, AFTER}:
         _read_tool(event, sent)
     return event
 
 
+def _sender(client: str, sent: dict[str, Any]) -> tuple[str, str]:
+    """The client that sent this, and its own settings if the hook that it called is another client's."""
+    from dibs.session.known_clients import MARKS
+
+    for field, (name, settings) in MARKS.items():
+        if field in sent and name != client:
+            return name, settings
+    return client, ""
+
+
 def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     """What the tool would do to which paths."""
     event.tool = _text(sent, "tool_name") or _text(sent, "toolName")
-    if not event.tool:
-        raise Unreadable("the payload names no tool")
-    event.kind = event.dialect.TOOLS.get(event.tool, OTHER)
     given = sent.get("tool_input") if "tool_input" in sent else sent.get("toolArgs")
+    if not event.tool:
+        event.tool = _inferred(event, given)
+    event.kind = event.dialect.TOOLS.get(event.tool, OTHER)
     if event.kind == OTHER:  # any name: an MCP server's tool, or one that is newer than this table
         if _runs(event.tool, given):
             event.kind = SHELL
@@ -148,6 +169,14 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
         event.kind = READ
     else:
         _read_change(event, given)
+
+
+def _inferred(event: Event, given: Any) -> str:
+    """The tool of a payload that names none, by what its input has."""
+    for field, tool in event.dialect.NAMELESS if isinstance(given, dict) else ():
+        if field in given:
+            return tool
+    raise Unreadable("the payload names no tool")
 
 
 def _read_change(event: Event, given: dict[str, Any]) -> None:
@@ -201,7 +230,7 @@ def _runs(tool: str, given: Any) -> bool:
 
 def _read_command(event: Event, given: dict[str, Any]) -> None:
     """The words of a shell command, or the text of a patch."""
-    command = given.get("command", given.get("cmd", given.get("input")))
+    command = next((given[field] for field in (_PATCHES if event.kind == PATCH else _COMMANDS) if field in given), None)
     if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
         command = _joined(command)
     if not isinstance(command, str):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 MAX_FILES_CHECKED = 300  # after a command; the next sweep takes the rest
-# The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, and Gemini's way. They write no file.
-OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_")
+# The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, Gemini's, OpenCode's. None writes a file.
+OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
 
 
 # --- before a call

@@ -27,4 +27,6 @@ def command(client: Client, event: str) -> str:
     words = f"{client.name} {event}" if client.names_event else client.name
     if client.hook.PROJECT_VARIABLE:
         return f"{scripts.PROJECT.format(variable=client.hook.PROJECT_VARIABLE, words=words)}{scripts.FIND}{ends}"
-    return f"sh -c '{scripts.UPWARD}{words}; {scripts.FIND}{ends}' || exit {2 if before else 0}"
+    start = f"${{{client.starts_at}:-$PWD}}" if client.starts_at else "$PWD"
+    search = scripts.UPWARD.format(start=start)
+    return f"sh -c '{search}{words}; {scripts.FIND}{ends}' || exit {2 if before else 0}"

@@ -12,6 +12,7 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 NAME = "dibs"
@@ -32,16 +33,24 @@ def is_offered() -> bool:
 # --- JSON
 
 
-def merged(text: str | None, entry: dict[str, Any], path: str) -> str | None:
-    """The text with our entry; None if a server of that name is somebody else's."""
+def merged(
+    text: str | None,
+    entry: dict[str, Any],
+    path: str,
+    keys: tuple[str, ...] = (KEY,),
+    start: Mapping[str, Any] | None = None,
+) -> str | None:
+    """The text with our entry below `keys`; None if a server of that name is somebody else's. A new one has `start`."""
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
-        return jsonc.dump({KEY: {NAME: entry}})
-    document = _document(text, path)
-    servers = document.get(KEY)
-    if servers is None:
-        return jsonc.insert(text, document, {NAME: entry}, KEY)
-    if servers.kind != "object":
-        raise Invalid(f"{path}: {KEY} is not an object; nothing was changed", path=path)
+        return jsonc.dump({**(start or {}), **_nested(keys, {NAME: entry})})
+    servers = _document(text, path)
+    for place, key in enumerate(keys):
+        inner = servers.get(key)
+        if inner is None:
+            return jsonc.insert(text, servers, _nested(keys[place + 1 :], {NAME: entry}), key)
+        if inner.kind != "object":
+            raise Invalid(f"{path}: {key} is not an object; nothing was changed", path=path)
+        servers = inner
     known = servers.get(NAME)
     if known is None:
         return jsonc.insert(text, servers, entry, NAME)
@@ -50,32 +59,53 @@ def merged(text: str | None, entry: dict[str, Any], path: str) -> str | None:
     return jsonc.replace(text, known, entry) if command_of(known.plain()) else None
 
 
-def cleaned(text: str, path: str) -> str | None:
-    """The text without our entry; None if nothing else is left."""
-    document = _document(text, path)
-    servers = document.get(KEY)
-    if servers is None or servers.kind != "object":
-        return text
-    known = servers.get(NAME)
+def _nested(keys: tuple[str, ...], inner: dict[str, Any]) -> dict[str, Any]:
+    for key in reversed(keys):
+        inner = {key: inner}
+    return inner
+
+
+def cleaned(text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping[str, Any] | None = None) -> str | None:
+    """The text without our entry, and without the objects that become empty; None if nothing but `start` is left."""
+    above = [_document(text, path)]
+    for key in keys:
+        inner = above[-1].get(key)
+        if inner is None or inner.kind != "object":
+            return text
+        above.append(inner)
+    known = above[-1].get(NAME)
     if known is None or not command_of(known.plain()):
         return text
-    if len(servers.items) > 1:
-        return jsonc.remove(text, servers, [name for name, _ in servers.keys].index(NAME))
-    left = jsonc.remove(text, document, [name for name, _ in document.keys].index(KEY))
-    return None if _document(left, path).plain() == {} and "//" not in left and "/*" not in left else left
+    names = [*keys, NAME]
+    place = len(names) - 1
+    while place and len(above[place].items) == 1:
+        place -= 1
+    left = jsonc.remove(text, above[place], [name for name, _ in above[place].keys].index(names[place]))
+    rest = _document(left, path).plain()
+    commented = "//" in left.replace("://", "") or "/*" in left
+    return None if rest in ({}, dict(start or {})) and not commented else left
 
 
-def command(text: str, path: str) -> list[str]:
+def command(text: str, path: str, keys: tuple[str, ...] = (KEY,)) -> list[str]:
     """Our command in the text, for doctor; [] if it has none of ours."""
-    servers = _document(text, path).plain().get(KEY)
+    servers: Any = plain(text, path)
+    for key in keys:
+        servers = servers.get(key) if isinstance(servers, dict) else None
     return command_of(servers.get(NAME)) if isinstance(servers, dict) else []
+
+
+def plain(text: str, path: str) -> dict[str, Any]:
+    """The document as plain values."""
+    found: dict[str, Any] = _document(text, path).plain()
+    return found
 
 
 def command_of(entry: Any) -> list[str]:
     """The command of an entry, if it is ours."""
     if not isinstance(entry, dict):
         return []
-    words = [entry.get("command"), *(entry.get("args") or ())]
+    command = entry.get("command")  # one word, and its arguments; or all words
+    words = [*(command if isinstance(command, list) else [command]), *(entry.get("args") or ())]
     ours = all(isinstance(word, str) for word in words) and any(MARK in word for word in words)
     return words if ours else []
 

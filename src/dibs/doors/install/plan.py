@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients.adapter import MADE
-from dibs.doors.install import githooks, pointers, rules, scripts, settings
+from dibs.doors.install import githooks, pointers, rules, scripts
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 from dibs.session import config_guards
 
@@ -89,7 +89,7 @@ def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
     path = os.path.realpath(os.path.join(plan.base, adapter.settings_file))
     before = look(path)
     tools = config_guards.banned_tools(plan.place.config)
-    text = settings.merged(text_of(before, path), client, path, tools, mcp=mcp)
+    text = adapter.settings_merged(text_of(before, path), path, tools, mcp=mcp)
     if mcp and adapter.mcp_file == adapter.settings_file:
         text = _with_server(plan, adapter, text, path) or text
     plan.add(path, State(text.encode(), before.mode if before else 0o644))
@@ -225,7 +225,7 @@ def _cleaner(client: str, path: str) -> Callable[[str], str | None]:
 
     def clean(text: str) -> str | None:
         left = adapter.mcp_cleaned(text, path) if adapter.mcp_file == adapter.settings_file else text
-        return None if left is None else settings.cleaned(left, client, path)
+        return None if left is None else adapter.settings_cleaned(left, path)
 
     return clean
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.clients.adapter import Client
 
-__all__ = ["COMMAND", "FIND", "PASS", "PROJECT", "UPWARD", "hook", "refuse"]
+__all__ = ["COMMAND", "FIND", "PASS", "PROJECT", "SERVER", "UPWARD", "hook", "refuse"]
 
 _HOOK = r"""#!/bin/sh
 # dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
@@ -127,19 +127,7 @@ if command -v dibs >/dev/null 2>&1; then
 fi
 if [ "$1:$2" = cli:mcp ]; then # a client may need its servers to start: this one says what is missing
     why='dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init'
-    while IFS= read -r line; do
-        case $line in *'"id":'*) ;; *) continue ;; esac
-        id=${line#*'"id":'} id=${id%%[,\}]*}
-        case $line in
-            *'"initialize"'*)
-                said='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"dibs",'
-                said="\"result\":$said\"version\":\"0\"},\"instructions\":\"$why\"}"
-                ;;
-            *'"tools/list"'*) said='"result":{"tools":[]}' ;;
-            *) said="\"error\":{\"code\":-32601,\"message\":\"$why\"}" ;;
-        esac
-        printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
-    done
+@SERVER@
     exit 0
 fi
 if [ "$1" = cli ]; then
@@ -194,6 +182,22 @@ deny "$1" "dibs: $message"
 exit 2
 """
 
+# A server of the Model Context Protocol without tools, for where a client needs one to start: it says why in `$why`.
+SERVER = r"""while IFS= read -r line; do
+    case $line in *'"id":'*) ;; *) continue ;; esac
+    id=${line#*'"id":'} id=${id%%[,\}]*}
+    case $line in
+        *'"initialize"'*)
+            said='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"dibs",'
+            said="\"result\":$said\"version\":\"0\"},\"instructions\":\"$why\"}"
+            ;;
+        *'"tools/list"'*) said='"result":{"tools":[]}' ;;
+        *) said="\"error\":{\"code\":-32601,\"message\":\"$why\"}" ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
+done
+"""
+
 # A client's command for one event. The running shell reads the launcher, which saves the start of another shell. If
 # this working tree has none (a branch from before dibs, a sparse checkout), the copy below git's directory is used.
 FIND = (
@@ -204,8 +208,8 @@ PROJECT = "dibs_tree=${variable}; dibs_hook=$dibs_tree/.dibs/hook; set -- {words
 # Most clients name no project folder: the search goes up from the session's folder. Codex gives the text to the user's
 # own shell, which may not be able to read it, so sh reads it: no single quotes in what follows.
 UPWARD = (
-    'd=$PWD; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${d%/*}; done; '
-    "dibs_tree=${d:-$PWD}; dibs_hook=$d/.dibs/hook; set -- "
+    'd={start}; until [ -f "$d/.dibs/hook" ] || [ -z "$d" ]; do d=${{d%/*}}; done; '
+    "dibs_tree=${{d:-$PWD}}; dibs_hook=$d/.dibs/hook; set -- "
 )
 PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
 # Before a tool call every failure is a refusal: a missing launcher must not let writes pass, and only exit 2 is a
@@ -252,6 +256,7 @@ def hook(every: Sequence[Client] = ()) -> str:
         "ALLOWED": str(ALLOWED),
         "FAILED": str(FAILED),
         "REFUSED": str(REFUSED),
+        "SERVER": "".join(f"    {line}\n" for line in SERVER.splitlines()).rstrip("\n"),
     }
     text = _HOOK
     for name, part in texts.items():

@@ -1,7 +1,7 @@
 """What a client can read without a tool: status, rules, memory files, log, tasks, run reports, the resource map.
 
 Each is the answer of a declared operation or query, or a file that the config names. `dibs://map` puts two of them
-together: who holds, awaits and has lately claimed what.
+together: who holds and awaits what (`status`), and who writes and reads it (`map`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SCHEME = "dibs://"
 STATUS, RULES, INBOX, MAP, LOG = (f"{SCHEME}{name}" for name in ("status", "rules", "inbox", "map", "log"))
 JSON, MARKDOWN = "application/json", "text/markdown"
 LOG_PAGE = 100  # events; `dibs://log/{from}` has the rest
-MAP_EVENTS = 500  # grants that the map looks back on
+MAP_RESOURCES = 500  # on the map; `dibs map` pages through all
 MAP_WRITERS = 5  # agents that it names for one resource
 MAX_URI = 1_000
 FILES = ("state", "decisions", "lessons")  # `[files]` of the config
@@ -129,12 +129,12 @@ def _log(asked: Asked, who: Who) -> dict[str, Any]:
 
 
 def _map(asked: Asked, who: Who) -> dict[str, Any]:
-    """Resource → who holds it, who waits for it, who had it lately, the latest first."""
+    """Resource → who holds it, who waits for it, who wrote and read it, the latest first."""
     status = _answer(asked, who, "status", {})
     found: dict[str, dict[str, Any]] = {}
 
     def at(resource: str) -> dict[str, Any]:
-        return found.setdefault(resource, {"holders": [], "waiting": [], "writers": []})
+        return found.setdefault(resource, {"holders": [], "waiting": [], "writers": [], "readers": []})
 
     for claim in status["claims"]:
         shown = {key: claim[key] for key in ("agent", "name", "mode", "since", "left", "reason") if claim.get(key)}
@@ -143,21 +143,15 @@ def _map(asked: Asked, who: Who) -> dict[str, Any]:
     for waiter in status["waiting"]:
         for resource in waiter["resources"]:
             at(resource)["waiting"].append({key: waiter[key] for key in ("agent", "name", "since") if key in waiter})
-    grants = _answer(asked, who, "log", {"kind": "claim.granted", "limit": MAP_EVENTS})["events"]
-    for event in reversed(grants):
-        if event["data"].get("mode") != "write":
-            continue
-        who = event.get("name") or event["agent"]
-        for resource in _texts(event["data"].get("resources", ())):
-            writers = at(resource)["writers"]
-            if len(writers) < MAP_WRITERS and who not in [one["agent"] for one in writers]:
-                writers.append({"agent": who, "at": event["at"]})
-    return {"ok": True, "resources": dict(sorted(found.items())), "more": status["more"]}
-
-
-def _texts(resources: Any) -> list[str]:
-    """Resources of an event, as people read them."""
-    return [one if isinstance(one, str) else one[1] or "." for one in resources if one[0] != "inode"]
+    learned = _answer(asked, who, "map", {"limit": MAP_RESOURCES})
+    for one in learned["resources"]:
+        used = sorted(one["agents"], key=lambda use: (use["at"], use["event"]), reverse=True)
+        for key, count in (("writers", "writes"), ("readers", "reads")):
+            at(one["resource"])[key] = [
+                {"agent": use["name"], "at": use["at"]} for use in used if use[count]
+            ][:MAP_WRITERS]  # fmt: skip
+    more = status["more"] or learned["more"]
+    return {"ok": True, "resources": dict(sorted(found.items())), "totals": learned["totals"], "more": more}
 
 
 _LISTED = {STATUS: _status, INBOX: _inbox, LOG: _log, MAP: _map}

@@ -1,6 +1,6 @@
 // The page: starts the state, draws the frame and the view, and turns clicks and keys into deeds.
 import { html, render } from "./lib.js";
-import { S, changed, enter, listen, may, refetch, start, why } from "./store.js";
+import { S, changed, enter, listen, may, refetch, refresh, start, why } from "./store.js";
 import { model } from "./model.js";
 import { Alerts, Foot, Lost, Top, Verdict } from "./frame.js";
 import { Empty, Overview } from "./overview.js";
@@ -8,6 +8,7 @@ import { Timeline, zoom } from "./timeline.js";
 import { Tasks } from "./tasks.js";
 import { Graph } from "./graph.js";
 import { Log } from "./log.js";
+import { Oversight } from "./oversight.js";
 import { Drawer } from "./drawer.js";
 import { Dialog } from "./dialogs.js";
 import { SignIn } from "./signin.js";
@@ -15,8 +16,8 @@ import { acknowledge } from "./deeds.js";
 import { listenKeys, roving } from "./keys.js";
 import { go, keep, open, toast, ui } from "./route.js";
 
-const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log };
-const NEEDS = { kill: "kill", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask" };
+const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log, oversight: Oversight };
+const NEEDS = { kill: "kill", killall: "kill", restore: "restore", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask" };
 
 /** One deed by name: `kill:ivo`. What the caller may not do is said, not tried. */
 function act(deed) {
@@ -33,6 +34,8 @@ function act(deed) {
     if (!which) return;
     if (!may("alerts ack")) { toast(why("alerts ack")); return; }
     acknowledge(which).then(() => { refetch("alerts", 0); toast("Acknowledged. It clears itself when the cause is gone"); }, (e) => toast(e.message));
+  } else if (kind === "restore" && may("restore")) {
+    refresh(["kept"]).then(() => { if (S.kept.some((k) => k.path === id)) ui.dialog = { kind, id }; else toast(`Nothing is kept of ${id}`); changed(false); }, (e) => toast(e.message));
   } else if (NEEDS[kind]) { if (may(NEEDS[kind])) ui.dialog = { kind, id }; else toast(why(NEEDS[kind])); }
   changed(false);
 }

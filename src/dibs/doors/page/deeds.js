@@ -33,6 +33,33 @@ export function describe(kind, id) {
       proof: (e) => e.kind === "agent.killed" && e.subject === id, done: `Killed ${a.name}`, topics: ["status", "agents", "tasks", "alerts"],
     };
   }
+  if (kind === "killall") {
+    const there = m.agents.filter((a) => a.shown !== "killed" && a.kind === "agent"), n = m.taskOf.size;
+    return there.length ? {
+      op: "kill", icon: "kill", danger: true, why: true, told: "all agents", typed: S.me.workspace, title: "Kill all agents?", verb: "Kill all",
+      intro: `${count(there.length, "agent")} of ${S.me.workspace}. This stops the fleet.`,
+      rows: [
+        ["held", "c-held", `Voids ${count(m.claims.length, "claim")}`], n > 0 && ["task", "c2", `${count(n, "task")} ${n === 1 ? "goes" : "go"} back to the queue`],
+        ["kill", "c-bad", "All they do is refused until each is revived"], ["dot", "c3", "Their processes are not ended; files keep what they wrote"],
+      ],
+      command: (w) => `dibs kill all --why ${quoted(w)}`, facts: there.map((a) => `${a.name} is there`).sort(),
+      call: (w, request) => api.call("kill", { agent: "all", why: w, request_id: request }),
+      proof: (e) => e.kind === "agent.killed", done: "Killed all agents", topics: ["status", "agents", "tasks", "alerts"],
+    } : null;
+  }
+  if (kind === "restore") {
+    const k = S.kept.find((x) => x.path === id), holders = m.claims.filter((c) => c.resources.some((r) => covers(r, id))).map((c) => c.name || nameOf(c.agent));
+    return k ? {
+      op: "restore", icon: "viol", title: `Restore ${id}?`, verb: "Restore",
+      intro: `${k.by ? nameOf(k.by) : "An unknown process"} overwrote it ${dur((now() - time(k.at)) / 1000)} ago, when ${nameOf(k.holder)} held it. The content from before is kept.`,
+      rows: [
+        ["held", "c-held", `The file gets its content from before (${k.blob.slice(0, 12)}) again`], ["task", "c2", "What is there now is kept, too: the restore can be taken back"],
+        ["wait", "c-wait", holders.length ? `${words(holders)} holds it now: only the holder can restore it, any other is refused` : "Nobody holds it now; you hold it afterwards"],
+      ],
+      command: () => `dibs restore ${k.id}`, facts: [k.id, ...holders], call: (_, request) => api.call("restore", { what: k.id, request_id: request }),
+      proof: (e) => e.kind === "edit.restored" && e.subject === id, done: `Restored ${id}`, topics: ["status", "alerts"],
+    } : null;
+  }
   if (kind === "revive") {
     const a = S.agents.get(id);
     return a && {

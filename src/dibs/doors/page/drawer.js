@@ -6,6 +6,7 @@ import { covers, model } from "./model.js";
 import { Agent, Down, Icon, Lease, Path, Resource, STATES, StateWord, Up } from "./parts.js";
 import { aboutOf } from "./overview.js";
 import { close } from "./route.js";
+import { aboutFile, useSentences } from "./sentences.js";
 import { bytes, clock, count, dur, look, resourceText, says, time } from "./words.js";
 
 const SHOWN = 200; // events of a story; the log has the rest
@@ -17,7 +18,7 @@ function Head({ icon, tone, children, note }) {
 }
 
 /** Events about one thing: those that are here at once, then what the server's log has of it. */
-function Story({ id, test, query }) {
+function Story({ id, test, query, about: what }) {
   const [older, setOlder] = useState([]);
   useEffect(() => {
     let gone = false;
@@ -28,7 +29,8 @@ function Story({ id, test, query }) {
   const found = new Map(older.map((e) => [e.seq, e]));
   for (const e of S.events) if (test(e)) found.set(e.seq, e);
   const list = [...found.values()].sort((a, b) => b.seq - a.seq).slice(0, SHOWN);
-  return html`<h3>Story <span>${count(list.length, "event")}, newest first</span></h3><ol>${list.map((e) => { const [icon, tone] = look(e), about = aboutOf(e); return html`<li class="st" key=${e.seq}><span class="t">${clock(time(e.at))}</span><${Icon} name=${icon} tone=${tone} /><span class="x"><b>${e.name || e.agent}</b> ${e.kind.replace(".", " ")} ${about && html`<code>${about}</code>`} <span class="c2">${says(e)}</span> <button class="lnk q" data-open=${`ev:${e.seq}`}>#${e.seq}</button></span></li>`; })}</ol>`;
+  const told = useSentences(what, list[0]?.seq);
+  return html`<h3>Story <span>${count(list.length, "event")}, newest first</span></h3><ol>${list.map((e) => { const [icon, tone] = look(e), about = aboutOf(e); return html`<li class="st" key=${e.seq}><span class="t">${clock(time(e.at))}</span><${Icon} name=${icon} tone=${tone} /><span class="x">${told.get(e.seq) || html`<b>${e.name || e.agent}</b> ${e.kind.replace(".", " ")} ${about && html`<code>${about}</code>`} <span class="c2">${says(e)}</span>`} <button class="lnk q" data-open=${`ev:${e.seq}`}>#${e.seq}</button></span></li>`; })}</ol>`;
 }
 
 const Button = ({ act, deed, op, cls = "", children }) => html`<button class=${`btn ${cls}`} disabled=${!may(op)} title=${why(op)} onClick=${() => act(deed)}>${children}</button>`;
@@ -53,7 +55,7 @@ function OfAgent({ id, act }) {
       ["Use", a.cpu === undefined ? "not visible from here" : `${Math.round(a.cpu)} % of a core, ${bytes(a.memory)}B`],
     ]} />`}
     <h3>Holds <span>${held.length}</span></h3><ul>${held.slice(0, 100).map((c) => html`<li class="tr" key=${c.claim} data-open=${`file:${c.resources[0]}`}><span class="nm"><${Icon} name=${c.mode === "write" ? "held" : "read"} tone="c-held" /><span class="el">${c.resources.join(", ")}</span></span><span></span><span><${Lease} claim=${c} /></span><span class="left"><${Down} until=${c.expires_at} /></span></li>`)}${!held.length && html`<li class="c3 pad">nothing</li>`}</ul>
-    <${Story} id=${id} query=${a ? { agent: id } : null} test=${(e) => e.agent === id || e.subject === id || e.data?.holder === id || (e.data?.blockers || []).some?.((b) => b.agent === id || b.holder === id)} /></div>`;
+    <${Story} id=${id} about=${`agent:${id}`} query=${a ? { agent: id } : null} test=${(e) => e.agent === id || e.subject === id || e.data?.holder === id || (e.data?.blockers || []).some?.((b) => b.agent === id || b.holder === id)} /></div>`;
 }
 
 function OfFile({ id, act }) {
@@ -63,7 +65,7 @@ function OfFile({ id, act }) {
   const mine = new Set(found.map((x) => x.claim));
   const hurt = m.violated.has(id);
   return html`<${Head} icon=${hurt ? "viol" : c ? "held" : "free"} tone=${hurt ? "c-bad" : c ? "c-held" : "c3"} note=${c ? `held by ${c.name || nameOf(c.agent)} since ${clock(time(c.since), false)}, token ${c.token}` : "free"}><${Path} path=${id} /><//>
-    <div class="acts mut-act">${c && html`<${Button} act=${act} deed=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} deed=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
+    <div class="acts mut-act">${hurt && html`<${Button} act=${act} deed=${`restore:${id}`} op="restore">Restore…<//>`}${c && html`<${Button} act=${act} deed=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} deed=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
     <div class="bd0" tabindex="-1"><${Facts} rows=${[
       ...found.slice(0, 5).map((x, i) => [i ? `Also ${i}` : "Holder", html`<${Agent} id=${x.agent} />, ${x.mode}${x.resources.includes(id) ? "" : html`, by <${Path} path=${x.resources[0]} />`}`]),
       c?.expires_at && ["Ends", html`${clock(time(c.expires_at), false)}, in <${Down} until=${c.expires_at} fine=${true} />`],
@@ -71,14 +73,14 @@ function OfFile({ id, act }) {
       c && ["For", c.reason || (c.task ? html`<button class="lnk" data-open=${`task:${c.task}`}>${c.task}</button>` : "not said")],
       ["Waiting", waits.length ? waits.map((w) => html`<span key=${w.agent}><${Agent} id=${w.agent} /> <span class="c-wait"><${Up} at=${w.since} /></span> </span>`) : "nobody"],
     ]} />
-    <${Story} id=${id} query=${{ path: [id] }} test=${(e) => e.subject === id || mine.has(e.subject) || (e.data?.resources || S.resources.get(e.subject) || []).some?.((r) => resourceText(r) === id)} /></div>`;
+    <${Story} id=${id} about=${aboutFile(id)} query=${{ path: [id] }} test=${(e) => e.subject === id || mine.has(e.subject) || (e.data?.resources || S.resources.get(e.subject) || []).some?.((r) => resourceText(r) === id)} /></div>`;
 }
 
 function OfTask({ id, act }) {
   const [full, setFull] = useState(null);
   const m = model(), t = S.tasks.get(id), state = t?.state;
   useEffect(() => { let gone = false; if (S.phase === "live") api.call("task show", { id }).then((x) => { if (!gone) setFull(x.task || x); }, () => {}); return () => { gone = true; }; }, [id, state]);
-  if (!t) return html`<${Head} icon="task" note="not in the list">${id}<//><div class="bd0"><${Story} id=${id} test=${(e) => e.subject === id} /></div>`;
+  if (!t) return html`<${Head} icon="task" note="not in the list">${id}<//><div class="bd0"><${Story} id=${id} about=${`task:${id}`} test=${(e) => e.subject === id} /></div>`;
   const link = (x) => html`<span key=${x}><button class="lnk" data-open=${`task:${x}`}>${x}</button> <span class="c3">${S.tasks.get(x)?.state || ""}</span> </span>`;
   const after = t.after || full?.after || [];
   const before = m.tasks.filter((x) => (x.after || []).includes(id)).map((x) => x.id);
@@ -96,7 +98,7 @@ function OfTask({ id, act }) {
       (t.why || full?.why) && ["Why", t.why || full.why],
       ["Added", html`<${Up} at=${t.created_at} fine=${false} /> ago`],
     ]} />
-    <${Story} id=${id} query=${{ path: [`task:${id}`] }} test=${(e) => e.subject === id || e.subject === `task:${id}` || (S.resources.get(e.subject) || []).includes(`task:${id}`)} /></div>`;
+    <${Story} id=${id} about=${`task:${id}`} query=${{ path: [`task:${id}`] }} test=${(e) => e.subject === id || e.subject === `task:${id}` || (S.resources.get(e.subject) || []).includes(`task:${id}`)} /></div>`;
 }
 
 function OfEvent({ id }) {
@@ -114,7 +116,7 @@ function OfEvent({ id }) {
       ["Says", says(e)],
       ["Data", html`<code>${JSON.stringify(e.data)}</code>`],
       ["Link", html`<code>${e.link || ""}</code>`],
-    ]} /><${Story} id=${`ev${id}`} test=${(x) => x.subject === e.subject && x.subject !== ""} /></div>`;
+    ]} /><${Story} id=${`ev${id}`} about=${`event:${id}`} test=${(x) => x.subject === e.subject && x.subject !== ""} /></div>`;
 }
 
 export function Drawer({ what, act }) {

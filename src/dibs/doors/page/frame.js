@@ -6,7 +6,7 @@ import { Agent, Down, Icon, Progress, Up } from "./parts.js";
 import { clock, count, dur, time } from "./words.js";
 import { Finder } from "./finder.js";
 
-export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"]];
+export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"], ["oversight", "Oversight", "os", "c"]];
 export const ALERTS = {
   violation: ["Violation", "viol"], deadlock: ["Deadlock", "cycle"], silent: ["Silent", "silent"], dead: ["Dead", "dead"], hold: ["Long hold", "held"], wait: ["Long wait", "wait"],
   expired: ["Expired", "silent"], bypass: ["Bypassed", "commit"], deploy_stale: ["Stale deploy", "deploy"], deploy_unverified: ["Unverified deploy", "deploy"],
@@ -45,7 +45,7 @@ export function Verdict({ ui }) {
   if (S.phase === "lost") main = html`<div class="v main gone"><span class="k">As of ${clock(S.lostAt)}</span><div class="n">Unknown${n > 0 && html` <small>${n} needed you</small>`}</div></div>`;
   else if (empty) main = html`<div class="v main gone"><span class="k">Workspace is ready</span><div class="n">Nobody here yet</div></div>`;
   else if (n) main = html`<div class="v main bad"><span class="k">${kinds}</span><div class="n">${n} need${n === 1 ? "s" : ""} you</div></div>`;
-  else if (S.warnings.length) main = html`<div class="v main bad"><span class="k">the store</span><div class="n">${count(S.warnings.length, "warning")}</div></div>`;
+  else if (S.warnings.length) main = html`<div class="v main bad"><span class="k">the store, or delivery</span><div class="n">${count(S.warnings.length, "warning")}</div></div>`;
   else if (m.plain.length) main = html`<div class="v main bad"><span class="k">${[...new Set(m.plain)].join(" · ")}</span><div class="n">${m.plain.length} need${m.plain.length === 1 ? "s" : ""} you</div></div>`;
   else main = html`<div class="v main fine"><span class="k">${S.alerts === null ? "" : "no open alert, "}${m.waits.length ? `${m.waits.length} blocked` : "nobody is blocked"}</span><div class="n"><${Icon} name="ok" />All well</div></div>`;
   const long = m.waits[0];
@@ -63,10 +63,11 @@ const percent = (run) => Math.round(run.progress || 0);
 /** The buttons of an alert: what its remedy is about. */
 function remedies(a) {
   const out = [];
+  if (a.kind === "violation") out.push(["Restore…", `restore:${(a.resources || [])[0] || a.subject}`, "", "restore"]);
   if (a.kind === "deadlock") out.push(["Resolve…", "go:graph", "pri", ""]);
-  if (a.agent && ["silent", "dead", "violation", "expired", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
+  if (a.agent && ["silent", "dead", "hold"].includes(a.kind) && S.agents.has(a.agent)) {
     if (a.kind === "silent" || a.kind === "dead") out.push([`Kill ${nameOf(a.agent)}…`, `kill:${a.agent}`, "dng", "kill"]);
-    else if (a.kind === "hold" || a.kind === "expired") out.push(["Release…", `release:${(a.resources || [])[0] || a.subject}`, "dng", "release"]);
+    else out.push(["Release…", `release:${(a.resources || [])[0] || a.subject}`, "dng", "release"]);
   }
   if (a.kind === "poison") out.push(["Requeue…", `requeue:${a.subject}`, "", "task move"]);
   if (a.agent && S.agents.has(a.agent)) out.push([`Message ${nameOf(a.agent)}`, `msg:${a.agent}`, "", "send"]);
@@ -84,7 +85,7 @@ export function Alerts({ ui, act }) {
     const [word, icon] = ALERTS[a.kind] || [a.kind, "viol"];
     const ev = a.evidence?.at(-1);
     return html`<div key=${a.id} class=${`al sev-${a.severity === "error" ? "bad" : "wait"}`} data-alert=${a.id}><${Icon} name=${icon} /><span class="kind">${word}${a.times > 1 ? ` ×${a.times}` : ""}</span><span class="what"><span title=${a.remedy}>${a.agent && S.agents.has(a.agent) && !a.text.includes(nameOf(a.agent)) ? html`<${Agent} id=${a.agent} />: ` : ""}${a.text}</span></span><span class="meta">${ev && html`<span class="evd"><button class="lnk" data-open=${`ev:${ev}`}>#${ev}</button> · </span>`}<${Up} at=${a.since} fine=${false} /> ago</span><span class="act mut-act">${one ? html`<button class="btn" onClick=${() => act("alerts")}>${all.length > 1 ? `${all.length - 1} more` : "Show"}</button>` : html`${remedies(a).map(([t, d, c, op]) => html`<button key=${d} class=${`btn ${c}`} disabled=${op && !may(op)} title=${op ? why(op) : ""} onClick=${() => act(d)}>${t}</button>`)}<button class="btn q" disabled=${!may("alerts ack")} title=${why("alerts ack") || "Acknowledge: seen, stays in the log, clears itself when the cause is gone"} onClick=${() => act(`ack:${a.id}`)}>Ack</button>`}</span></div>`;
-  })}${S.warnings.map((w) => html`<div key=${w} class="al sev-bad"><${Icon} name="viol" /><span class="kind">Store</span><span class="what"><span>${w}</span></span><span class="meta"></span><span class="act"></span></div>`)}</section>`;
+  })}${S.warnings.map((w) => html`<div key=${w} class="al sev-bad"><${Icon} name="viol" /><span class="kind">Warning</span><span class="what"><span>${w}</span></span><span class="meta"></span><span class="act"></span></div>`)}</section>`;
 }
 
 export function Foot({ act }) {

@@ -32,7 +32,7 @@ function side(dx) {
   select(best);
 }
 
-const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log" };
+const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log", c: "oversight" };
 
 export function listenKeys(act) {
   let going = 0;
@@ -53,7 +53,7 @@ export function listenKeys(act) {
     const deeds = {
       g: () => { going = setTimeout(() => { going = 0; }, 1200); }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
       "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(), "?": () => act("help"), T: () => act("theme"), f: () => act("follow"),
-      "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"),
+      "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"), X: () => act("killall:all"), R: () => kind === "file" && act(`restore:${id}`),
       x: () => kind === "agent" && act(`kill:${id}`), r: () => kind === "file" && act(`release:${id}`),
       m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`), a: () => act("ack1"),
     };

@@ -1,6 +1,6 @@
 // Log: what exactly happened. Filters `agent: kind: about:` and words over the events that are here; older ones on demand.
 import { html, useState } from "./lib.js";
-import { S, changed, fetchOlder } from "./store.js";
+import { S, changed, fetchOlder, may, search } from "./store.js";
 import { Icon, Rows } from "./parts.js";
 import { aboutOf } from "./overview.js";
 import { toast, ui } from "./route.js";
@@ -36,6 +36,10 @@ function matching() {
       return m[1] === "kind" ? e.kind.startsWith(m[2].replace(/\*$/, "")) : `${e.subject} ${aboutOf(e)}`.toLowerCase().includes(m[2]);
     })) list.push({ id: e.seq, e });
   }
+  if (ui.query.trim() && S.found.query === ui.query.trim()) { // what the whole log has, from before what is here
+    const first = S.events[0]?.seq || Infinity;
+    for (let i = S.found.events.length - 1; i >= 0; i -= 1) { const e = S.found.events[i]; if (e.seq < first && (!tests.length || tests.some((t) => t(e.kind)))) list.push({ id: e.seq, e }); }
+  }
   kept = { key, list, counts, word: parts.find((w) => w.length > 1 && !w.includes(":")) || "" };
   return kept;
 }
@@ -57,8 +61,11 @@ export function Log() {
   const [busy, setBusy] = useState(false);
   const { list, counts, word } = matching();
   const older = async () => { setBusy(true); try { await fetchOlder(); } catch (error) { toast(error.message); } finally { setBusy(false); } };
+  const query = ui.query.trim(), searched = S.found.query === query;
+  const look = () => { if (query) search(query).catch((error) => toast(error.message)); };
+  const beyond = query && S.older && may("log") && (!searched || S.found.first > 0);
   const toggle = (id) => { if (!ui.kinds.delete(id)) ui.kinds.add(id); changed(false); };
-  return html`<div class="lg"><div class="q"><input id="logq" aria-label="Filter the log" placeholder="words, agent:ada, kind:claim.*, about:src/db" spellcheck=${false} value=${ui.query} onInput=${(e) => { ui.query = e.target.value; changed(false); }} /><button class="btn" aria-pressed=${ui.follow} onClick=${() => { ui.follow = !ui.follow; changed(false); }}>${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}</button></div>
+  return html`<div class="lg"><div class="q"><input id="logq" aria-label="Filter the log" placeholder="words, agent:ada, kind:claim.*, about:src/db" spellcheck=${false} value=${ui.query} onInput=${(e) => { ui.query = e.target.value; changed(false); }} onKeyDown=${(e) => { if (e.key === "Enter") look(); }} /><button class="btn" aria-pressed=${ui.follow} onClick=${() => { ui.follow = !ui.follow; changed(false); }}>${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}</button></div>
     <div class="chips" role="group" aria-label="Kinds">${FACETS.map(([id, name]) => html`<button key=${id} class="chip" aria-pressed=${ui.kinds.has(id)} onClick=${() => toggle(id)}>${name}<span class="n">${counts[id]}</span></button>`)}</div>
-    <section class="panel lgpanel" aria-label="Events"><${Rows} items=${list} height=${ui.phone ? 52 : 26} label="Events" follow=${ui.follow} cls="loglist" head=${list.length > 0 && html`<div class="lr hd" role="row"><span class="sq" role="columnheader">No.</span><span role="columnheader">Time</span><span role="columnheader">Kind</span><span role="columnheader">Agent</span><span role="columnheader">About</span></div>`} empty=${html`<p class="pad c2">No event matches. <button class="lnk" onClick=${() => { ui.query = ""; ui.kinds.clear(); changed(false); }}>Clear the filters</button></p>`} row=${(x) => html`<${Row} key=${x.id} e=${x.e} word=${word} />`} /><footer><span>${list.length} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>${S.older && html`<button class="btn q" disabled=${busy} onClick=${older}>${busy ? "Reading…" : "Read 1,000 earlier ones"}</button>`}</footer></section></div>`;
+    <section class="panel lgpanel" aria-label="Events"><${Rows} items=${list} height=${ui.phone ? 52 : 26} label="Events" follow=${ui.follow} cls="loglist" head=${list.length > 0 && html`<div class="lr hd" role="row"><span class="sq" role="columnheader">No.</span><span role="columnheader">Time</span><span role="columnheader">Kind</span><span role="columnheader">Agent</span><span role="columnheader">About</span></div>`} empty=${html`<p class="pad c2">No event matches. <button class="lnk" onClick=${() => { ui.query = ""; ui.kinds.clear(); changed(false); }}>Clear the filters</button></p>`} row=${(x) => html`<${Row} key=${x.id} e=${x.e} word=${word} />`} /><footer><span>${list.length} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>${beyond && html`<button class="btn q" id="whole" disabled=${S.found.busy} onClick=${look}>${S.found.busy ? "Searching…" : searched ? `Searched back to ${S.found.first}: go on` : "Search all of the log"}</button>`}${searched && query && !S.found.first && html`<span class="c3">all of the log was searched</span>`}${S.older && html`<button class="btn q" disabled=${busy} onClick=${older}>${busy ? "Reading…" : "Read 1,000 earlier ones"}</button>`}</footer></section></div>`;
 }

@@ -33,8 +33,9 @@ export function model() {
   function rank(a) {
     if (a.shown === "silent" || a.shown === "killed") return 0;
     if (a.shown === "waiting") return 1;
-    if (claims.length < 3000 && blocks.has(a.agent)) return 2;
-    return { working: 3, idle: 4, dead: byAgent.has(a.agent) ? 0 : 5 }[a.shown] ?? 3;
+    if (violated.size && (byAgent.get(a.agent) || []).some((c) => c.resources.some((r) => violated.has(r)))) return 2;
+    if (claims.length < 3000 && blocks.has(a.agent)) return 3;
+    return { working: 4, idle: 5, dead: byAgent.has(a.agent) ? 0 : 6 }[a.shown] ?? 4;
   }
   function since(a) { return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0; }
 }

@@ -18,10 +18,8 @@ from dibs.doors.http.replies import Refusal, reply
 from dibs.doors.http.sessions import CODE_LIFE_MS, Session, check_own_page
 from dibs.doors.page.files import PREFIX, Files
 from dibs.errors import Invalid, Unauthorized
-from dibs.operations.agents import roles
-from dibs.operations.core.declare import RANKS
 from dibs.server.identity import of_credential
-from dibs.session import catalogue
+from dibs.session import rights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,9 +104,7 @@ class Door:
         """Who this is, and which operations its rank may call. Blocking. Each call is decided anew by its operation."""
         who = self._app.requests.answer(identity, "whoami", {})
         session = self._app.host.session()
-        rank = roles.rank_of(identity.call(session), who["role"]) if who["role"] not in RANKS else who["role"]
-        every = [*catalogue.every(), *catalogue.queries()]
-        may = {one.name: RANKS[rank] >= RANKS[one.may] for one in every if one.may}
+        may = rights.may(identity.call(session), who["role"])
         place = self._app.host.place
         return {
             "ok": True, "agent": who["agent"], "name": who["name"], "role": who["role"], "may": may,

@@ -16,6 +16,8 @@ export const S = {
   alerts: null, // null: not read yet
   warnings: [], events: [], older: false, marks: [], // marks: what the page itself has to say, in Latest
   resources: new Map(), // claim id → its resources, for events that name the claim alone
+  kept: [], // overwritten contents that can be restored; read when that is asked for
+  found: { query: "", events: [], first: 0, busy: false }, // what the whole log has of a filter, from before what is here
   lostAt: 0, retryAt: 0, latency: 0, more: {}, frozen: 0, usage: new Map(), whole: false,
 };
 
@@ -47,7 +49,8 @@ const topics = {
     S.claims = new Map(found.map((c) => [c.claim, c]));
     for (const c of found) S.resources.set(c.claim, c.resources);
     S.waiting = new Map(first.waiting.map((w, i) => [`${w.agent}\t${w.resources.join("\t")}\t${i}`, w]));
-    S.warnings = first.warnings || [];
+    const lost = first.undelivered || [];
+    S.warnings = [...(first.warnings || []), ...(lost.length ? [`${lost.length === 1 ? "1 alert" : `${lost.length} alerts`} not delivered: ${lost[0].why} (dibs alerts)`] : [])];
     S.more.claims = more;
   },
   agents: async () => {
@@ -74,6 +77,7 @@ const topics = {
   alerts: async () => {
     S.alerts = (await api.call("alerts", { limit: 200 })).alerts;
   },
+  kept: async () => { S.kept = (await api.call("restore", { list: true })).kept; },
 };
 const due = new Map(); // topic → { dirty, running, last, cost }
 
@@ -179,7 +183,7 @@ export async function connect() {
       open: () => {
         if (mine.signal.aborted) return;
         attempt = 0; S.phase = "live"; S.frozen = 0; S.error = "";
-        for (const one of Object.keys(topics)) refetch(one, 0);
+        for (const one of Object.keys(topics)) if (one !== "kept") refetch(one, 0);
         if (S.back) setTimeout(backAgain, 600); else fillIn();
         changed();
       },
@@ -257,4 +261,22 @@ export async function fetchOlder() {
   S.events = page.events.filter((e) => e.seq < first).concat(S.events);
   S.older = page.events.length > 0 && page.events[0].seq > 1;
   changed();
+}
+
+/** The whole log for what a filter says, newest first, from before what is here; again: from further back. */
+export async function search(query) {
+  const again = S.found.query === query, first = S.events[0]?.seq || S.seq + 1;
+  if (S.found.busy || (again && !S.found.first)) return;
+  const fields = { limit: 200, before: again ? S.found.first : first }, text = [];
+  for (const word of query.split(/\s+/).filter(Boolean)) {
+    const m = /^(agent|kind|about):(.+)$/.exec(word);
+    if (m && m[1] !== "about") fields[m[1]] = m[2].replace(/\*$/, ""); else text.push(m ? m[2] : word);
+  }
+  if (text.length) fields.text = text.join(" ");
+  S.found.busy = true; changed(false);
+  try {
+    const page = await api.call("log", fields);
+    S.found = { query, events: [...page.events, ...(again ? S.found.events : [])], first: page.earlier ? page.first : 0, busy: false };
+    changed();
+  } finally { S.found.busy = false; changed(false); }
 }

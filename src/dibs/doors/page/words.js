@@ -67,7 +67,7 @@ export function says(e) {
 }
 
 const KINDS = [
-  [/^edit\.violated|^commit\.unverified/, "viol", "c-bad"], [/^agent\.killed/, "kill", "c-bad"],
+  [/^edit\.violated|^(commit|push)\.unverified/, "viol", "c-bad"], [/^agent\.killed/, "kill", "c-bad"],
   [/refused$/, "refused", "c-wait"], [/^alert\.raised/, "viol", "c-wait"], [/^alert\./, "ok", "c2"], [/^claim\.ended/, "dead", "c-dead"],
   [/^claim\.granted/, "held", "c-held"], [/^claim/, "read", "c-held"], [/^wait/, "wait", "c-wait"],
   [/^commit|^git/, "commit", "c2"], [/^deploy/, "deploy", "c2"], [/^task/, "task", "c2"],

@@ -16,16 +16,24 @@ if TYPE_CHECKING:
         AskAnswer,
         BootAnswer,
         CheckAnswer,
+        CheckSettleAnswer,
         ConfirmAnswer,
         DoctorAnswer,
         EmitAnswer,
+        ExplainAnswer,
         InboxAnswer,
         KillAnswer,
+        LandAnswer,
+        LandingCancelAnswer,
+        LandingsAnswer,
         LeaveAnswer,
         LogAnswer,
+        MapAnswer,
         PruneAnswer,
+        RadarAnswer,
         ReleaseAnswer,
         RenewAnswer,
+        RestoreAnswer,
         ReviveAnswer,
         RulesAnswer,
         RunEndAnswer,
@@ -46,6 +54,7 @@ if TYPE_CHECKING:
         StateGetAnswer,
         StateListAnswer,
         StateSetAnswer,
+        StatsAnswer,
         StatusAnswer,
         SubscribeAnswer,
         SubscriptionsAnswer,
@@ -260,15 +269,42 @@ class Methods:
 
     def check(
         self,
+        *,
+        check: str | None = None,
+        since: float | str | None = None,
     ) -> CheckAnswer:
-        """Audit the workspace: rules, claims, violations, the log. Exit code 1 if something is wrong.
+        """Audit the workspace: ten points of coordination, guards, rules, violations, deploys, the log.
 
-        Answers: checks[], failed[], wrong[].
+        Answers: workspace, checks[], failed[], wrong[], unknown[], severity, risk, result.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: CheckAnswer = self._call(
             "check",
             None,
+            check=check,
+            since=since,
+        )
+        return answer
+
+    def check_settle(
+        self,
+        what: str,
+        *,
+        why: str | None = None,
+        undo: bool | None = None,
+        request_id: str | None = None,
+    ) -> CheckSettleAnswer:
+        """Accept a finding of `dibs check`, with a reason; --undo takes that back.
+
+        Answers: settled, undone; sometimes why.
+        Raises: Invalid, NotFound, Quota, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: CheckSettleAnswer = self._call(
+            "check settle",
+            request_id,
+            what=what,
+            why=why,
+            undo=undo,
         )
         return answer
 
@@ -359,6 +395,29 @@ class Methods:
         )
         return answer
 
+    def explain(
+        self,
+        what: str,
+        *,
+        since: str | None = None,
+        limit: int | None = None,
+        after: int | None = None,
+    ) -> ExplainAnswer:
+        """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
+
+        Answers: what, others[], steps[], now[], earlier, more, cursor.
+        Raises: NotFound, Invalid, Busy, Unavailable.
+        """
+        answer: ExplainAnswer = self._call(
+            "explain",
+            None,
+            what=what,
+            since=since,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
     def inbox(
         self,
         *,
@@ -392,9 +451,9 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent: void its claims and refuse everything it does.
+        """Stop an agent, or all: void the claims and refuse everything that is done.
 
-        Answers: agents[], voided[], count.
+        Answers: agents[], killed, voided[], count.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = self._call(
@@ -402,6 +461,74 @@ class Methods:
             request_id,
             agent=agent,
             why=why,
+        )
+        return answer
+
+    def land(
+        self,
+        branch: str | None = None,
+        *,
+        commit: str | None = None,
+        onto: str | None = None,
+        priority: int | None = None,
+        request_id: str | None = None,
+    ) -> LandAnswer:
+        """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
+
+        Answers: landing; sometimes place, repeated.
+        Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandAnswer = self._call(
+            "land",
+            request_id,
+            branch=branch,
+            commit=commit,
+            onto=onto,
+            priority=priority,
+        )
+        return answer
+
+    def landings(
+        self,
+        *,
+        onto: str | None = None,
+        queue: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingsAnswer:
+        """List the landing queue, then what was decided lately.
+
+        Answers: onto, queued, lander, last, landings[], more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: LandingsAnswer = self._call(
+            "landings",
+            request_id,
+            onto=onto,
+            queue=queue,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
+    def landings_cancel(
+        self,
+        landing: str,
+        *,
+        onto: str | None = None,
+        request_id: str | None = None,
+    ) -> LandingCancelAnswer:
+        """Take a branch out of the landing queue; the branch is untouched.
+
+        Answers: landing.
+        Raises: NotFound, Conflict, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: LandingCancelAnswer = self._call(
+            "landings cancel",
+            request_id,
+            landing=landing,
+            onto=onto,
         )
         return answer
 
@@ -428,11 +555,13 @@ class Methods:
         agent: str | None = None,
         kind: str | None = None,
         since: str | None = None,
+        text: str | None = None,
         after: int | None = None,
+        before: int | None = None,
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
-        Answers: events[], earlier, more, cursor.
+        Answers: events[], earlier, first, more, cursor.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: LogAnswer = self._call(
@@ -443,6 +572,34 @@ class Methods:
             agent=agent,
             kind=kind,
             since=since,
+            text=text,
+            after=after,
+            before=before,
+        )
+        return answer
+
+    def map(
+        self,
+        *path: str,
+        since: str | None = None,
+        depth: int | None = None,
+        rows: int | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> MapAnswer:
+        """Show which agent reads and writes which resource.
+
+        Answers: resources[], agents[], totals, roles[], depth, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: MapAnswer = self._call(
+            "map",
+            None,
+            path=path or None,
+            since=since,
+            depth=depth,
+            rows=rows,
+            limit=limit,
             after=after,
         )
         return answer
@@ -462,6 +619,26 @@ class Methods:
             "prune",
             request_id,
             keep=keep,
+        )
+        return answer
+
+    def radar(
+        self,
+        *,
+        limit: int | None = None,
+        after: str | None = None,
+        request_id: str | None = None,
+    ) -> RadarAnswer:
+        """Show which worktrees and branches would conflict if they were merged now.
+
+        Answers: conflicts[], looked_at, looked, more, cursor; sometimes pairs, merged, seconds.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: RadarAnswer = self._call(
+            "radar",
+            request_id,
+            limit=limit,
+            after=after,
         )
         return answer
 
@@ -508,6 +685,25 @@ class Methods:
             "renew",
             request_id,
             resources=resources or None,
+        )
+        return answer
+
+    def restore(
+        self,
+        what: str | None = None,
+        *,
+        list: bool | None = None,
+    ) -> RestoreAnswer:
+        """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
+
+        Answers: ; sometimes kept[], restored, id, undo, token.
+        Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
+        """
+        answer: RestoreAnswer = self._call(
+            "restore",
+            None,
+            what=what,
+            list=list,
         )
         return answer
 
@@ -971,6 +1167,30 @@ class Methods:
         )
         return answer
 
+    def stats(
+        self,
+        *,
+        since: str | None = None,
+        buckets: int | None = None,
+        limit: int | None = None,
+        after: str | None = None,
+    ) -> StatsAnswer:
+        """Show figures over time: work, success, waiting, refusals, contention, lost time, by agent and kind of task.
+
+        Answers: from, to, seconds, events, totals, refusals, by_agent[], by_kind[], contention[], buckets[],
+        bucket_seconds, more, cursor.
+        Raises: Invalid, Busy, Unavailable.
+        """
+        answer: StatsAnswer = self._call(
+            "stats",
+            None,
+            since=since,
+            buckets=buckets,
+            limit=limit,
+            after=after,
+        )
+        return answer
+
     def status(
         self,
         *resources: str,
@@ -980,7 +1200,8 @@ class Methods:
     ) -> StatusAnswer:
         """Show which agent holds what, and which agents wait.
 
-        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes warnings[].
+        Answers: claims[], waiting[], agents[], tasks[], alerts[], alert_count, more, cursor; sometimes undelivered[],
+        warnings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: StatusAnswer = self._call(

@@ -30,6 +30,8 @@ def update(
     """Set a document to what `change` makes of its value; gives the answer of the write that counted."""
     if ATTEMPTS.check(attempts) < 1:
         raise Invalid(f"attempts: at least one, not {attempts}", field="attempts")
+    if not callable(change):
+        raise Invalid(f"change: a function of the value that gives the new one, not {change!r:.100}", field="change")
     text = jsontext.encode(json_values.check(default, "default", MAX_JSON_CHARS))
     for attempt in range(1, attempts + 1):
         try:

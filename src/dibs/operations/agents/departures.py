@@ -15,6 +15,7 @@ from dibs.operations.core.call import TOKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.operations.core.call import Record
@@ -30,6 +31,15 @@ def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = Fals
     ends = ("\t", "/") if family else ("\t",)
     places = [f"{kind}\t{agent}{end}" for kind in kinds for end in ends]
     job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
+    jobs = long_jobs.begin(tx, job)
+    return long_jobs.with_jobs(_answer(job), jobs)
+
+
+def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> dict[str, Any]:
+    """Take the first step of voiding what these agents and their subagents hold."""
+    kinds = ("claims", WAITS, INTERESTS)
+    places = [f"{kind}\t{agent}{end}" for kind in kinds for agent in agents for end in ("\t", "/")]
+    job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
     jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs(_answer(job), jobs)
 

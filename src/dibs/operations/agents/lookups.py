@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.operations.agents import names
 from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,17 @@ def _found(tx: Transaction, _: Call, word: str) -> dict[str, Any]:
     return {"id": names.found(tx, word)}
 
 
+def _named(tx: Transaction, _: Call, words: list[str]) -> dict[str, Any]:
+    """For each word the agents whose name has it, and whose id has not: a log has ids."""
+    found: list[list[str]] = [[] for _ in words]
+    for key, record in walk(tx, "nm\t"):
+        name = key[3:].lower()
+        for place, word in enumerate(words):
+            if word in name and word not in record["agent"].lower():
+                found[place].append(record["agent"])
+    return {"agents": found}
+
+
 NAMES = Operation(
     "names", _names, "What are these agents called?",
     fields=(Field("agents", "words", "their ids", required=True),), writes=False,
@@ -29,5 +41,9 @@ FOUND = Operation(
     "found", _found, "Which agent does this word mean?",
     fields=(Field("word", "text", "an id or a name", required=True),), writes=False,
 )  # fmt: skip
+NAMED = Operation(
+    "named", _named, "Whose names have these words?",
+    fields=(Field("words", "words", "in small letters", required=True),), writes=False,
+)  # fmt: skip
 
-INTERNAL = (NAMES, FOUND)
+INTERNAL = (NAMES, FOUND, NAMED)

@@ -224,15 +224,25 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     check_agent_id(agent)
     if not why:
         raise Invalid("say why: the agent and the log will be told", field="why")
+    if agent == "all":
+        from dibs.operations.agents import kill_all
+
+        return kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
+    found = _killed(tx, call, target, why)
+    voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
+    return {"agents": [found], "killed": 1, **voided}
+
+
+def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, Any]:
+    """The record of an agent that is killed from now on, written; as people see it."""
     _parts(tx, target)
     put_agent(tx, target)
-    tx.append("agent.killed", call.agent, agent, {"why": why})
-    voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [shown(tx, call, target)], **voided}
+    tx.append("agent.killed", call.agent, target["agent"], {"why": why})
+    return shown(tx, call, target)
 
 
 def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
@@ -421,6 +431,9 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
 
 _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")
 
+_KILLED = Field("agent", "agent", "the agent's id or name; `all` for the whole fleet, but not persons and not you",
+                positional=True, required=True, metavar="AGENT|all")  # fmt: skip
+
 _WHOAMI = Operation(
     "whoami",
     _whoami,
@@ -466,9 +479,9 @@ OPERATIONS = (
     Operation(
         "kill",
         _kill,
-        "Stop an agent: void its claims and refuse everything it does.",
+        "Stop an agent, or all: void the claims and refuse everything that is done.",
         group="agents",
-        fields=(_AGENT, Field("why", "text", "the reason", required=True, metavar="T")),
+        fields=(_KILLED, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),
         may="agent",
         others="orchestrator",

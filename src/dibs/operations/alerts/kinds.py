@@ -9,7 +9,7 @@
 | dead | an agent's process is gone, and it held something or another agent coordinates it | error, warning if it held nothing | the agent booted again, left, was killed or forgotten |
 | silent | an agent is alive, gave no sign for `[alerts] silent`, and holds what others wait for | error | it gave a sign, ended, or nobody wants it any more |
 | violation | a file was changed although another agent held it | error, warning if the actor is not certain | the path is settled: restored, accepted, edited |
-| bypass | a commit bypassed the guards | error if it has files that others held, else warning | a day after it was acknowledged |
+| bypass | a commit or a push bypassed the guards | error if it is a push or has files that others held, else warning | a day after it was acknowledged |
 | deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
 | deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
 | poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
@@ -348,6 +348,11 @@ def _violation_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     facts = suspicion["facts"]
+    if "push" in facts:
+        push, commit = facts["push"], facts["commit"][:12]
+        by = f"; git names {push['by']}" if push["by"] else ""
+        text = f"a push to {push['remote']}/{push['branch']} ({commit}) bypassed the guard{by}."
+        return {"severity": ERROR, "text": text, "remedy": f"git log -1 {commit}", "resources": []}
     names, commit = facts["paths"], suspicion["subject"][:12]
     what = f"; it has {_few(names)}, held by {_few([name_of(tx, one) for one in facts['holders']])}" if names else ""
     text = f"{name_of(tx, suspicion['agent'])} committed past the guard ({commit}){what}."

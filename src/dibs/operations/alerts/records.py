@@ -217,6 +217,11 @@ def forget(tx: Transaction, key: str) -> None:
 # --- shown
 
 
+def delivery_of(alert: Record) -> dict[str, Any]:
+    """What became of an alert's delivery, as people see it."""
+    return {name: alert["delivery"][name] for name in ("state", "tries", "why")}
+
+
 def shown(tx: Transaction, alert: Record) -> dict[str, Any]:
     """An alert, as people and programs see it."""
     found: dict[str, Any] = {
@@ -246,7 +251,7 @@ def shown(tx: Transaction, alert: Record) -> dict[str, Any]:
     if alert["cleared"]:
         found["cleared"] = {"at": iso(tx, alert["cleared"]["at"]), "why": alert["cleared"]["why"]}
     if alert["delivery"]:
-        found["delivery"] = {name: alert["delivery"][name] for name in ("state", "tries", "why")}
+        found["delivery"] = delivery_of(alert)
     return found
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # after its last poll, while a waiter counts as present; also the time in which it must pick up a hand-over
 WAITER_LEASE_MS = 15_000
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
+BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
 
@@ -89,6 +90,8 @@ def grant(tx: Transaction, record: Record, via: str, request: list[str] | None =
     }  # fmt: skip
     if request:
         event["request"] = request
+    if record["by"] == BY_HAND:  # a guard's claim says nothing of its own
+        event.update({name: record[name] for name in ("reason", "task") if record[name]})
     tx.append("claim.granted", record["agent"], record["claim"], event)
     if via == "handover":  # the agent did not ask for it now: the hand-over settles its earlier interest
         for interest in holds.of_agent(tx, holds.INTEREST, record["agent"]):

@@ -75,8 +75,18 @@ def _status(
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
         "alerts": [records.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
         "alert_count": len(alerts),
+        **_undelivered(alerts),
         **paging.together(parts),
     }
+
+
+def _undelivered(alerts: list[Record]) -> dict[str, Any]:
+    """The alerts whose last delivery failed, and why; nothing where there is none."""
+    found = [alert for alert in alerts if alert["delivery"] and alert["delivery"]["why"]]
+    if not found:
+        return {}
+    shown = [{"id": one["alert"], "kind": one["kind"], **records.delivery_of(one)} for one in found[:MAX_ALERTS]]
+    return {"undelivered": shown}
 
 
 def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:

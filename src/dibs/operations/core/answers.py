@@ -27,6 +27,7 @@ AlertKind = Literal[
 AlertState = Literal["open", "acknowledged", "cleared"]
 Severity = Literal["warning", "error"]
 VoteState = Literal["open", "decided", "undecided", "lapsed"]
+LandingState = Literal["queued", "landed", "refused", "cancelled"]
 
 
 class Page(TypedDict):
@@ -221,6 +222,16 @@ class AlertShort(TypedDict):
     since: str
 
 
+class Undelivered(TypedDict):
+    """An alert whose delivery failed; `pending` while there are further attempts."""
+
+    id: str
+    kind: AlertKind
+    state: Literal["pending", "failed"]
+    tries: int
+    why: str
+
+
 class StatusAnswer(Page):
     """Of `status`."""
 
@@ -230,6 +241,7 @@ class StatusAnswer(Page):
     tasks: list[TaskView]
     alerts: list[AlertShort]  # open and acknowledged, the gravest first; the first 20
     alert_count: int
+    undelivered: NotRequired[list[Undelivered]]  # alerts that the command or webhook of the config did not take
     warnings: NotRequired[list[str]]  # the store needs attention
 
 
@@ -433,7 +445,8 @@ class LeaveAnswer(TypedDict):
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
-    agents: list[AgentView]
+    agents: list[AgentView]  # of all: the first 200
+    killed: int  # how many
     voided: list[str]
     count: int
 
@@ -504,6 +517,12 @@ class MessageView(_From):
     options: NotRequired[list[str]]
     outcome: NotRequired[str]
     option: NotRequired[str | None]
+    landing: NotRequired[str]
+    branch: NotRequired[str]
+    code: NotRequired[str]
+    paths: NotRequired[list[str]]
+    conflict: NotRequired[str]
+    files: NotRequired[list[str]]
 
 
 class InboxAnswer(Page):
@@ -883,6 +902,124 @@ class VoteListAnswer(Page):
     """Of `vote list`."""
 
     votes: list[VoteView]
+
+
+# --- worktrees: landings and coming conflicts
+
+
+class LandingView(TypedDict):
+    """A branch that is queued to land, or was decided."""
+
+    id: str
+    branch: str
+    commit: str  # "": the branch's last one at the time it is landed
+    onto: str  # the branch that it lands on
+    agent: str  # the agent that queued it last
+    name: NotRequired[str]
+    at: str  # when it was queued
+    priority: int
+    state: LandingState
+    decided_at: NotRequired[str]
+    landed: NotRequired[str]  # its commit on the target
+    token: NotRequired[int]  # of the lander
+    code: NotRequired[str]  # of a refusal: conflict, check, missing, tree, forbidden
+    why: NotRequired[str]
+    paths: NotRequired[list[str]]  # that conflict
+    output: NotRequired[str]  # the end of the check's output
+    log: NotRequired[str]  # the file with all of it, on the lander's machine
+
+
+class LandAnswer(TypedDict):
+    """Of `land`."""
+
+    landing: LandingView
+    place: NotRequired[int]  # in the queue, from 1, while it is queued
+    repeated: NotRequired[bool]  # it was queued already
+
+
+class LandingCancelAnswer(TypedDict):
+    """Of `landings cancel`."""
+
+    landing: LandingView
+
+
+class LanderView(TypedDict):
+    """The agent that lands, or that keeps others from landing."""
+
+    agent: str
+    name: NotRequired[str]
+    token: int
+    since: str
+    reason: str
+    stage: str  # checking, moving; "" if it only holds the claim
+    landings: list[str]
+
+
+class LastLandingView(TypedDict):
+    """The last time that the target moved."""
+
+    commit: str
+    at: str
+    agent: str
+    name: NotRequired[str]
+    token: int
+
+
+class LandingsAnswer(Page):
+    """Of `landings`."""
+
+    onto: str
+    queued: int
+    lander: LanderView | None
+    last: LastLandingView | None
+    landings: list[LandingView]
+
+
+class HunkView(TypedDict):
+    """Lines that both sides changed: [first line, number of lines] in the version of each."""
+
+    one: list[int]
+    other: list[int]
+
+
+class ConflictFileView(TypedDict):
+    """A file that git could not merge."""
+
+    path: str
+    kind: str  # content, add/add, modify/delete, rename/rename …
+    hunks: list[HunkView]
+
+
+class SideView(TypedDict):
+    """A working tree or a branch."""
+
+    side: str
+    name: str
+    branch: str
+    tree: str  # the top of the working tree; "" for a branch without one
+    commit: str
+    agents: list[str]  # whose work it is
+
+
+class ComingConflictView(TypedDict):
+    """Two sides that would conflict if they were merged now."""
+
+    id: str
+    since: str
+    sides: list[SideView]
+    files: list[ConflictFileView]
+    count: int  # of files, also of those that are not listed
+
+
+class RadarAnswer(Page):
+    """Of `radar`."""
+
+    conflicts: list[ComingConflictView]
+    looked_at: str | None  # the last look
+    looked: int  # sides that it looked at
+    pairs: NotRequired[int]  # of the command, which looks first: pairs of sides,
+    merged: NotRequired[int]  # of these merged now, because a side had changed,
+    seconds: NotRequired[float]  # and how long it took
 
 
 # --- runs
@@ -1353,6 +1490,63 @@ class LogAnswer(TypedDict):
     events: list[EventView]
     more: bool  # with `after`: there are more than these
     cursor: int  # the last event that was looked at: `after` of the next page
+    earlier: bool  # without `after`: there are some before these, or events that were not looked at
+    first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+
+
+class KeptView(TypedDict):
+    """An overwritten content that can be restored."""
+
+    id: str
+    path: str
+    tree: str
+    holder: str
+    holder_name: NotRequired[str]
+    by: str | None
+    at: str
+    blob: str
+    how: str
+
+
+class RestoreAnswer(TypedDict):
+    """Of `restore`: the list, or what was restored."""
+
+    kept: NotRequired[list[KeptView]]
+    restored: NotRequired[str]  # the path
+    id: NotRequired[str]
+    undo: NotRequired[str | None]  # `restore` of this takes it back
+    token: NotRequired[int]
+
+
+class SubjectView(TypedDict):
+    """What a story is about."""
+
+    kind: str  # path, name, task, agent, claim, event, alert, change, run or state
+    id: str
+    name: str  # as its sentences name it
+
+
+class StepView(TypedDict):
+    """One step of a story."""
+
+    seq: int | None  # the event; null for a commit that the log does not know
+    at: str
+    kind: str  # the event's kind, or `git`
+    agent: str
+    sentence: str
+    data: dict[str, Any]  # the event's facts
+    asked: NotRequired[bool]  # this is the event that was asked for
+
+
+class ExplainAnswer(TypedDict):
+    """Of `explain`."""
+
+    what: SubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    steps: list[StepView]
+    now: list[str]  # how it stands at this moment
+    more: bool  # with `after`: there are more than these
+    cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
 
 
@@ -1381,7 +1575,7 @@ class VerifyAnswer(TypedDict):
 
 
 class CheckView(TypedDict):
-    """One check of `check` or `doctor`."""
+    """One check of `doctor`."""
 
     check: str
     ok: bool
@@ -1389,12 +1583,194 @@ class CheckView(TypedDict):
     message: str
 
 
-class CheckAnswer(TypedDict):
-    """Of `check`."""
+class SettledView(TypedDict):
+    """Who accepted a finding, when and why."""
 
-    checks: list[CheckView]
+    why: str
+    agent: str
+    at: str
+    name: NotRequired[str]
+
+
+class AuditFindingView(TypedDict):
+    """One thing that a check found: what `check settle` takes (`id`), the events that show it, what to do."""
+
+    id: str
+    text: str
+    severity: Literal["low", "medium", "high"]
+    events: list[int]
+    remedy: str
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    settled: NotRequired[SettledView]
+
+
+class AuditCheckView(TypedDict):
+    """One check of `check`; `status` says more than `ok`."""
+
+    number: int
+    check: str
+    title: str
+    ok: bool
+    status: Literal["ok", "fail", "warn", "n/a", "unknown"]
+    severity: Literal["none", "low", "medium", "high"]
+    message: str
+    remedy: str
+    figures: dict[str, Any]
+    findings: list[AuditFindingView]
+
+
+class CheckAnswer(TypedDict):
+    """Of `check`. `failed` are the checks that fail, `unknown` those that could not look."""
+
+    workspace: str
+    checks: list[AuditCheckView]
     failed: list[str]
-    wrong: list[str]  # those of `failed` that are errors
+    wrong: list[str]  # as `failed`
+    unknown: list[str]
+    severity: Literal["none", "low", "medium", "high"]
+    risk: str
+    result: str
+
+
+class CheckSettleAnswer(TypedDict):
+    """Of `check settle`."""
+
+    settled: str
+    undone: bool
+    why: NotRequired[str]
+
+
+class MapUseView(TypedDict):
+    """What one agent did with one resource; `event` is the last one that shows it."""
+
+    agent: str
+    name: str
+    access: Literal["read", "write", "read+write", "refused"]
+    writes: int
+    reads: int
+    refused: int
+    holds: bool
+    event: int
+    at: str
+
+
+class MapResourceView(TypedDict):
+    """One resource of `map`; `level` is what the guards ask of a path."""
+
+    resource: str
+    kind: str
+    level: Literal["", "free", "guarded", "strict"]
+    agents: list[MapUseView]
+    writers: int
+    folded: NotRequired[int]
+
+
+class MapAgentView(TypedDict):
+    """One agent of `map`: of how many resources."""
+
+    agent: str
+    name: str
+    writes: int
+    reads: int
+    refused: int
+
+
+class MapRoleView(TypedDict):
+    """Who may write what, by the configuration."""
+
+    who: str
+    role: str
+    write: list[str]
+
+
+class MapAnswer(TypedDict):
+    """Of `map`. `depth` is where paths were folded, 0 if they were not."""
+
+    resources: list[MapResourceView]
+    agents: list[MapAgentView]
+    totals: dict[str, int]
+    roles: list[MapRoleView]
+    depth: int
+    more: bool
+    cursor: str | None
+
+
+class StatsView(TypedDict):
+    """Counts and times (seconds) of `stats`; reports/statistics.py has the words."""
+
+    granted: int
+    refused: int
+    false_refusals: int
+    waits: int
+    gave_up: int
+    lost_claims: int
+    attempts: int
+    working: int
+    complete: int
+    failed: int
+    quarantined: int
+    cancelled: int
+    retried: int
+    returned: int
+    passed: int
+    lost: int
+    success_rate: float | None
+    work_time: float
+    lost_time: float
+    wait_time: float
+    hold_time: float
+    lost_hold_time: float
+    average_work: float | None
+    p95_work: float | None
+    p95_wait: float | None
+    longest_wait: float | None
+    average_queued: float | None
+    throughput: NotRequired[float]
+    agent: NotRequired[str]
+    name: NotRequired[str]
+    kind: NotRequired[str]
+
+
+class StatsContentionView(TypedDict):
+    """One resource that agents met at."""
+
+    resource: str
+    refusals: int
+    false_refusals: int
+    waits: int
+    longest_wait: float
+    total_wait: float
+    agents: int
+
+
+class StatsBucketView(TypedDict):
+    """A part of the time."""
+
+    at: str
+    granted: int
+    refused: int
+    waits: int
+    complete: int
+    failed: int
+    lost: int
+
+
+class StatsAnswer(_From):
+    """Of `stats`."""
+
+    to: str
+    seconds: float
+    events: int
+    totals: StatsView
+    refusals: dict[str, int]
+    by_agent: list[StatsView]
+    by_kind: list[StatsView]
+    contention: list[StatsContentionView]
+    buckets: list[StatsBucketView]
+    bucket_seconds: float
+    more: bool
+    cursor: str | None
 
 
 class DoctorAnswer(TypedDict):

@@ -12,7 +12,10 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "claim.granted": (
         "claim id",
         "An agent was granted a claim.",
-        ("`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an id"),
+        (
+            "`resources, mode, tree, until, token, via` (`request`, `queue`, `handover`), `request` if there was an "
+            "id; `reason, task` if the agent said them"
+        ),
     ),
     "claim.renewed": (
         "claim id",
@@ -178,6 +181,21 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "The cause of an alert is gone.",
         "`what` (its kind), `why`",
     ),
+    "audit.settled": (
+        "an event's number, or a finding of `dibs check`",
+        "A person accepted a finding of the audit.",
+        "`why`",
+    ),
+    "audit.unsettled": (
+        "an event's number, or a finding of `dibs check`",
+        "A finding of the audit is not accepted any more.",
+        "`why`",
+    ),
+    "audit.tested": (
+        "the test, such as `demo`",
+        "A test with many agents ended (`dibs demo`).",
+        "`agents, edits, lost, clean` (its log holds together), `seconds, version, store`",
+    ),
     "log.sealed": (
         '`""`',
         "The live claims at an event were sealed, so that earlier events can be pruned.",
@@ -261,6 +279,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "commit",
         "A commit bypassed the git hook and has files that other agents held.",
         ("`tree, how` (`past`: `--no-verify`; `replayed`: a rebase, a cherry-pick), `paths, holders` (of others)"),
+    ),
+    "push.unverified": (
+        "commit",
+        "A push to a protected branch bypassed the git hook; git's own log has it.",
+        "`remote, branch, by` (whom git names)",
     ),
     "git.moved": (
         "working tree",
@@ -385,6 +408,41 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "target",
         "A deploy was refused.",
         "`code`",
+    ),
+    "landing.queued": (
+        "landing id",
+        "A branch was queued to land, or another commit of it took its place in the queue.",
+        "`target` (the branch that it lands on), `branch, commit, priority`, `request` if there was an id",
+    ),
+    "landing.moving": (
+        "target",
+        "The lander is about to move the target; whether it did is in the repository.",
+        "`base, commit, landings, token`",
+    ),
+    "landing.landed": (
+        "landing id",
+        "A branch landed: it is a part of the target.",
+        "`target, branch, base` (the target before), `commit, token`",
+    ),
+    "landing.refused": (
+        "landing id",
+        "A branch did not land and is no longer queued; the branch is untouched.",
+        "`target, branch, code` (`conflict`, `check`, `missing`, `tree`, `forbidden`), `why, token`",
+    ),
+    "landing.cancelled": (
+        "landing id",
+        "A branch was taken out of the landing queue.",
+        "`target, branch`",
+    ),
+    "radar.found": (
+        "conflict id",
+        "A look found that two working trees or branches would conflict if they were merged now.",
+        "`sides, files`",
+    ),
+    "radar.cleared": (
+        "conflict id",
+        "They would no longer conflict, or nobody looks any more.",
+        "`sides`",
     ),
     "edit.refused": (
         "path",

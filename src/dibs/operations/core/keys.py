@@ -287,6 +287,36 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "",
     ),
+    "lq⇥LANDING": (
+        "landing",
+        "a landing: its branch and commit, its agents, its outcome",
+        "`landings⇥queue⇥TARGET⇥PRIORITY⇥ORDER⇥LANDING`, `landings⇥over⇥TARGET⇥…⇥LANDING` (the newest first)",
+        "`due⇥TIME` once it is decided",
+    ),
+    "lb⇥TARGET⇥BRANCH": (
+        "landing",
+        "the queued landing of a branch",
+        "",
+        "",
+    ),
+    "lt⇥TARGET": (
+        "landing",
+        "a target: the numbers of landings, the running batch with its process and intent, the last landing",
+        "",
+        "",
+    ),
+    "rp⇥PLACE⇥CONFLICT": (
+        "landing",
+        "a coming conflict of two working trees or branches: sides, files, since when",
+        "`radar⇥SINCE⇥CONFLICT`",
+        "`due⇥TIME`: a week after it was last seen",
+    ),
+    "rl⇥PLACE": (
+        "landing",
+        "the last look for coming conflicts in a repository of a machine",
+        "",
+        "`due⇥TIME`",
+    ),
     "as⇥KIND⇥SUBJECT⇥ID": (
         "alerts",
         "a suspicion: something that may need an alert; whoever sweeps next looks into it",
@@ -308,6 +338,18 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "an": (
         "alerts",
         "the number of open and of cleared alerts, and of those for which there was no room",
+        "",
+        "",
+    ),
+    "cs⇥WHAT": (
+        "oversight",
+        "a finding of `dibs check` that a person accepted: why, who, when",
+        "",
+        "",
+    ),
+    "ct": (
+        "oversight",
+        "the last test with many agents: figures and time",
         "",
         "",
     ),

@@ -82,6 +82,23 @@ WORK: dict[str, dict[str, Any]] = {
         "rules": 10 * MINUTE,  # an active agent is told new rules within this time
         "keep": 7 * DAY,  # how long a cleared alert stays, and how long an open one without an acknowledgement
     },
+    "land": {
+        "branch": "",  # what is landed on; "": main, or master where there is no main
+        "method": "merge",  # or "rebase", "squash"
+        "check": "",  # the project's own check, run with `sh -c` in a clean working tree
+        "check_timeout": 30 * MINUTE,
+        "batch": 4,  # landings that are checked together; a failing batch is bisected
+        "green": "each",  # of rebase and squash: each landing is checked by itself; "last": only a batch's last commit
+        "remote": "",  # where the target is pushed to; "": nowhere
+        "remote_timeout": MINUTE,
+        "wait": HOUR,  # how long `dibs land` waits for its landing
+    },
+    "radar": {
+        "every": 10 * SECOND,  # how often a server looks; 0: never
+        "branches": 30,  # branches without a working tree that are looked at, the newest first; 0: none
+        "recent": 14 * DAY,  # of these only with a commit of this time
+        "ignore": [],  # branches that are not looked at, such as "gh-pages" or "release/*"
+    },
     "log": {
         "keep": 30 * DAY,  # older events go to archives next to the store
         "events": 100_000,  # in the store: beyond, the oldest go to archives before they are that old

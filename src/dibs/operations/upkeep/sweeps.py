@@ -99,6 +99,10 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
         from dibs.operations.alerts import records
 
         records.forget(tx, key)
+    elif family == "rp":
+        from dibs.operations.landing import conflicts
+
+        conflicts.clear(tx, key, record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 

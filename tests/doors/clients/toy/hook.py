@@ -15,6 +15,7 @@ TOOLS = {"put": EDIT, "get": READ}
 HARMLESS = ("think",)
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+NAMELESS = ()
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:

@@ -1,32 +1,146 @@
-"""`dibs check`: the audit of a workspace (reports/audit.py), one line for each check."""
+"""`dibs check`: the audit of a workspace (reports/audit.py), one line for each check.
+
+The command adds what only a caller's machine has: the guards are tried here, a JUnit file is written for CI, `--watch`
+keeps it on the screen, and `--settle` runs the operation `check settle`.
+"""
 
 from __future__ import annotations
 
 import sys
 
+from dibs import jsontext
+from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.commands.verify import progress
-from dibs.doors.cli.dispatch import finish, read
-from dibs.errors import NO, YES
+from dibs.doors.cli.dispatch import answer, finish, read
+from dibs.doors.cli.render import guards
+from dibs.errors import NO, YES, Busy, Invalid, Unavailable
+from dibs.facts import clock
+from dibs.operations.core.declare import Field
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from dibs.doors.cli.parse import Words
+    from dibs.session.session import Session
+
+FIELDS = (
+    Field("verbose", "flag", "every finding with its events, and the figures", default=False),
+    Field("junit", "file", "also write the result as JUnit XML, for CI", default="", metavar="FILE"),
+    Field("watch", "flag", "show it again whenever something changed, until interrupted", default=False),
+    Field("settle", "text", "accept a finding: an event's number, or its name (`check settle`)", default="",
+          metavar="EVENT"),
+    Field("why", "text", "with --settle: why it is accepted", default="", metavar="T"),
+    Field("undo", "flag", "with --settle: it is not accepted any more", default=False),
+)  # fmt: skip
+CANNOT = 2  # exit code: could not look
+WATCH_S = 2.0  # between two looks
+INTERRUPTED = 130
 
 
 def run(words: Words) -> int:
-    """Exit 0 if nothing failed, 1 if an error did; a warning alone is told and passes."""
-    operation = catalogue.operation("check")
-    session, call, values = read(operation, words)
-    session.progress = None if words.json else progress()
-    found = session.answer(operation, call, values)
+    """Exit 0 if nothing failed, 1 if something did, 2 if a check could not look."""
+    if words.fields.get("settle"):
+        return _settle(words)
+    for name in ("why", "undo"):
+        if words.fields.get(name):
+            raise Invalid(f"--{name} goes with --settle EVENT", field=name)
+    session, call, values = read(catalogue.operation("check"), words)
+    from dibs.doors.cli.doctor import guards as proof
+
+    session.proving = proof.proofs
+
+    def look() -> dict[str, Any]:
+        session.progress = None if words.json else progress()
+        found: dict[str, Any] = session.answer(catalogue.operation("check"), call, values)
+        return found
+
+    if words.fields.get("watch"):
+        try:
+            _watch(session, look, words)
+        except KeyboardInterrupt:
+            return INTERRUPTED
+    found = look()
+    code = NO if found["failed"] else CANNOT if found["unknown"] else YES
+    if words.fields.get("junit"):
+        from dibs.reports import build, junit
+
+        build.write_out(session, words.fields["junit"], junit.render(found))
     if words.json:
-        return finish(operation, found, words)
-    for check in found["checks"]:
-        mark = "ok     " if check["ok"] else "WRONG  " if check["severity"] == "error" else "warning"
-        sys.stdout.write(f"{mark}  {check['check']}: {check['message']}\n")
-    return NO if found["wrong"] else YES
+        answer("check", found, as_json=True, ok=code == YES)
+    else:
+        terminal.write(guards.check(found, verbose=bool(words.fields.get("verbose"))))
+    return code
 
 
-COMMAND = Command("check", run=run, examples=(("dibs check", "every check, with its result"),))
+def _settle(words: Words) -> int:
+    """Accept a finding, or take that back."""
+    operation = catalogue.operation("check settle")
+    words.fields = {"what": words.fields["settle"], **{k: v for k, v in words.fields.items() if k in {"why", "undo"}}}
+    session, call, values = read(operation, words)
+    return finish(operation, session.answer(operation, call, values), words)
+
+
+# --- watching
+
+
+def _watch(session: Session, look: Callable[[], dict[str, Any]], words: Words) -> None:
+    """Show it whenever it differs: on the whole terminal, as text in a pipe, as a JSON object a line."""
+    verbose = bool(words.fields.get("verbose"))
+    if terminal.is_terminal() and not words.json:
+        from rich.live import Live
+
+        hint = terminal.Line("Ctrl-C ends this.", "dim")
+        with Live(console=terminal.console_for(sys.stdout, live=True), screen=True, auto_refresh=False) as live:
+            while True:
+                try:
+                    shown = [*guards.check(look(), verbose=verbose), "", hint]
+                except (Busy, Unavailable) as error:  # it may come back
+                    shown = [terminal.Line(error.message, "red"), "", hint]
+                    session.close()
+                live.update(terminal.drawing(shown), refresh=True)
+                _pause(session)
+    last = ""
+    while True:
+        found = look()
+        said = jsontext.encode([[one["check"], one["status"], one["findings"]] for one in found["checks"]])
+        if said != last:
+            last = said
+            if words.json:
+                answer("check", found, as_json=True, ok=not found["failed"] and not found["unknown"])
+            else:
+                terminal.write([*guards.check(found, verbose=verbose), ""])
+            sys.stdout.flush()
+        _pause(session)
+
+
+def _pause(session: Session) -> None:
+    """Until something happens, and a moment at least: a check reads the whole log."""
+    try:
+        session.store.follow(session.store.head().seq, WATCH_S)
+    except (Busy, Unavailable):
+        pass
+    clock.sleep(WATCH_S / 2)
+
+
+COMMAND = Command(
+    "check",
+    run=run,
+    fields=FIELDS,
+    examples=(
+        ("dibs check", "every check, with its result"),
+        ("dibs check --check 10", "one of them; by its name: --check kill-switch"),
+        ("dibs check --verbose", "every finding with its events, severity and remedy"),
+        ("dibs check --junit check.xml", "for CI; exit code 1 if a check fails"),
+        ("dibs check --settle 41 --why 'agreed with ann'", "event 41 is accepted"),
+    ),
+    notes=(
+        (
+            "Each line is ✓, ✗ FAIL, ! (worth knowing) or - (not applicable here). Exit code 0: nothing failed; 1: "
+            "something did; 2: a check could not look. docs/OVERSIGHT.md has the rule for each."
+        ),
+    ),
+)

@@ -53,11 +53,36 @@ def run(words: Words) -> int:
     server = play.Server(url, hosts) if hosts else None
     keep = bool(words.fields.get("keep"))
     result = play.play(size, screen.choose(as_json=words.json), keep=keep, server=server)
+    recorded = _record(words, result, hosts)
     if words.json:
-        sys.stdout.write(jsontext.encode({**result, "verdict": report.verdict(result)}) + "\n")
+        said = {**result, "verdict": report.verdict(result), "recorded": recorded or None}
+        sys.stdout.write(jsontext.encode(said) + "\n")
     else:
         report.show(result)
+        sys.stdout.write(f"Recorded in {recorded}: `dibs check` shows it.\n" if recorded else "")
     return YES if result["ok"] else NO
+
+
+def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
+    """Leave the result in the workspace that the caller stands in, for `dibs check`; "" if there is none."""
+    from importlib import metadata
+
+    from dibs.doors.cli.dispatch import open_session
+    from dibs.errors import DibsError
+    from dibs.operations.oversight.trials import RECORD
+
+    guarded = result["with"]
+    found = {
+        "what": "demo", "agents": result["agents"], "edits": guarded["edits"], "lost": guarded["lost"],
+        "clean": bool(guarded["verify"]["ok"] and result["ok"]), "seconds": result["seconds"],
+        "version": metadata.version("dibs"), "store": "redis" if hosts else "sqlite",
+    }  # fmt: skip
+    try:
+        session = open_session(words)
+        session.run(RECORD, session.identify(words.common.get("as")), found)
+    except DibsError:
+        return ""  # no workspace, or one that takes nothing now: the demo itself is what was asked for
+    return str(session.place.root)
 
 
 def _serve(words: Words) -> int:

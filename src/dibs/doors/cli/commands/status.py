@@ -60,7 +60,22 @@ def run(words: Words) -> int:
 def lines(session: Session, result: dict[str, Any]) -> Lines:
     """The state of the workspace for people."""
     about = {"workspace": os.path.basename(session.place.root), "store": _store(session), "refused": _refused(session)}
-    return [*claims.status(result, about)]
+    return [*claims.status(result, about), *_worktrees(session)]
+
+
+def _worktrees(session: Session) -> list[str]:
+    """What waits to land, and which pairs would conflict, as the last look found it; nothing if there is none."""
+    call = session.identify(None)
+    found = []
+    landings = session.run(catalogue.operation("landings"), call, {"limit": 1})
+    if landings["queued"]:
+        found.append(f"{landings['queued']} queued to land on {landings['onto']} (`dibs land --status`)")
+    coming = session.run(catalogue.operation("radar"), call, {})
+    count = len(coming["conflicts"])
+    if count:
+        pairs = f"{count}{'+' if coming['more'] else ''} {'pair' if count == 1 else 'pairs'} of worktrees"
+        found.append(f"{pairs} would conflict if merged now (`dibs radar`)")
+    return ["", *found] if found else []
 
 
 def _store(session: Session) -> str:

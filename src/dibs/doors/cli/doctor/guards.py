@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
-from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts, settings
+from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
 from dibs.session import config_guards
@@ -37,6 +37,22 @@ def examine(session: Session) -> Iterator[dict[str, Any]]:
     yield _launcher(session)
     yield from _scripts(base)
     yield from _clients(session, base)
+    yield from _git_hooks(session)
+
+
+def proofs(session: Session) -> Iterator[dict[str, Any]]:
+    """What `dibs check` asks for: does each client's hook refuse, would the client run it, are git's hooks there."""
+    base = plan.base(session.place)
+    if not os.path.exists(f"{base}/.dibs/hook"):
+        yield _check("launcher", False, f"{base}/.dibs/hook is missing: no guard works; `dibs init` makes it", ERROR)
+        return
+    trees = _trees(session, base)
+    used = [client for client in NAMES if any(_commands(client, tree) for tree in trees)]
+    if used:
+        yield _launcher(session)
+        yield from _proven(session, used, trees)
+        for client in used:
+            yield from _trusted(client, trees)
     yield from _git_hooks(session)
 
 
@@ -93,15 +109,7 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     if not used:
         yield _check("clients", False, "no client's settings call dibs; `dibs init --clients …` puts it in", WARNING)
         return
-    try:
-        roles = session.config.policy.guards["roles"]
-        given = roles["default"] or roles["assign"]  # then the trial's agents might not write at all
-        with probe.Scratch("" if given else session.place.config) as scratch:
-            for client in used:
-                for tree in trees:
-                    yield _proof(client, tree, scratch.folder)
-    except (DibsError, OSError) as error:
-        yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
+    yield from _proven(session, used, trees)
     for client in used:
         yield from _current(client, base)
         yield from _trusted(client, trees)
@@ -112,15 +120,30 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
             yield _check(name, True, message, ADVICE)
 
 
+def _proven(session: Session, used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
+    """A forbidden write, tried with each client's own command in each working tree."""
+    try:
+        roles = session.config.policy.guards["roles"]
+        given = roles["default"] or roles["assign"]  # then the trial's agents might not write at all
+        with probe.Scratch("" if given else session.place.config) as scratch:
+            for client in used:
+                for tree in trees:
+                    yield _proof(client, tree, scratch.folder)
+    except (DibsError, OSError) as error:
+        yield _check("guards", False, f"they could not be tried: {getattr(error, 'message', error)}")
+
+
 def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
     """Are the settings as this dibs would write them?"""
     path = f"{base}/{clients.of(client).settings_file}"
     try:
         with open(path, encoding="utf-8", newline="") as file:
             text = file.read()
+        if not clients.of(client).settings_commands(text, path):
+            return  # a plugin guards
         tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
         mcp = bool(_server(client, f"{base}/{clients.of(client).mcp_file}"))
-        if settings.merged(text, client, path, tools, mcp=mcp) == text:
+        if clients.of(client).settings_merged(text, path, tools, mcp=mcp) == text:
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
@@ -178,13 +201,14 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
 
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
-    """Our commands in a client's settings of a working tree; None without any."""
+    """Our commands in a client's settings of a working tree, or in a plugin of this user; None without any."""
     path = f"{tree}/{clients.of(client).settings_file}"
     try:
         with open(path, encoding="utf-8") as file:
-            return settings.commands(file.read(), path) or None
+            found = clients.of(client).settings_commands(file.read(), path)
     except (OSError, ValueError, DibsError):
-        return None
+        found = {}
+    return found or clients.of(client).plugin_commands() or None
 
 
 def has_hooks(client: str, tree: str) -> bool:
@@ -201,7 +225,7 @@ def _trusted(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
         why = clients.of(client).untrusted(tree)
         if why:
             yield _check(name, False, why, WARNING)
-        elif not off:
+        elif not off and clients.of(client).shows_trust:
             yield _check(name, True, f"{client} runs the hooks of {tree}")
 
 
@@ -223,7 +247,8 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     """What a new worktree, or a teammate, would not have."""
     if not session.place.common:
         return
-    names = [".dibs/hook", ".dibs/config.toml", *(clients.of(client).settings_file for client in used)]
+    kept = [client for client in used if not clients.of(client).plugin_commands()]  # a plugin is in no commit
+    names = [".dibs/hook", ".dibs/config.toml", *(clients.of(client).settings_file for client in kept)]
     try:
         tracked = set(git.tracked_matching(base, names))
         ignored = git.is_ignored(base, names)

@@ -29,11 +29,13 @@ def proven(checks: list[dict[str, Any]]) -> list[str]:
 
 def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
     found: dict[str, list[bool]] = {}
+    seen: dict[str, set[str]] = {}
     for check in checks:
         client, _, what = check["check"].partition(" ")
         if client in NAMES and what in kinds:
             found.setdefault(client, []).append(check["ok"])
-    return [client for client, oks in found.items() if all(oks)]
+            seen.setdefault(client, set()).add(what)
+    return [client for client, oks in found.items() if all(oks) and kinds <= seen[client]]
 
 
 def todo(checks: list[dict[str, Any]]) -> list[str]:
@@ -60,6 +62,8 @@ def ending(checks: list[dict[str, Any]], failed: list[str], orders: list[str]) -
         line = f"{len(failed)} of {len(checks)} checks failed"
     elif ready:
         line = f"all is well for {', '.join(ready)}" if orders else f"all is well: {', '.join(ready)} guarded"
+    elif works and not any(clients.of(client).shows_trust for client in works):
+        line = f"{', '.join(works)}: proven; whether the client runs the hooks cannot be seen from here"
     elif works:
         what = "guards are proven; these clients do" if works[1:] else "guard is proven; this client does"
         line = f"{', '.join(works)}: the {what} not run the hooks yet"

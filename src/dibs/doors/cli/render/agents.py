@@ -72,8 +72,11 @@ def _breaker(agent: dict[str, Any]) -> str:
 
 
 def _kill(result: dict[str, Any]) -> Items:
-    agent = result["agents"][0]
     voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
+    if result["killed"] != 1:
+        names = ", ".join([named(agent) for agent in result["agents"]])
+        return [f"killed {result['killed']} agents{f': {names}' if names else ''}{voided}."]
+    agent = result["agents"][0]
     name = named(agent)
     return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {name}` lets it act again."]
 

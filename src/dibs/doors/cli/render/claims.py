@@ -112,6 +112,11 @@ def _hints(result: dict[str, Any], refused: dict[tuple[str, str], int]) -> Items
     hints: Lines = [_alert(alert) for alert in result["alerts"][:ALERTS] if alert["state"] == "open"]
     if result["alert_count"] > len(hints):
         hints.append(f"{counted(result['alert_count'], 'alert')} in all: `dibs alerts`")
+    lost = result.get("undelivered", ())
+    if lost:
+        hints.append(
+            terminal.Line(f"! {counted(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)", "yellow")
+        )
     held = {text: claim for claim in result["claims"] for text in claim["resources"]}
     for (agent, resource), number in refused.items():
         if number >= REFUSED_OFTEN and resource in held and named(held[resource]) != agent:

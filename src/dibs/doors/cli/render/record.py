@@ -61,4 +61,31 @@ def _ack(result: dict[str, Any]) -> Items:
     return [f"acknowledged {alert['id']}: {alert['text']}" for alert in result["alerts"]] or ["no alert is open"]
 
 
-RENDERERS = {"alerts": _alerts, "alerts ack": _ack, "sweep": _sweep, "seal": _seal, "prune": _prune}
+def _explain(result: dict[str, Any]) -> Items:
+    what = result["what"]
+    lines: Lines = [terminal.Line(f"{what['kind']} {what['name']}", "bold")]
+    if result["others"]:
+        others = " or ".join(f"`dibs explain {word}`" for word in result["others"])
+        lines.append(f"(taken for the {what['kind']}; for the other: {others})")
+    if result["earlier"]:
+        lines.append("(earlier steps: `--after 0` starts at the first)")
+    rows = [f"{times.ago(step['at'])} ago" for step in result["steps"]]
+    width = max(map(len, rows), default=3)
+    for age, step in zip(rows, result["steps"], strict=True):
+        number = f"  #{step['seq']}" if step["seq"] else ""
+        text = f"{age:>{width}}  {terminal.clean(step['sentence'])}{number}"
+        lines.append(terminal.Line(text, "bold") if step.get("asked") else text)
+    if not rows:
+        lines.append("the log says nothing about it")
+    lines += [terminal.Line(f"{'now':>{width}}  {terminal.clean(text)}", "green") for text in result["now"]]
+    return [*lines, *([f"(more: `--after {result['cursor']}`)"] if result["more"] else [])]
+
+
+RENDERERS = {
+    "alerts": _alerts,
+    "alerts ack": _ack,
+    "explain": _explain,
+    "sweep": _sweep,
+    "seal": _seal,
+    "prune": _prune,
+}

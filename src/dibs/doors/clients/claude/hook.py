@@ -27,6 +27,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
+NAMELESS = ()
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:

@@ -105,6 +105,21 @@ class Claude(Client):
             return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
         return text
 
+    def plugin_commands(self) -> dict[str, str]:
+        """Of the plugin `dibs`, from whatever marketplace, if this user has it installed and enabled."""
+        from dibs.doors.clients import files
+
+        own = os.environ.get("CLAUDE_CONFIG_DIR") or f"{files.home()}/.claude"
+        enabled = files.json_object(f"{own}/settings.json").get("enabledPlugins")
+        installed = files.json_object(f"{own}/plugins/installed_plugins.json").get("plugins")
+        for name, copies in installed.items() if isinstance(installed, dict) else ():
+            if name.partition("@")[0] == "dibs" and isinstance(enabled, dict) and enabled.get(name) is True:
+                for copy in files.listed(copies):
+                    found = _plugin_hooks(copy.get("installPath") if isinstance(copy, dict) else None)
+                    if found:
+                        return found
+        return {}
+
     def switched_off(self, tree: str) -> list[str]:
         """`disableAllHooks` or `allowManagedHooksOnly`, in any of its settings."""
         from dibs.doors.clients import files
@@ -144,6 +159,20 @@ def _pattern(tool: str) -> str:
     import re
 
     return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)
+
+
+def _plugin_hooks(folder: Any) -> dict[str, str]:
+    """The commands of a plugin's hooks, as Claude Code would run them."""
+    from dibs.doors.clients import files
+
+    hooks = files.json_object(f"{folder}/hooks/hooks.json").get("hooks") if isinstance(folder, str) else None
+    found = {}
+    for event, groups in hooks.items() if isinstance(hooks, dict) else ():
+        try:
+            found[event] = str(groups[0]["hooks"][0]["command"]).replace("${CLAUDE_PLUGIN_ROOT}", folder)
+        except (LookupError, TypeError):
+            continue
+    return found
 
 
 def _allow(text: str) -> jsonc.Node | None:

@@ -23,6 +23,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
+NAMELESS = ()
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:

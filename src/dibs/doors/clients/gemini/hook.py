@@ -20,6 +20,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+NAMELESS = ()
 
 
 def deny(event: str, reason: str) -> dict[str, Any]:

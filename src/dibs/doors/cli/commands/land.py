@@ -1,0 +1,230 @@
+"""`dibs land`: queue the branch of this worktree, then land it, or wait until another process has.
+
+The operation `land` queues; running/landing.py lands. Which branch and which commit is meant is read here: a branch, a
+worktree's folder, or nothing for the worktree that the caller is in.
+- landed: exit 0. Refused: exit 1 with the reason; the branch is untouched. The time is over: exit 2, it stays queued.
+- interrupted: the check ends, the claim is given back, the landing stays queued for the next one who lands.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import render
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.dispatch import answer, open_session
+from dibs.doors.cli.long_running import SIGNALLED, on_signals
+from dibs.errors import CANNOT_DECIDE, NO, YES, Held, Invalid
+from dibs.facts import clock
+from dibs.facts.git import queries as git
+from dibs.facts.git import sides
+from dibs.operations.core.declare import Field
+from dibs.operations.core.policy import MAX_WAIT_MS
+from dibs.session import catalogue, durations, read_fields
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from dibs.doors.cli.parse import Words
+    from dibs.operations.core.call import Call
+    from dibs.running.landing import Lander
+    from dibs.session.session import Session
+
+FIELDS = (
+    Field("status", "flag", "show the queue, and what was decided lately", default=False),
+    Field("cancel", "flag", "take the branch out of the queue", default=False),
+    Field("wait", "duration", "how long to wait for it (default: the config's, 1h; 0: only queue it)", metavar="D"),
+    Field("all", "flag", "land all that is queued, then end", default=False),
+    Field("watch", "flag", "land what is queued, and what will be, until interrupted", default=False),
+)
+EXCLUSIVE = ("status", "cancel", "all", "watch")
+PAUSE_S = 1.0  # between two looks of --watch
+
+
+class _Interrupted(Exception):
+    """Somebody wants it to end."""
+
+
+def run(words: Words) -> int:
+    """Queue and land, or one of the other things."""
+    given = [name for name in EXCLUSIVE if words.fields.get(name)]
+    if len(given) > 1:
+        raise Invalid(f"land: either --{' or --'.join(given)}", field=given[1])
+    session = open_session(words)
+    call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
+    if not session.place.common:
+        raise Invalid("this is not a git repository: there is nothing to land", path=session.place.root)
+    if words.fields.get("status"):
+        return _status(session, call, words)
+    if words.fields.get("cancel"):
+        landing = _branch(session, words.fields.get("branch", ""), exists=False)
+        operation = catalogue.operation("landings cancel")
+        answer(
+            "landings cancel",
+            session.answer(operation, call, {"landing": landing, **_onto(session)}),
+            as_json=words.json,
+        )
+        return YES
+    return _Land(session, call, words).run()
+
+
+def _onto(session: Session) -> dict[str, str]:
+    from dibs.running import radar
+
+    return {"onto": radar.target_of(session)}
+
+
+def _status(session: Session, call: Call, words: Words) -> int:
+    operation = catalogue.operation("landings")
+    answer("landings", session.answer(operation, call, _onto(session)), as_json=words.json)
+    return YES
+
+
+def _branch(session: Session, word: str, *, exists: bool = True) -> str:
+    """The branch that is meant: by its name, by a folder of its worktree, or that of this worktree."""
+    top = session.place.top
+    if word and (git.commit(top, f"refs/heads/{word}") or not (exists or os.path.isdir(word))):
+        return word
+    folder = os.path.realpath(os.path.join(session.cwd, word)) if word else top
+    for side in sides.worktrees(top):
+        if side.top == folder:
+            if not side.branch:
+                raise Invalid(f"HEAD is on no branch in {folder}; `git switch -c NAME` makes one", field="branch")
+            return side.branch
+    raise Invalid(f"there is no branch and no worktree {word or folder} in this repository", field="branch")
+
+
+class _Land:
+    """One call that lands."""
+
+    def __init__(self, session: Session, call: Call, words: Words) -> None:
+        self.session, self.call, self.words = session, call, words
+        self._lander: Lander | None = None
+        self._signal = 0
+
+    def run(self) -> int:
+        on_signals(self._interrupt)
+        try:
+            if self.words.fields.get("all") or self.words.fields.get("watch"):
+                return self._all()
+            return self._one()
+        except BaseException as error:
+            from dibs.running.landing import Interrupted
+
+            if isinstance(error, (_Interrupted, Interrupted)):
+                self._say("interrupted; what is queued stays queued")
+                return SIGNALLED + self._signal
+            raise
+
+    def _interrupt(self, number: int, _: FrameType | None) -> None:
+        self._signal = number
+        if self._lander is None:
+            raise _Interrupted
+        self._lander.interrupt(number)
+
+    def _started(self, lander: Lander | None) -> None:
+        self._lander = lander
+        if lander is None and self._signal:
+            raise _Interrupted
+
+    def _say(self, text: str) -> None:
+        if not self.words.json:
+            sys.stderr.write(f"dibs: {text}\n")
+            sys.stderr.flush()
+
+    def _one(self) -> int:
+        from dibs.running import landing
+
+        fields = self.words.fields
+        operation = catalogue.operation("land")
+        branch = _branch(self.session, fields.get("branch", ""))
+        said = {name: value for name, value in fields.items() if name in operation.by_name}
+        values = read_fields.request(self.session, operation, {**said, "branch": branch})
+        values = {**_onto(self.session), **values}
+        values["commit"] = values.get("commit") or git.commit(self.session.place.top, f"refs/heads/{branch}")
+        self._note_uncommitted(branch)
+        queued = self.session.answer(operation, self.call, values)
+        self.call.request = ""  # it belongs to the operation
+        wait = durations.parse(fields["wait"], "wait") if "wait" in fields else self._settings["wait"]
+        if not wait:
+            answer("land", queued, as_json=self.words.json)
+            return YES
+        until = clock.since_boot() + min(wait, MAX_WAIT_MS)
+        found = landing.wait_for(
+            self.session, self.call, queued["landing"]["id"], until=until, say=self._say, started=self._started
+        )
+        return self._outcome(found)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.session.config.policy.work["land"]
+        return found
+
+    def _note_uncommitted(self, branch: str) -> None:
+        for side in sides.worktrees(self.session.place.top):
+            if side.branch == branch:
+                count = len(git.dirty(side.top))
+                if count:
+                    files = "1 file has" if count == 1 else f"{count} files have"
+                    self._say(f"{files} uncommitted changes in {side.top}, which are no part of it")
+
+    def _outcome(self, found: dict[str, Any]) -> int:
+        code = {"landed": YES, "queued": CANNOT_DECIDE}.get(found["state"], NO)
+        if self.words.json:
+            sys.stdout.write(jsontext.encode({"ok": code == YES, "landing": found}) + "\n")
+            return code
+        if code == CANNOT_DECIDE:
+            self._say(
+                f"{found['branch']} is still queued; `dibs land --status` shows it, and you are told when it is decided"
+            )
+            return code
+        for line in render.items("landings cancel", {"landing": found}):
+            (sys.stdout if code == YES else sys.stderr).write(f"{line}\n")
+        if found.get("output"):
+            sys.stderr.write(f"{found['output']}\n")
+        if code == NO and found.get("log"):
+            sys.stderr.write(f"dibs: the whole output is in {found['log']}\n")
+        return code
+
+    def _all(self) -> int:
+        from dibs.running import landing
+
+        landed = 0
+        while True:
+            try:
+                landed += landing.land_all(self.session, self.call, say=self._say, started=self._started)
+            except Held:
+                if not self.words.fields.get("watch"):
+                    raise
+            if not self.words.fields.get("watch"):
+                break
+            clock.sleep(PAUSE_S)
+        shown = {"landed": landed, **_onto(self.session)}
+        if self.words.json:
+            sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
+        else:
+            sys.stdout.write(f"{landed} landed on {shown['onto']}\n")
+        return YES
+
+
+COMMAND = Command(
+    "land",
+    run=run,
+    fields=FIELDS,
+    notes=(
+        (
+            "The branch is merged into main (or rebased, or squashed: `[land] method`), the check of the config runs "
+            "in a clean worktree, and main is moved only if it passes and nobody else moved it. The branch itself is "
+            "never changed. The first caller lands the next branches together; the others wait."
+        ),
+        (
+            "Exit code: 0 landed, 1 refused (conflict, failed check: its agents are told), 2 the time is over and it "
+            "is still queued. The check's environment has DIBS_LAND (the branch), DIBS_TOKEN and DIBS_COMMIT."
+        ),
+        "`dibs claim land:main --reason T` freezes main: nothing lands until it is released.",
+    ),
+)

@@ -1,0 +1,56 @@
+"""`dibs map`: which agent reads and writes which resource, as a table fitted to the terminal, or as a picture."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs.doors.cli import terminal
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.commands.verify import progress
+from dibs.doors.cli.dispatch import finish, read
+from dibs.doors.cli.render import resource_map
+from dibs.errors import YES
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.doors.cli.parse import Words
+
+FIELDS = (Field("svg", "file", "write it as a picture to this file", default="", metavar="FILE"),)
+ROWS = 40  # of the table, unless the caller says what is wanted: more are folded into directories
+
+
+def run(words: Words) -> int:
+    """Show the map."""
+    operation = catalogue.operation("map")
+    session, call, values = read(operation, words)
+    session.progress = None if words.json else progress()
+    picture = words.fields.get("svg", "")
+    plain = not words.json and not picture
+    if not words.json and not any(values.get(name) for name in ("depth", "rows", "limit", "after")):
+        values = {**values, "rows": ROWS if plain else 4 * ROWS}
+    found = session.answer(operation, call, values)
+    if picture:
+        from dibs.reports import build, map_svg
+
+        path = build.write_out(session, picture, map_svg.render(found))
+        if not words.json:
+            sys.stdout.write(f"wrote {path}\n")
+            return YES
+    if words.json:
+        return finish(operation, found, words)
+    terminal.write(resource_map.table(found, terminal.width()))
+    return YES
+
+
+COMMAND = Command(
+    "map",
+    run=run,
+    fields=FIELDS,
+    examples=(
+        ("dibs map", "all resources, folded into directories where there are many"),
+        ("dibs map src --since 24h", "what happened below src in the last day"),
+        ("dibs map --svg map.svg", "as a picture"),
+    ),
+)

@@ -1,0 +1,88 @@
+"""`dibs radar`: look now, then show what there is; `--watch` looks again and again."""
+
+from __future__ import annotations
+
+import sys
+
+from dibs import jsontext
+from dibs.doors.cli import render, terminal
+from dibs.doors.cli.command import Command
+from dibs.doors.cli.dispatch import finish, read
+from dibs.doors.cli.long_running import SIGNALLED, on_signals
+from dibs.errors import Invalid
+from dibs.facts import clock
+from dibs.operations.core.declare import Field
+from dibs.session import catalogue, durations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from dibs.doors.cli.parse import Words
+
+FIELDS = (
+    Field("watch", "flag", "look again and again, until interrupted; prints whenever it changes", default=False),
+    Field("every", "duration", "with --watch: how often (default 5s)", metavar="D"),
+    Field("known", "flag", "do not look: show what the last look found", default=False),
+)
+EVERY = 5_000  # ms
+SHORTEST = 100  # ms
+
+
+class _Interrupted(Exception):
+    """Somebody wants it to end."""
+
+
+def run(words: Words) -> int:
+    """Look once, or watch."""
+    operation = catalogue.operation("radar")
+    watch = bool(words.fields.get("watch"))
+    if "every" in words.fields and not watch:
+        raise Invalid("radar: --every is for --watch", field="every")
+    if watch and words.fields.get("known"):
+        raise Invalid("radar: either --watch or --known", field="known")
+    every = durations.parse(words.fields["every"], "every") if "every" in words.fields else EVERY
+    session, call, values = read(operation, words)
+
+    def look() -> dict[str, Any]:
+        from dibs.running import radar
+
+        cost: dict[str, Any] = {}
+        if not words.fields.get("known"):
+            found = radar.look(session, call)
+            cost = {"pairs": found.pairs, "merged": found.merged, "seconds": round(found.seconds, 3)}
+            for note in found.notes if not words.json else ():
+                sys.stderr.write(f"dibs: {note}\n")
+        call.facts.clear()
+        return {**session.answer(operation, call, values), **cost}
+
+    return _watch(look, every, words) if watch else finish(operation, look(), words)
+
+
+def _watch(look: Any, every: int, words: Words) -> int:
+    number = 0
+
+    def interrupt(got: int, _: FrameType | None) -> None:
+        nonlocal number
+        number = got
+        raise _Interrupted
+
+    last = None
+    try:
+        on_signals(interrupt)
+        while True:
+            found = look()
+            if found["conflicts"] != last:
+                last = found["conflicts"]
+                if words.json:
+                    sys.stdout.write(jsontext.encode({"ok": not last, **found}) + "\n")
+                else:
+                    terminal.write([*render.items("radar", found), ""])
+                sys.stdout.flush()
+            clock.sleep(max(SHORTEST, every) / 1000)
+    except _Interrupted:
+        return SIGNALLED + number
+
+
+COMMAND = Command("radar", run=run, fields=FIELDS)

@@ -1,0 +1,218 @@
+"""The story of one agent, path, task or event: its facts, what it holds and waits for, all events about it."""
+
+from __future__ import annotations
+
+from dibs import jsontext
+from dibs.doors.top import words
+from dibs.doors.top.draw import fit, pad
+from dibs.doors.top.model import covers
+from dibs.doors.top.panes import Row, event_row, state_word
+from dibs.doors.top.words import length, ms, plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.doors.top.draw import Line
+    from dibs.doors.top.model import Model
+
+    Record = dict[str, Any]
+
+SHOWN = 200  # events; the log has the rest
+LABEL = 11
+MOST_LISTED = 30
+HOLDS = 100  # claims of one agent that are listed
+
+
+class Story:
+    """What is opened, with what was read of it besides the state."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.kind, _, self.id = what.partition(":")
+        self.events: list[Record] = []  # that the log has of it
+        self.full: Record = {}  # of a task: its notes
+        self.index = self.top = 0
+
+    @property
+    def query(self) -> tuple[str, Record] | None:
+        """What to ask the log about it."""
+        if self.kind == "agent":
+            return "log", {"agent": self.id, "limit": SHOWN}
+        if self.kind == "file":
+            return "log", {"path": [self.id], "limit": SHOWN}
+        if self.kind == "task":
+            return "log", {"path": [f"task:{self.id}"], "limit": SHOWN}
+        return "log", {"after": int(self.id) - 1, "limit": 1}
+
+    def title(self, model: Model) -> str:
+        """What it is, in some words."""
+        if self.kind == "agent":
+            return f"agent {plain(model.state.name_of(self.id))}"
+        if self.kind == "ev":
+            return f"event {self.id}"
+        return plain(f"task {self.id}" if self.kind == "task" else self.id)
+
+    def rows(self, model: Model) -> list[Row]:
+        """Facts, then events, newest first."""
+        facts = {"agent": _agent, "file": _file, "task": _task, "ev": _event}[self.kind](model, self)
+        events = {event["seq"]: event for event in self.events}
+        for event in model.state.events:
+            if self.concerns(model, event):
+                events[event["seq"]] = event
+        found = [events[seq] for seq in sorted(events, reverse=True)][:SHOWN]
+        title = f"Story: {words.count(len(found), 'event')}, newest first"
+        return [*facts, fact("", ""), fact("", title, tone="bold"), *[event_row(model, event) for event in found]]
+
+    def concerns(self, model: Model, event: Record) -> bool:
+        """Is an event that is here about this?"""
+        identifier, subject, data = self.id, event["subject"], event["data"]
+        if self.kind == "agent":
+            blockers = data.get("blockers")
+            return identifier in {event["agent"], subject, data.get("holder")} or (
+                isinstance(blockers, list)
+                and any(isinstance(one, dict) and identifier in one.values() for one in blockers)
+            )
+        if self.kind == "file":
+            return identifier in {subject, *words.resources_of(data), *model.state.resources.get(subject, ())}
+        if self.kind == "task":
+            name = f"task:{identifier}"
+            return subject in {identifier, name} or name in model.state.resources.get(subject, ())
+        return str(event["seq"]) == identifier
+
+
+def fact(label: str, text: str, *, tone: str = "", open: str = "") -> Row:
+    """A line of facts; `open` is the story that it leads to."""
+
+    def draw(columns: int) -> Line:
+        return fit([(f" {pad(label, LABEL)} " if label else " ", "dim"), (plain(text), tone)], columns)
+
+    return Row(f"fact {label} {text[:60]}", draw, open=open)
+
+
+def _agent(model: Model, story: Story) -> list[Row]:
+    state, identifier = model.state, story.id
+    agent = next((one for one in model.agents if one["agent"] == identifier), None)
+    if agent is None:
+        known = state.agents.get(identifier)
+        return [fact("State", f"{known['state']}" if known else "not here any more")]
+    wait, task, held = model.wait_of.get(identifier), model.task_of.get(identifier), model.held_by.get(identifier, [])
+    word, tone = state_word(model, agent)
+    where = [agent["client"], agent["type"], agent["host_name"], agent["pid"] and f"process {agent['pid']}"]
+    rows = [fact("State", word, tone=tone), fact("Where", ", ".join([str(one) for one in where if one]) or "not known")]
+    if wait:
+        of = words.joined(state.name_of(one["agent"]) for one in wait["holders"])
+        rows.append(fact("Waits for", f"{wait['resources'][0]}{f' of {of}' if of else ''}", tone="wait",
+                         open=f"file:{wait['resources'][0]}"))  # fmt: skip
+    rows += [
+        fact("Holds up", state.name_of(one["agent"]), open=f"agent:{one['agent']}")
+        for one in model.blocks.get(identifier, [])
+    ]
+    if task:
+        done = f", {task['progress']}%" if task.get("progress") is not None else ""
+        since = length(state.now - ms(task["started_at"])) if task.get("started_at") else ""
+        rows.append(fact("Task", f"{task['id']}: {task['title']}{done}, {since}", open=f"task:{task['id']}"))
+    if agent.get("killed"):
+        rows.append(fact("Killed", agent["killed"], tone="bad"))
+    if agent.get("rules") in {"old", "not told"}:
+        rows.append(fact("Rules", "acts on old rules" if agent["rules"] == "old" else "not told yet", tone="wait"))
+    if agent["breaker"] != "closed":
+        rows.append(fact("Breaker", agent["breaker"], tone="wait"))
+    use = "not visible from here"
+    if agent.get("cpu") is not None:
+        use = f"{round(agent['cpu'])} % of a core, {words.byte_count(agent['memory'])}B"
+    rows += [fact("Last heard", f"{length(state.now - ms(agent['last_seen']))} ago"), fact("Use", use)]
+    for claim in held[:HOLDS]:
+        left = length(ms(claim["expires_at"]) - state.now) if claim["expires_at"] else "…"
+        path = claim["resources"][0]
+        opens = f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}"
+        rows.append(fact("Holds", f"{', '.join(claim['resources'])}  {claim['mode']}, {left} left", open=opens))
+    if len(held) > HOLDS:
+        rows.append(fact("", f"and {len(held) - HOLDS} more"))
+    return rows
+
+
+def _file(model: Model, story: Story) -> list[Row]:
+    state, path = model.state, story.id
+    found = [claim for claim in model.claims if any(covers(one, path) for one in claim["resources"])]
+    waits = [wait for wait in model.waits if any(covers(path, one) or covers(one, path) for one in wait["resources"])]
+    rows = []
+    for claim in found[:MOST_LISTED]:
+        by = "" if path in claim["resources"] else f", by {claim['resources'][0]}"
+        name = claim.get("name") or state.name_of(claim["agent"])
+        left = f", {length(ms(claim['expires_at']) - state.now)} left" if claim["expires_at"] else ""
+        since = words.clock(ms(claim["since"]), seconds=False)
+        rows.append(fact("Holder", f"{name}, {claim['mode']}{by}, since {since}, token {claim['token']}{left}",
+                         open=f"agent:{claim['agent']}"))  # fmt: skip
+    if found:
+        claim = found[0]
+        opens = f"task:{claim['task']}" if claim.get("task") else ""
+        rows.append(fact("For", claim.get("reason") or claim.get("task") or "not said", open=opens))
+        if claim.get("expected"):
+            past = length(state.now - ms(claim["since"]))
+            rows.append(fact("Expected", f"{length(claim['expected'] * 1000)}, so far {past}"))
+    else:
+        rows.append(fact("Holder", "nobody: it is free"))
+    if path in model.violated:
+        rows.append(fact("Violated", model.violated[path]["text"], tone="bad"))
+    for wait in waits[:MOST_LISTED]:
+        since = length(state.now - ms(wait["since"]), fine=True)
+        rows.append(fact("Waiting", f"{wait['name']} {since}", tone="wait", open=f"agent:{wait['agent']}"))
+    if not waits:
+        rows.append(fact("Waiting", "nobody"))
+    return rows
+
+
+def _task(model: Model, story: Story) -> list[Row]:
+    state, identifier = model.state, story.id
+    task = state.tasks.get(identifier)
+    if task is None:
+        return [fact("Task", "not in the list")]
+    done = f", {task['progress']}%" if task.get("progress") is not None else ""
+    rows = [fact("Title", task["title"]), fact("State", f"{task['state']}{done}, priority {task['priority']}")]
+    if task.get("agent"):
+        rows.append(fact("Agent", state.name_of(task["agent"]), open=f"agent:{task['agent']}"))
+    rows.append(fact("Attempt", f"{task['attempt']} of {task['max_attempts']}"))
+    after = task.get("after") or story.full.get("after") or []
+    before = [one["id"] for one in model.tasks if identifier in (one.get("after") or ())]
+    for label, others in (("After", after), ("Before", before)):
+        rows += [
+            fact(label, f"{other}  {state.tasks.get(other, {}).get('state', '')}", open=f"task:{other}")
+            for other in others[:MOST_LISTED]
+        ]
+        if not others:
+            waits = task.get("waits_for") if label == "After" else 0
+            rows.append(fact(label, words.count(waits, "task") if waits else "nothing"))
+    why = task.get("why") or story.full.get("why")
+    notes = story.full.get("notes") or []
+    for label, text in (("Run", task.get("run")), ("Why", why), ("Last note", notes[-1]["text"] if notes else "")):
+        if text:
+            rows.append(fact(label, str(text)))
+    rows.append(fact("Added", f"{length(state.now - ms(task['created_at']))} ago"))
+    return rows
+
+
+def _event(model: Model, story: Story) -> list[Row]:
+    state = model.state
+    event = next((one for one in [*state.events, *story.events] if str(one["seq"]) == story.id), None)
+    if event is None:
+        return [fact("Event", "it is not in the log any more, or not yet here")]
+    rows = [
+        fact("Kind", event["kind"], tone=words.tone(event)), fact("Time", words.clock(ms(event["at"]))),
+        fact("Agent", event.get("name") or event["agent"], open=f"agent:{event['agent']}"),
+    ]  # fmt: skip
+    about = words.resources_of(event["data"]) or state.resources.get(event["subject"], [])
+    rows += [
+        fact("About", path, open=f"task:{path[5:]}" if path.startswith("task:") else f"file:{path}")
+        for path in about[:MOST_LISTED]
+    ]
+    if not about:
+        opens = next((f"{kind}:{event['subject']}" for kind, known in (("task", state.tasks), ("agent", state.agents))
+                      if event["subject"] in known), "")  # fmt: skip
+        rows.append(fact("About", event["subject"], open=opens))
+    said = words.says(event)
+    data = jsontext.encode(event["data"])
+    return [*rows, *([fact("Says", said)] if said else []), *[
+        fact("Data" if number == 0 else "", data[number * 100 : number * 100 + 100])
+        for number in range(min(12, -(-len(data) // 100)))
+    ]]  # fmt: skip

@@ -1,0 +1,351 @@
+"""The lander: the one process that moves a target branch. Internal; running/landing.py runs these.
+
+The claim `land:TARGET` excludes other agents. The lander's own family is not blocked by it, so a record of the running
+batch excludes a second process: it ends with the process, and its turn number rises with each lander. A lander says its
+token and its turn with every step, and a stale one is refused; the turn is also in a ref of the repository, so that git
+itself refuses the stale one (running/landing_target.py).
+
+- take: refused while another process lands (`held`), also while somebody keeps the claim by hand to freeze the target.
+  The claim of a lander whose process is dead ends here, whatever its deadline. What that lander was about to do is
+  answered: whether the target moved is a fact of the repository, so the new lander looks, and says.
+- batch: the first landings of the queue. They stay queued until they are decided, so a dead lander loses nothing.
+- move: the intent to move the target, written before the target is. From then on nothing in it can be cancelled.
+- done: the target has moved: each landing of the batch is landed, its agents are told.
+- back: the target did not move; the intent is void and the landings are queued as before.
+- refuse: one landing conflicts, fails the check, or cannot be found: its agents are told, with the end of the log.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError, Fenced, Forbidden, Held
+from dibs.operations.agents import roles
+from dibs.operations.claims import endings, grants
+from dibs.operations.core.call import iso
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.landing import queue
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Process, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+CLAIM_TTL_MS = 60_000  # the lander renews it; on another machine a dead one blocks the queue for this long
+BY_LANDER = "land"  # the `by` of its claim
+CHECKING = "checking"
+CODES = ("conflict", "check", "missing", "tree", "forbidden")  # why a landing is refused
+MAX_BATCH = 64
+MAX_PATHS = 20  # named in a refusal
+MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
+
+
+def _take(tx: Transaction, call: Call, got: Fetched, onto: str, lander: Process, pushes: bool = False) -> Any:
+    """Become the lander."""
+    target = queue.target_of(call, onto)
+    agent = got.values[f"a\t{call.agent}"]
+    for act in ("commit", "deploy") if pushes else ("commit",):
+        refusal: DibsError | None = roles.refusal_to(call, agent, act)
+        if refusal is not None:
+            tx.append("call.refused", call.agent, "land", {"code": refusal.code})
+            return refusal
+    state = queue.state_of(tx, target)
+    running = state["running"]
+    if running is not None and running["process"] != lander:
+        refusal = _still_lands(tx, call, target, running)
+        if refusal is not None:
+            return refusal
+    reason = f"lands branches on {target}"
+    wanted = [queue.resource_of(target)]
+    claim = grants.take(tx, call, None, wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    if isinstance(claim, DibsError):
+        return claim
+    state["turn"] += 1
+    interrupted = running if running is not None and running["stage"] == queue.MOVING else None
+    state["running"] = {
+        "process": lander, "agent": call.agent, "at": tx.now, "token": claim["token"], "turn": state["turn"],
+        "stage": CHECKING, "landings": [], "kept": bool(claim.get("renewed")),
+    }  # fmt: skip
+    if interrupted is not None:  # until the repository was asked, its intent stays
+        for name in ("stage", "landings", "base", "commit", "moves"):
+            state["running"][name] = interrupted[name]
+    queue.put_state(tx, state)
+    found = {"onto": target, "token": claim["token"], "turn": state["turn"], "expires_at": claim["expires_at"]}
+    if interrupted is not None:
+        found["interrupted"] = {name: interrupted[name] for name in ("base", "commit")}
+    return found
+
+
+def _still_lands(tx: Transaction, call: Call, target: str, running: Record) -> Held | None:
+    """The lander's process, if it is still there; the claim of a dead one ends here."""
+    claim = queue.holder(tx, target)
+    mine = claim is not None and claim["token"] == running["token"]
+    alive = call.alive(running["process"])
+    if alive or (alive is None and mine):
+        blocker = {
+            "agent": running["agent"], "resource": f"land:{target}", "mode": "write", "since": iso(tx, running["at"]),
+            "until": iso(tx, claim["until"]) if claim is not None else "", "reason": f"lands branches on {target}",
+            "pid": running["process"][3] if running["process"] else 0,
+        }  # fmt: skip
+        return Held(blockers=[blocker], more=0)
+    if claim is not None and mine and claim["by"] == BY_LANDER:
+        endings.end(tx, claim, "gone")
+        endings.serve(tx, claim["resources"], call.agent)
+    return None
+
+
+def _batch(
+    tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int, size: int, without: Sequence[str] = ()
+) -> Any:
+    """The next landings, at most `size`; those in `without` are passed over."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    passed = set(without)
+    left = [one for one in queue.queued(tx, state["target"], queue.MAX_QUEUED) if one["landing"] not in passed]
+    chosen = left[: max(1, min(size, MAX_BATCH))]
+    state["running"].update(stage=CHECKING, landings=[one["landing"] for one in chosen])
+    queue.put_state(tx, state)
+    names = ("landing", "branch", "commit", "agents", "priority")
+    return {"landings": [{name: one[name] for name in names} for one in chosen], "queued": state["queued"]}
+
+
+def _move(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    onto: str,
+    token: int,
+    turn: int,
+    base: str,
+    commit: str,
+    moves: Sequence[Sequence[str]],
+) -> Any:
+    """The intent to move the target from `base` to `commit`. `moves`: each landing, its tip, the commit it becomes."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    found = tx.fetch([f"lq\t{identifier}" for identifier, _, _ in moves]).values
+    gone = [identifier for identifier, tip, _ in moves if not _wants(found[f"lq\t{identifier}"], tip)]
+    if gone or not moves:
+        return {"gone": gone}
+    landings = [identifier for identifier, _, _ in moves]
+    state["running"].update(
+        stage=queue.MOVING, landings=landings, base=base, commit=commit, moves=[list(one) for one in moves]
+    )
+    queue.put_state(tx, state)
+    data = {"base": base, "commit": commit, "landings": landings, "token": token}
+    tx.append("landing.moving", call.agent, state["target"], data)
+    return {"gone": []}
+
+
+def _wants(landing: Record | None, tip: str) -> bool:
+    """Is this still what the queue asks for?"""
+    return landing is not None and landing["state"] == queue.QUEUED and landing["commit"] in {"", tip}
+
+
+def _done(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int, note: str = "") -> Any:
+    """The target has moved as intended."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    running = state["running"]
+    if running["stage"] != queue.MOVING:
+        return {"landed": []}
+    known = tx.fetch([f"lq\t{identifier}" for identifier, _, _ in running["moves"]]).values
+    base, commit, moves = running["base"], running["commit"], running.pop("moves")
+    state["last"] = {"commit": commit, "at": tx.now, "agent": call.agent, "token": token}
+    _forget_intent(running)
+    queue.put_state(tx, state)
+    landed = []
+    for identifier, tip, became in moves:
+        landing = known[f"lq\t{identifier}"]
+        if landing is None or landing["state"] != queue.QUEUED:
+            continue
+        queue.decide(tx, landing, queue.LANDED, landed=became, token=token)
+        data = {"target": state["target"], "branch": landing["branch"], "base": base, "commit": became, "token": token}
+        tx.append("landing.landed", call.agent, identifier, data)
+        text = f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {note}".strip()
+        queue.tell(tx, landing["agents"], text, landing, commit=became)
+        landed.append(identifier)
+    return {"landed": landed}
+
+
+def _forget_intent(running: Record) -> None:
+    for name in ("base", "commit"):
+        running.pop(name, None)
+    running.update(stage=CHECKING, landings=[])
+
+
+def _back(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+    """The target did not move."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    state["running"].pop("moves", None)
+    _forget_intent(state["running"])
+    queue.put_state(tx, state)
+    return {}
+
+
+def _refuse(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    onto: str,
+    token: int,
+    turn: int,
+    landing: str,
+    code: str,
+    why: str,
+    output: str = "",
+    paths: Sequence[str] = (),
+    log: str = "",
+) -> Any:
+    """One landing is refused; its branch is untouched."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    found = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"]
+    if found is None or found["state"] != queue.QUEUED:
+        return {"refused": False}
+    end = output[-MAX_OUTPUT_CHARS:]
+    named = list(paths)[:MAX_PATHS]
+    queue.decide(tx, found, queue.REFUSED, code=code, why=why, paths=named, output=end, log=log)
+    data = {"target": state["target"], "branch": found["branch"], "code": code, "why": why, "token": token}
+    tx.append("landing.refused", call.agent, landing, data)
+    kept = f"The branch is untouched. Repair it and run `dibs land {found['branch']}` again."
+    shown = f"\n{end}" if end else ""
+    where = f" The whole output: {log}." if log else ""
+    text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"
+    queue.tell(tx, found["agents"], text, found, code=code, paths=named)
+    return {"refused": True}
+
+
+def _leave(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+    """The lander ends; whoever waits may land."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    kept = state["running"]["kept"]
+    if state["running"]["stage"] == queue.MOVING:  # an intent stays for the next lander to look into
+        state["running"]["process"] = None
+    else:
+        state["running"] = None
+    queue.put_state(tx, state)
+    claim = queue.holder(tx, state["target"])
+    if claim is not None and not kept:
+        released = [queue.resource_of(state["target"])]
+        endings.give_back(tx, claim, released, "released")
+        endings.serve(tx, released, call.agent)
+    return {}
+
+
+def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tuple[Record, Fenced | None]:
+    """The target's state, and the refusal of a lander that is no longer the one."""
+    target = queue.target_of(call, onto)
+    state, claim = queue.state_of(tx, target), queue.holder(tx, target)
+    running = state["running"]
+    live = claim is not None and claim["token"] == token
+    if live and running is not None and running["turn"] == turn and running["token"] == token:
+        return state, None
+    tx.append("call.refused", call.agent, f"land:{target}", {"code": Fenced.code})
+    return state, Fenced(
+        resource=f"land:{target}",
+        given=token,
+        holder=claim["agent"] if claim is not None else None,
+        token=claim["token"] if claim is not None else None,
+        since=iso(tx, claim["since"]) if claim is not None else None,
+    )
+
+
+def _confirm(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+    """Is this process still the lander?"""
+    return _mine(tx, call, onto, token, turn)[1] or {}
+
+
+def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str, Any]:
+    """How a landing stands, and whether another process lands: for one that waits."""
+    target = queue.target_of(call, onto)
+    state, claim = queue.state_of(tx, target), queue.holder(tx, target)
+    running = state["running"]
+    free = claim is None
+    if running is not None and claim is not None and claim["token"] == running["token"]:
+        free = call.alive(running["process"]) is False
+    record = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"] if landing else None
+    found = {"free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None}
+    if claim is not None:
+        found["agent"] = claim["agent"]
+    return found
+
+
+_ONTO = Field("onto", "text", "the target branch", default="")
+_STEP = (
+    _ONTO,
+    Field("token", "integer", "the token of the claim on landing", required=True),
+    Field("turn", "integer", "the lander's turn", required=True),
+)
+_LANDING = Field("landing", "text", "the landing's id", required=True)
+
+TAKE = Operation(
+    "land-take", _take, "Become the lander.",
+    fields=(
+        _ONTO,
+        Field("lander", "process", "the process that lands", required=True),
+        Field("pushes", "flag", "the target is pushed to a remote", default=False),
+    ),
+    errors=(Held, Forbidden),
+    takes=True,
+)  # fmt: skip
+BATCH = Operation(
+    "land-batch", _batch, "The next landings.",
+    fields=(
+        *_STEP,
+        Field("size", "integer", "how many at most", required=True),
+        Field("without", "words", "landings that are passed over", default=()),
+    ),
+    errors=(Fenced,),
+)  # fmt: skip
+MOVE = Operation(
+    "land-move", _move, "The intent to move the target.",
+    fields=(
+        *_STEP,
+        Field("base", "text", "where it is", required=True),
+        Field("commit", "text", "where it is moved to", required=True),
+        Field("moves", "rows", "the landings of this move", required=True,
+              items=(
+                  _LANDING,
+                  Field("tip", "text", "its commit", required=True),
+                  Field("became", "text", "its commit on the target", required=True),
+              )),
+    ),
+    errors=(Fenced,),
+)  # fmt: skip
+DONE = Operation(
+    "land-done", _done, "The target has moved.",
+    fields=(*_STEP, Field("note", "text", "what its agents are told as well", default="")),
+    errors=(Fenced,),
+)  # fmt: skip
+BACK = Operation("land-back", _back, "The target did not move.", fields=_STEP, errors=(Fenced,))
+REFUSE = Operation(
+    "land-refuse", _refuse, "A landing is refused.",
+    fields=(
+        *_STEP, _LANDING,
+        Field("code", "choice", "why", choices=CODES, required=True),
+        Field("why", "raw", "the same in words", required=True),
+        Field("output", "raw", "the end of what the check said", default=""),
+        Field("paths", "raws", "the files that conflict", default=()),
+        Field("log", "raw", "the file with the whole output", default=""),
+    ),
+    errors=(Fenced,),
+)  # fmt: skip
+LEAVE = Operation("land-leave", _leave, "The lander ends.", fields=_STEP, errors=(Fenced,))
+CONFIRM = Operation("land-confirm", _confirm, "Is this process still the lander?", fields=_STEP, errors=(Fenced,))
+TURN = Operation(
+    "land-turn", _turn, "How a landing stands, and whether anybody lands.",
+    fields=(_ONTO, Field("landing", "text", "the landing's id", default="")),
+    writes=False,
+)  # fmt: skip
+
+INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, LEAVE, CONFIRM, TURN)

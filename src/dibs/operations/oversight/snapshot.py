@@ -1,0 +1,127 @@
+"""One snapshot of what `check` and `map` look at: agents, claims, waits, subscriptions, alerts, tasks, deploys.
+
+It only reads, each part up to a limit; `cut` names the parts that have more.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.agents import presence, roles
+from dibs.operations.alerts import delivery, records
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import iso
+from dibs.operations.core.declare import AGENT, PERSON, Operation
+from dibs.operations.oversight import settlements, trials
+from dibs.operations.runs import run_records
+from dibs.operations.tasks import lifecycle
+from dibs.stores.seam import prefix_range, values_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Transaction
+
+MOST = 1_000  # agents, claims, waiters, quarantined tasks, unsettled paths, targets
+MAX_SUBSCRIPTIONS = 5_000
+MAX_RUNS = 100
+
+
+def _read(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Everything, in one snapshot."""
+    cut: list[str] = []
+
+    def scanned(index: str, name: str) -> list[Record]:
+        got = tx.scan(1, index, MOST)
+        if got.truncated:
+            cut.append(name)
+        return [record for _, _, record in got.rows]
+
+    def fetched(prefix: str, name: str, limit: int = MOST) -> list[tuple[str, Any]]:
+        got = tx.fetch((), [prefix_range(prefix)], limit)
+        if got.truncated:
+            cut.append(name)
+        return got.rows
+
+    page = presence.listed(tx, call, MOST, "")
+    if page.more:
+        cut.append("agents")
+    claims = [claim for claim in scanned("claims\t", "claims") if claim["until"] > tx.now]
+    gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
+    waiting = [place for place in scanned("waits\t", "waiting") if place["until"] > tx.now]
+    subscribers = [key.split("\t")[1:] for key, _ in fetched("sk\t", "subscriptions", MAX_SUBSCRIPTIONS)]
+    return {
+        "agents": [_agent(tx, call, agent) for agent in page.records],
+        "claims": [_claim(tx, claim, gone) for claim in claims],
+        "waiting": [
+            {"agent": one["agent"], "resources": resources.shown(one["resources"]), "since": iso(tx, one["since"])}
+            for one in waiting
+        ],
+        "subscriptions": [{"what": what, "agent": agent} for what, agent in subscribers],
+        "alerts": [records.shown(tx, alert) for alert in records.live(tx)],
+        "deliveries": delivery.waiting(tx, call),
+        "settled": settlements.settled(tx),
+        "test": _test(tx),
+        "runs": [
+            {"run": run["run"], "coordinator": run["coordinator"]}
+            for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
+        ],
+        "quarantined": [_task(task) for task in scanned(f"tasks\t{lifecycle.QUARANTINED}\t", "tasks")],
+        "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
+        "deploys": [
+            {"target": key.partition("\t")[2], "at": iso(tx, one["at"]), "agent": one["agent"], "commit": one["commit"],
+             "result": one["result"], "unsynced": bool(one.get("unsynced"))}
+            for key, one in fetched("d\t", "deploys")
+        ],
+        "events": tx.tail().seq,
+        "cut": cut,
+    }  # fmt: skip
+
+
+def _agent(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
+    role = roles.of(call, agent, who=agent["agent"])[0]
+    is_person = agent.get("kind") == PERSON
+    rank = roles.rank_of(call, role) if role else PERSON if is_person else AGENT
+    shown = {**presence.shown(tx, call, agent), "rank": rank, "seen_ago": max(0, tx.now - agent["seen"]) / 1000}
+    if agent.get("files"):
+        shown["files"] = agent["files"]
+    return shown
+
+
+def _claim(tx: Transaction, claim: Record, gone: set[str]) -> dict[str, Any]:
+    shown = holds.held(tx, claim)
+    shown["held"] = (tx.now - claim["since"]) / 1000
+    shown["gone"] = claim["claim"] in gone
+    return shown
+
+
+def _task(task: Record) -> dict[str, Any]:
+    full = lifecycle.full(task)
+    return {"task": full["task"], "title": full["title"], "failures": full["failures"], "losses": full["losses"]}
+
+
+def _test(tx: Transaction) -> dict[str, Any] | None:
+    found = trials.last(tx)
+    if found is None:
+        return None
+    return {**{key: one for key, one in found.items() if key != "at"}, "at": iso(tx, found["at"]),
+            "ago": max(0, tx.now - found["at"]) / 1000}  # fmt: skip
+
+
+def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """The paths that were changed under their holder, and are not settled, with the changes."""
+    wanted = [(key, one) for key, one in rows if one["until"] > tx.now]
+    ids = list(dict.fromkeys(change for _, one in wanted for change in one["ids"]))[:MOST]
+    found = values_of(tx, [f"v\t{change}" for change in ids])
+    return [
+        {"id": one["violation"], "path": one["path"], "tree": one["tree"], "holder": one["holder"],
+         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"])}
+        for one in found.values() if one is not None
+    ]  # fmt: skip
+
+
+READ = Operation(
+    "oversight read", _read, "Read what the audit of a workspace looks at.", wants=("rules",), writes=False
+)
+
+INTERNAL = (READ,)

@@ -1,0 +1,360 @@
+"""`explain`: the story of one path, name, task, agent, claim, alert, change or event, in plain sentences, newest last.
+
+The log is read once, from its beginning: what a claim was about is known only from its grant. A path's story includes
+the claims on folders and globs that cover it, its earlier names (by git's history), and the commits that the log does
+not know. Nothing is decided or changed here; sentences.py has the words.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from dibs.errors import NotFound, counted
+from dibs.facts import clock, relative_times
+from dibs.operations.claims import resources
+from dibs.operations.core.declare import Field
+from dibs.operations.core.query import Query
+from dibs.reports import sentences
+from dibs.reports.events import since_of
+from dibs.reports.story_events import (
+    AGENT,
+    ALERT,
+    CHANGE,
+    CLAIM,
+    EVENT,
+    NAME,
+    PATH,
+    RUN,
+    STATE,
+    TASK,
+    Reader,
+    Step,
+    Subject,
+)
+from dibs.session import quotes
+from dibs.stores.seam import Unsettled, read_event
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+    Event = dict[str, Any]  # as the log has it, with `wall`
+
+PAGE_EVENTS = 1_000  # read at a time
+LISTED = 100  # steps in one answer, unless it is asked for another number
+MAX_LISTED = 1_000
+ORDER = (EVENT, CLAIM, CHANGE, ALERT, TASK, AGENT, RUN, STATE)  # of the meanings of a word; a path is the last
+PREFIXES = frozenset((*ORDER, PATH))
+NO_CLAIM = frozenset({"claim.refused", "claim.asked"})  # their subject is a resource or an agent
+# What the subject of an event is, by the beginning of its kind.
+FAMILIES = {"claim": CLAIM, "task": TASK, "alert": ALERT, "run": RUN, "state": STATE}
+
+
+# --- what the word means
+
+
+def _subject(session: Session, call: Call, word: str) -> Subject:
+    """What a word means; an event before an id, an id before a task, a task before an agent, an agent before a path."""
+    prefix, colon, rest = word.partition(":")
+    if colon and prefix in PREFIXES and rest:
+        found = [one for one in _meanings(session, call, rest) if one.kind == prefix]
+        if not found:
+            raise NotFound(f"there is no {prefix} {rest}", what=word)
+        return found[0]
+    if word.startswith("#") and word[1:].isdecimal():
+        return _subject(session, call, f"{EVENT}:{word[1:]}")
+    found = _meanings(session, call, word)
+    others = [one for one in found if one.kind != PATH]
+    if others and not any(_exists(session, one) for one in found if one.kind == PATH):
+        found = others
+    if not found or (found[0].kind == PATH and not found[0].known and not _exists(session, found[0])):
+        raise NotFound(f"nothing is known of {word}: it is no path, name, task, agent, claim or event here", what=word)
+    chosen = found[0]
+    chosen.others = [_as_written(one) for one in found[1:]]
+    return chosen
+
+
+def _as_written(subject: Subject) -> str:
+    """How one has to write it so that nothing else is meant."""
+    return subject.word if subject.kind == NAME else f"{subject.kind}:{subject.word}"
+
+
+def _meanings(session: Session, call: Call, word: str) -> list[Subject]:
+    """All that a word can mean, by one look at the log."""
+    from dibs.operations.agents.lookups import FOUND
+
+    agent = session.run(FOUND, call, {"word": word})["id"]
+    path = _path_of(session, word)
+    seen = {AGENT} if agent != word else set()
+    reader = Reader(path) if path is not None else None
+    for event in _events(session):
+        family, subject, data = event["kind"].partition(".")[0], event["subject"], event["data"]
+        if event["agent"] == agent or (family == "agent" and subject == agent):
+            seen.add(AGENT)
+        if subject == word and family in FAMILIES and event["kind"] not in NO_CLAIM:
+            seen.add(FAMILIES[family])
+        if family == "edit" and word in {data.get("id"), data.get("undo")}:
+            seen.add(CHANGE)
+        if path is not None and reader is not None and reader.read(event) is not None:
+            path.known = True
+            path.commits.update({data.get("commit"), subject} if family == "commit" else {data.get("commit")})
+    if word.isdecimal() and 0 < int(word) <= session.store.head().seq:
+        seen.add(EVENT)
+    found = [Subject(kind, word, agent if kind == AGENT else word) for kind in ORDER if kind in seen]
+    if path is not None:  # a name that an event mentions, such as task:7, is what it says
+        found.append(path)
+    return found
+
+
+def _path_of(session: Session, word: str) -> Subject | None:
+    from dibs.errors import Invalid
+
+    try:
+        kind, text, *_ = session.paths.resource(word, session.cwd)
+    except Invalid:
+        return None
+    return Subject(NAME if kind == "name" else PATH, word, text, [[kind, text]])
+
+
+def _exists(session: Session, path: Subject) -> bool:
+    import os
+
+    return os.path.lexists(f"{session.place.top}/{path.id}")
+
+
+def _events(session: Session) -> Iterator[Event]:
+    """The whole log, in its order."""
+    after = 0
+    while True:
+        page = session.store.events(after, PAGE_EVENTS)
+        for one in page:
+            event = read_event(one)
+            event["wall"] = one.wall
+            yield event
+            after = one.seq
+        if len(page) < PAGE_EVENTS:
+            return
+
+
+# --- the query
+
+
+def _explain(
+    session: Session, call: Call, what: str, since: str = "", limit: int = LISTED, after: int | None = None
+) -> dict[str, Any]:
+    subject = _subject(session, call, what)
+    about, mark = subject, 0
+    if subject.kind == EVENT:
+        mark = int(subject.id)
+        about = _of_event(session, mark) or subject
+    since_seq, since_wall = since_of(since)
+    more_steps = _from_git(session, about) if about.kind == PATH else []
+    steps, count, kept = _gathered(session, about, more_steps, (since_seq, since_wall), limit or MAX_LISTED, after)
+    teller = sentences.Teller(_names(session, call, steps), _restorable(session, call))
+    told = [_shown(teller, step, mark) for step in steps]
+    return {
+        "what": {"kind": subject.kind, "id": subject.id, "name": _name(teller, subject)},
+        "others": subject.others,
+        "steps": told,
+        "now": _now(session, call, about),
+        "more": kept if after is not None else False,
+        "cursor": count,
+        "earlier": kept if after is None else False,
+    }
+
+
+def _gathered(
+    session: Session, subject: Subject, also: list[Step], since: tuple[int, int], limit: int, after: int | None
+) -> tuple[list[Step], int, bool]:
+    """The wanted steps, the position after the last of them, and whether there are more on that side.
+
+    A position counts the steps of the whole story, so a cursor stays true while the story grows.
+    """
+    reader = Reader(subject)
+    waiting = deque(sorted(also, key=lambda step: step.wall))
+    found: deque[Step] = deque(maxlen=None if after is not None else limit)
+    count = 0
+    first = 0
+
+    def take(step: Step) -> bool:
+        nonlocal count, first
+        if step.wall < since[1] or (since[0] and (step.event is None or step.event["seq"] <= since[0])):
+            return True
+        count += 1
+        if after is None:
+            first += len(found) == limit
+            found.append(step)
+        elif count > after:
+            if len(found) == limit:
+                count -= 1
+                return False
+            found.append(step)
+        return True
+
+    for event in _events(session):
+        while waiting and waiting[0].wall <= event["wall"]:
+            if not take(waiting.popleft()):
+                return list(found), count, True
+        step = reader.read(event)
+        if step is not None and not take(step):
+            return list(found), count, True
+    while waiting:
+        if not take(waiting.popleft()):
+            return list(found), count, True
+    return list(found), count, first > 0
+
+
+def _of_event(session: Session, seq: int) -> Subject | None:
+    """What an event is about, so that the story around it can be told."""
+    page = session.store.events(seq - 1, 1)
+    if not page or page[0].seq != seq:
+        raise NotFound(f"event {seq} was pruned from the log", what=str(seq))
+    event = read_event(page[0])
+    family, subject = event["kind"].partition(".")[0], event["subject"]
+    if event["kind"] == "claim.asked":
+        return Subject(AGENT, subject, subject)
+    if family == "edit" or event["kind"] == "claim.refused":
+        held = event["data"].get("resources") or [["file", subject]]
+        return Subject(PATH, subject, subject, [list(one[:2]) for one in held if one[0] != "inode"])
+    kind = AGENT if family == "agent" else FAMILIES.get(family)
+    return Subject(kind, subject, subject) if kind else None
+
+
+def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
+    """The names of all agents that the steps mention."""
+    from dibs.operations.agents.lookups import NAMES
+
+    wanted: dict[str, None] = {}
+    for step in steps:
+        if step.event is None:
+            continue
+        data = step.event["data"]
+        said = [step.event["agent"], step.event["subject"], data.get("to"), data.get("by"), data.get("holder")]
+        said += [data.get("from"), *(data.get("suspects") or ()), *(data.get("holders") or ())]
+        said += [one.get("agent") for one in data.get("blockers") or () if isinstance(one, dict)]
+        wanted.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
+    try:
+        found: dict[str, str] = session.run(NAMES, call, {"agents": list(wanted)})["names"]
+    except Unsettled:  # a server that lost something: the story is told all the same
+        found = {}
+    return found
+
+
+def _restorable(session: Session, call: Call) -> list[str]:
+    from dibs.operations.guards.restores import RESTORABLE
+
+    return [one["id"] for one in session.run(RESTORABLE, call, {})["kept"]]
+
+
+def _name(teller: sentences.Teller, subject: Subject) -> str:
+    if subject.kind == AGENT:
+        return teller.who(subject.id)
+    return sentences.text_of(subject.resources[0]) if subject.kind == PATH else quotes.clean(subject.id)
+
+
+def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
+    event = step.event
+    if event is None:
+        return {
+            "seq": None,
+            "at": clock.iso(step.wall),
+            "kind": "git",
+            "agent": "",
+            "sentence": step.sentence,
+            "data": {},
+        }
+    found = {
+        "seq": event["seq"], "at": clock.iso(step.wall), "kind": event["kind"], "agent": event["agent"],
+        "sentence": teller.tell(event, step.known), "data": event["data"],
+    }  # fmt: skip
+    if mark == event["seq"]:
+        found["asked"] = True
+    return found
+
+
+def _from_git(session: Session, subject: Subject) -> list[Step]:
+    """A path's earlier names, which become part of the subject, and its commits."""
+    from dibs.facts.git import file_history
+
+    place = session.place
+    if not place.common or subject.resources[0][0] == "glob":
+        return []
+    found = []
+    for one in file_history.of(place.top, subject.id):
+        if one.commit in subject.commits and not one.old:
+            continue  # the log says more of it
+        commit = one.commit[: sentences.SHORT_COMMIT]
+        by = quotes.clean(one.agent or one.author)
+        text = f"{by} committed it ({commit}): {sentences.said(one.title)}."
+        if one.old:
+            text = f"{by} renamed {sentences.text_of(one.old)} to {sentences.text_of(one.path)} ({commit})."
+            subject.resources.append(["file", one.old])
+        found.append(Step(one.wall, None, sentence=text))
+    return found
+
+
+def _now(session: Session, call: Call, subject: Subject) -> list[str]:
+    """How it stands at this moment."""
+    if subject.kind not in {PATH, NAME, AGENT, CLAIM}:
+        return []
+    status = session.run(session.operation("status"), call, {})
+    found = []
+    for claim in status["claims"]:
+        held = claim["resources"]
+        if subject.kind == AGENT and claim["agent"] != subject.id:
+            continue
+        if subject.kind == CLAIM and claim["claim"] != subject.id:
+            continue
+        if subject.kind in {PATH, NAME} and not _touches(held, subject):
+            continue
+        left = f", {relative_times.left(claim['expires_at'])} left" if claim.get("expires_at") else ""
+        why = f": {sentences.said(claim['reason'])}" if claim.get("reason") else ""
+        things = sentences.some([quotes.clean(one) for one in held])
+        who = quotes.clean(claim.get("name") or claim["agent"])
+        found.append(f"{who} holds {things} ({claim['mode']}, held {relative_times.ago(claim['since'])}{left}){why}.")
+    for one in status["waiting"]:
+        mine = one["agent"] == subject.id if subject.kind == AGENT else _touches(one["resources"], subject)
+        if mine and subject.kind != CLAIM:
+            who = quotes.clean(one.get("name") or one["agent"])
+            things = sentences.some([quotes.clean(text) for text in one["resources"]])
+            found.append(f"{who} waits for {things}, {relative_times.ago(one['since'])} so far.")
+    if not found and subject.kind in {PATH, NAME}:
+        found.append("Nobody holds it.")
+    return found[:MAX_NOW] + ([f"And {counted(len(found) - MAX_NOW, 'claim')} more."] if len(found) > MAX_NOW else [])
+
+
+MAX_NOW = 10  # sentences about the present
+
+
+def _touches(texts: list[str], subject: Subject) -> bool:
+    for text in texts:
+        for one in subject.resources:
+            if one[0] == "name" or ":" in text:
+                if text == one[1]:
+                    return True
+            elif resources.overlap(["glob" if set(text) & set("*?[") else "tree", "" if text == "." else text], one):
+                return True
+    return False
+
+
+EXPLAIN = Query(
+    "explain",
+    _explain,
+    "Tell the story of a path, task, agent, claim or event in plain sentences, newest last.",
+    fields=(
+        Field("what", "text", "a path, a name (deploy:prod), a task, agent, claim, alert, change, or an event's number",
+              required=True, positional=True, longest=0, metavar="WHAT"),
+        Field("since", "text", "only the last 10m, 2h …, or after this event number", default="", metavar="D|SEQ"),
+        Field("limit", "integer", "at most N steps, the last ones", default=LISTED, most=MAX_LISTED, metavar="N"),
+        Field("after", "integer", "continue after this position (a `cursor`), oldest first", metavar="CURSOR"),
+    ),
+    errors=(NotFound,),
+    answer="ExplainAnswer",
+    group="record",
+)  # fmt: skip
+
+QUERIES = (EXPLAIN,)

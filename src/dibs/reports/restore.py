@@ -1,0 +1,123 @@
+"""`restore`: brings back what was overwritten although another agent held it; or lists what can be brought back.
+
+The audit keeps such contents. Restoring is an edit like any other: it takes the path, or is refused with who holds it;
+and it keeps what it overwrites, so that it can be undone in the same way. It is done where the files are: on the
+caller's machine, or on the server's for a caller of a server (the page).
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.errors import Held, Invalid, NotFound, Unavailable
+from dibs.facts import contents, workspace
+from dibs.facts.clock import random_id
+from dibs.facts.git import objects
+from dibs.facts.paths import of_parts
+from dibs.operations.core.declare import Field, Operation
+from dibs.operations.guards import restores
+from dibs.session import working_tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+
+def _restore(session: Session, call: Call, what: str = "", list: bool = False) -> dict[str, Any]:
+    """List, or bring one back."""
+    kept = session.run(restores.RESTORABLE, call, {})["kept"]
+    if list or not what:
+        return {"kept": kept}
+    return _brought_back(session, call, _chosen(session, kept, what))
+
+
+def _chosen(session: Session, kept: list[dict[str, Any]], what: str) -> dict[str, Any]:
+    """The one with this id, or the newest of this path in this working tree."""
+    for one in kept:
+        if one["id"] == what:
+            return one
+    text = session.paths.resource(what, session.cwd, literal=True)[1]
+    for one in kept:
+        if one["path"] == text and one["tree"] in {"", session.place.top}:
+            return one
+    raise NotFound(f"nothing is kept of {what}; `dibs restore --list` shows what is", kept=what)
+
+
+def _is_here(place: Place, tree: str) -> bool:
+    """Is this one of the workspace's working trees on this machine?"""
+    if tree in {place.top, place.root}:
+        return True
+    private = workspace.private_of(tree) if os.path.isdir(tree) else ""
+    return bool(place.common) and private.startswith(f"{place.common}/")
+
+
+def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:
+    """Keep what is there, take the path, write."""
+    place = session.place
+    tree = chosen["tree"] or place.top
+    path = os.path.join(tree, chosen["path"])
+    if not _is_here(place, tree):
+        raise Unavailable(f"{tree} is a working tree of another machine: restore {chosen['path']} there.", path=path)
+    content = contents.of_tree(place, chosen["blob"], tree)
+    if content is None:
+        raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
+    ledger = working_tree.at(tree, place)
+    inner = os.path.realpath(path)[len(tree) + 1 :]
+    ledger.look([inner])
+    ledger.write()
+    now = objects.keep_file(objects.objects_of(place.common, place.local), path)
+    if not now and os.path.lexists(path):
+        raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
+    resource = session.paths.resource(path, session.cwd, literal=True)
+    fields = {
+        "kept": chosen["id"],
+        "resource": of_parts(*resource),
+        "tree": tree,
+        "now": now,
+        "local": tree == place.root,
+    }
+    answer = session.run(restores.RESTORE, call, fields)
+    if answer["undo"]:
+        objects.pin(place.common, f"kept/{answer['undo']}", now)
+    _write(path, content)
+    ledger.made(inner, call.agent)
+    ledger.write()
+    return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
+
+
+def _write(path: str, content: bytes) -> None:
+    """The whole content or none of it, with the mode that the file has."""
+    path = os.path.realpath(path)  # a link stays a link
+    making = f"{path}.{random_id()}"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(making, "xb") as file:
+            file.write(content)
+            if os.path.exists(path):
+                os.fchmod(file.fileno(), os.stat(path).st_mode & 0o7777)
+        os.replace(making, path)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}; it is as it was", path=path) from None
+
+
+RESTORE = Operation(
+    "restore",
+    _restore,
+    "Restore a file that was overwritten while another agent held it; without a path, list what is kept.",
+    fields=(
+        Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),
+        Field("list", "flag", "only list the contents that are kept", default=False),
+    ),
+    errors=(Held, Invalid, NotFound),
+    may="agent",
+    answer="RestoreAnswer",
+    group="guards",
+    destructive=True,
+    whole=True,
+)
+
+QUERIES = (RESTORE,)

@@ -1,0 +1,195 @@
+"""Which events belong to the story of one thing: a path, a task, an agent, a claim.
+
+Events go in one after the other, in their order, from the beginning of the log: what a claim or a wait was about is
+known only from its grant. explain.py asks; sentences.py has the words.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.claims import resources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Event = dict[str, Any]  # as the log has it, with `wall`
+
+PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE = (
+    "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state",
+)  # fmt: skip
+QUIET = frozenset({"claim.renewed", "interest.left", "interest.ended", "message.posted", "commit.checked"})
+ABOUT_AGENTS = ("agent.", "message.", "rules.")  # the subject of such an event is an agent
+GRANTS = frozenset({"claim.granted", "wait.queued", "interest.left"})
+ENDS = frozenset({"claim.ended", "wait.ended", "interest.ended"})
+
+
+class Subject:
+    """What a story is about."""
+
+    __slots__ = ("commits", "id", "kind", "known", "others", "resources", "word")
+
+    def __init__(self, kind: str, word: str, identifier: str, held: list[list[str]] | None = None) -> None:
+        self.kind, self.word, self.id = kind, word, identifier
+        self.resources = held or []  # of a path or a name; a path's earlier names, too
+        self.commits: set[Any] = set()  # those that the log names
+        self.known = False  # the log has something about this path
+        self.others: list[str] = []  # what else the word could mean, as one would have to write it
+
+
+class Step:
+    """One sentence of a story, before it is one."""
+
+    __slots__ = ("event", "known", "sentence", "wall")
+
+    def __init__(self, wall: int, event: Event | None, known: dict[str, Any] | None = None, sentence: str = "") -> None:
+        self.wall, self.event, self.known, self.sentence = wall, event, known, sentence
+
+
+class Reader:
+    """Reads the log in its order and keeps what belongs to a subject."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._live: dict[str, dict[str, Any]] = {}  # claims, waits and interests that have not ended, by id
+        self._spans: dict[str, dict[str, Any]] = {}  # a task's present attempt
+        self._mine: set[str] = set()  # claims and waits that belong to the story
+        self._takes = getattr(self, f"_{subject.kind}")
+
+    def read(self, event: Event) -> Step | None:
+        """The event as a step, if it belongs to the story."""
+        kind, subject, data = event["kind"], event["subject"], event["data"]
+        known = self._live.get(subject)
+        if kind in GRANTS:
+            known = None
+            self._live[subject] = {"agent": event["agent"], "resources": data["resources"], "now": event["now"]}
+        elif kind == "claim.moved" and known is not None:
+            known = dict(known)
+            self._live[subject]["agent"] = data["to"]
+        elif kind == "task.moved":
+            known = self._spans.pop(subject, None)
+            if data["to"] == "executing":
+                self._spans[subject] = {"now": event["now"], "resources": []}
+        wanted = self._takes(event)
+        if kind in ENDS or (kind == "claim.released" and not data.get("left")):
+            self._live.pop(subject, None)
+            self._mine.discard(subject)
+        elif kind == "claim.released" and known is not None:
+            self._live[subject] = {**known, "resources": data["left"]}
+        if kind in {"claim.granted", "claim.released"} and _is_of_task(data) and self._subject.kind != CLAIM:
+            return None  # the task's own event says the same
+        if not wanted or (kind in QUIET and self._subject.kind not in {EVENT, CLAIM}):
+            return None
+        if kind == "claim.renewed":
+            return None
+        return Step(event["wall"], event, known)
+
+    # One method a kind of subject: does this event belong to its story?
+
+    def _path(self, event: Event) -> bool:
+        kind, subject, data = event["kind"], event["subject"], event["data"]
+        wanted = self._subject.resources
+        if subject in self._mine:
+            return True
+        found = data.get("resources")
+        if isinstance(found, list) and kind.partition(".")[0] in {"claim", "wait", "interest", "alert"}:
+            if self._meets([one for one in found if isinstance(one, list)]):
+                if kind in GRANTS:
+                    self._mine.add(subject)
+                return True
+            return any(isinstance(one, str) and self._names(one) for one in found)
+        if kind.startswith("edit.") or kind == "call.refused":
+            return self._names(subject)
+        if kind.startswith("deploy."):
+            return any(one == ["name", f"deploy:{subject}"] for one in wanted)
+        if kind == "claim.asked":
+            return self._names(data["resource"])
+        if kind in {"commit.refused", "commit.unverified"}:
+            return any(self._names(path) for path in data.get("paths") or () if isinstance(path, str))
+        return False
+
+    _name = _path
+
+    def _meets(self, found: list[list[str]]) -> bool:
+        plain = [one[:2] for one in found if one[0] != "inode"]
+        return resources.any_overlap(plain, self._subject.resources) is not None
+
+    def _names(self, text: str) -> bool:
+        """Is this text a path of the story, or one below it?"""
+        return any(
+            text == one[1] if one[0] == "name" else resources.overlap(["file", text], one)
+            for one in self._subject.resources
+        )
+
+    def _claim(self, event: Event) -> bool:
+        """Its own events; and who was refused, waited or changed its files while it lived."""
+        kind, subject, data = event["kind"], event["subject"], event["data"]
+        if subject == self._subject.id:
+            self._subject.resources = resources_of(self._live.get(subject)) or self._subject.resources
+            return True
+        if data.get("claim") == self._subject.id:
+            return True
+        mine = self._live.get(self._subject.id)
+        if subject in self._mine:
+            return True
+        if mine is None or kind in {"claim.granted", "claim.released", "interest.left"}:
+            return False
+        if kind.startswith(("claim.", "wait.", "edit.", "commit.")):
+            self._subject.resources = resources_of(mine)
+            return self._path(event)
+        return False
+
+    def _task(self, event: Event) -> bool:
+        kind, subject, data = event["kind"], event["subject"], event["data"]
+        task = self._subject.id
+        if kind.startswith("task.") and subject == task:
+            return True
+        if kind in {"claim.granted", "claim.released"}:
+            return bool(data.get("task") == task)  # its own claim begins and ends with the task's moves
+        if kind in {"claim.refused", "call.refused", "claim.asked"}:
+            return f"task:{task}" in {subject, data.get("resource")}
+        if kind == "claim.ended":
+            return ["name", f"task:{task}"] in ((self._live.get(subject) or {}).get("resources") or [])
+        return bool(kind.startswith("alert.")) and task in {data.get("about"), subject}
+
+    def _agent(self, event: Event) -> bool:
+        agent, data = self._subject.id, event["data"]
+        if agent in {event["agent"], data.get("to"), data.get("by"), data.get("holder")}:
+            return True
+        if agent == event["subject"] and (_is(event, ABOUT_AGENTS) or event["kind"] == "claim.asked"):
+            return True
+        blockers = data.get("blockers")
+        return isinstance(blockers, list) and any(
+            isinstance(one, dict) and one.get("agent") == agent for one in blockers
+        )
+
+    def _alert(self, event: Event) -> bool:
+        return _is(event, "alert.") and event["subject"] == self._subject.id
+
+    def _change(self, event: Event) -> bool:
+        return _is(event, "edit.") and self._subject.id in {event["data"].get("id"), event["data"].get("undo")}
+
+    def _run(self, event: Event) -> bool:
+        in_run = event["kind"] == "task.added" and event["data"].get("run") == self._subject.id
+        return in_run or (_is(event, "run.") and event["subject"] == self._subject.id)
+
+    def _state(self, event: Event) -> bool:
+        key = self._subject.id
+        about: dict[str, str] = {"state.set": key, "call.refused": f"state:{key}"}
+        return bool(event["subject"] == about.get(event["kind"]))
+
+    def _event(self, event: Event) -> bool:
+        return str(event["seq"]) == self._subject.id
+
+
+def _is(event: Event, family: str | tuple[str, ...]) -> bool:
+    kind: str = event["kind"]
+    return kind.startswith(family)
+
+
+def _is_of_task(data: dict[str, Any]) -> bool:
+    return all(one[0] == "name" and one[1].startswith("task:") for one in data["resources"])
+
+
+def resources_of(claim: dict[str, Any] | None) -> list[list[str]]:
+    """What a claim was on, without the aliases."""
+    return [list(one[:2]) for one in (claim or {}).get("resources", ()) if one[0] != "inode"]

@@ -1,0 +1,573 @@
+"""Lands the queue: one lander at a time merges the next branches, checks them together, and moves the target.
+
+operations/landing decides: who lands, what is next, what became of it. Here git and the project's check are run:
+1. take: the claim `land:TARGET`, and the fence in the repository (landing_target.py). What a dead lander was about to
+   do is looked up: the target has its commit, or it has not.
+2. batch: the next landings, each on top of the one before (landing_commits.py). One that conflicts with the target is
+   refused; one that conflicts only with another of the batch waits for the next batch.
+3. check: the project's command in a clean working tree of its own, under the claim (held_command.py). If a batch fails,
+   the next one is half as large, until a single landing fails: that one is refused with the end of the output, unless
+   the target itself fails.
+4. move: the intent is written, the remote gets it (`git push`, with its hooks), the target is moved by compare-and-set,
+   working trees that have it follow. Where the target or the remote has moved, the batch is queued as before, and it is
+   done again.
+A lander that is killed anywhere leaves the target where it was, or landed with the intent in the store.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from time import monotonic
+
+from dibs.errors import Conflict, DibsError, Failed, Fenced, Held, Invalid, Unavailable
+from dibs.facts import clock, processes
+from dibs.facts.git import queries as git
+from dibs.facts.git import sides, sync
+from dibs.facts.paths import of_name
+from dibs.operations.landing import lander as steps
+from dibs.running import child_process, landing_commits, radar
+from dibs.running.held_command import HeldCommand, Hold
+from dibs.running.landing_target import Target
+from dibs.running.verification import REPLACEMENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.running.landing_commits import Prepared
+    from dibs.session.session import Session
+
+MAX_REDONE = 20  # times in a row that somebody else may move the target first
+MAX_LOGS = 40  # of checks that are kept
+OUTPUT_BYTES = 16_000  # read from the end of a check's output
+CHECKOUT_TIMEOUT_S = 600.0
+LOOK_S = 1.0  # between two looks of a process that waits
+
+
+class Interrupted(Exception):
+    """Somebody wants it to end; the landings are queued as before."""
+
+
+class OutOfTime(Exception):
+    """The caller's time is over; the landings are queued as before."""
+
+
+class Lander:
+    """One process that lands, from its take to its leave."""
+
+    def __init__(
+        self,
+        session: Session,
+        call: Call,
+        *,
+        say: Callable[[str], None] | None = None,
+        deadline: int | None = None,
+        own: str = "",
+    ) -> None:
+        """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
+        self.session, self.call = session, call
+        self.settings: dict[str, Any] = session.config.policy.work["land"]
+        self.onto = radar.target_of(session)
+        self._say = say or (lambda _: None)
+        self._own = own
+        self._deadline = deadline
+        self._keeper = child_process.Keeper()
+        self._command: HeldCommand | None = None
+        self._signal = 0
+        self._green: set[str] = set()  # trees that passed the check
+        self._checks = 0
+        self._folder = ""  # of the clean working tree
+        self.passed: dict[str, str] = {}  # landings that this lander passes over → why
+
+    def interrupt(self, number: int) -> None:
+        """A signal: the check ends, then the lander. For a signal handler."""
+        self._signal = self._signal or number
+        if self._command is not None:
+            self._command.interrupt(number)
+
+    # --- its turn
+
+    def take(self) -> None:
+        """Become the lander; raises Held if another one is. What an earlier one left is settled."""
+        if not self.settings["check"]:
+            raise Invalid(
+                "there is no check: set `check` in [land] of .dibs/config.toml to the command that must pass before a "
+                'branch lands, such as "make test" ("true" lands without one).',
+                field="check",
+            )
+        pushes = bool(self.settings["remote"])
+        fields = {"onto": self.onto, "lander": processes.this(), "pushes": pushes}
+        self.call.facts.clear()
+        taken = self.session.run(steps.TAKE, self.call, fields)
+        self._token, self._turn = taken["token"], taken["turn"]
+        self._hold = Hold(
+            f"land:{self.onto}", self._token, taken["expires_at"],
+            confirm=lambda: self._step(steps.CONFIRM), renew=self._renew,
+        )  # fmt: skip
+        place = self.session.place
+        self._target = Target(place.top, self.onto, self._turn, self._token)
+        self._workshop = landing_commits.Workshop(
+            place.top, place.common, self.onto, self.settings["method"], self._token
+        )
+        try:
+            self._target.fence(lambda: self._step(steps.CONFIRM))
+            if "interrupted" in taken:
+                self._settle(taken["interrupted"])
+        except BaseException:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """End the turn. If the store cannot be used, the claim ends with this process or at its deadline."""
+        self._keeper.close()
+        self._drop_tree()
+        try:
+            self._step(steps.LEAVE)
+        except DibsError:
+            pass
+
+    def _renew(self) -> Any:
+        self.call.facts.clear()
+        renew = self.session.operation("renew")
+        return self.session.run(renew, self.call, {"resources": [of_name(f"land:{self.onto}")]})
+
+    def _step(self, operation: Any, **fields: Any) -> Any:
+        self.call.facts.clear()
+        given = {"onto": self.onto, "token": self._token, "turn": self._turn, **fields}
+        return self.session.run(operation, self.call, given)
+
+    def _settle(self, intent: dict[str, str]) -> None:
+        """An earlier lander died in the middle of a move: did the target move?"""
+        commit, here = intent["commit"], self._target.commit()
+        there = self._fetched() if self.settings["remote"] else ""
+        if there and self._workshop.contains(there, commit) and not (here and self._workshop.contains(here, commit)):
+            self._follow_remote(here, there)
+            here = self._target.commit()
+        if any(tip and self._workshop.contains(tip, commit) for tip in (here, there)):
+            self._target.bring_along(intent["base"], commit)
+            self._step(steps.DONE)
+        else:
+            self._step(steps.BACK)
+
+    # --- the queue
+
+    def run(self, until: Callable[[], bool]) -> int:
+        """Land until `until`, or until nothing is left to land; returns how many landed."""
+        landed = redone = failed = 0
+        limit = self._batch_size()
+        while not until():
+            self._attend()
+            base = self._base()
+            chosen = self._step(steps.BATCH, size=limit, without=list(self.passed))["landings"]
+            if not chosen:
+                break
+            chain = self._chain(base, chosen)
+            if not chain:
+                continue
+            commit = self._workshop.together(base, chain)
+            output = self._checked(base, commit, chain)
+            if output is None:
+                count = self._move(base, commit, chain)
+                landed += count
+                failed -= count
+                redone = 0 if count else redone + 1
+                if redone > MAX_REDONE:
+                    raise Unavailable(f"{self.onto} is moved by others all the time; try again.", target=self.onto)
+            elif len(chain) > 1:
+                failed = len(chain)
+                limit = max(1, len(chain) // 2)
+                self._say(f"{len(chain)} branches together fail the check; trying {limit}")
+                continue
+            else:
+                self._fails(base, chain[0], *output)
+                failed = 0
+            if failed <= 0:
+                limit = self._batch_size()
+        return landed
+
+    def _batch_size(self) -> int:
+        """How many are checked together. A linear history has each landing on its own line: each is checked."""
+        linear = self.settings["method"] != landing_commits.MERGE
+        return 1 if linear and self.settings["green"] == "each" else int(self.settings["batch"])
+
+    def _attend(self) -> None:
+        """Keep the claim; raises if it is lost, or if it is time to end."""
+        self._hold.attend()
+        if self._hold.lost is not None:
+            raise self._hold.lost
+        if self._signal:
+            raise Interrupted
+        if self._deadline is not None and clock.since_boot() >= self._deadline:
+            raise OutOfTime
+
+    def _base(self) -> str:
+        """The commit that the next batch is built on: the target, or the remote's if that is ahead."""
+        here = self._target.commit()
+        there = self._fetched() if self.settings["remote"] else ""
+        if not here and not there:
+            raise Invalid(
+                f"there is no branch {self.onto} here; name it in [land] of .dibs/config.toml", field="branch"
+            )
+        if not there or here == there or (here and self._workshop.contains(here, there)):
+            return here
+        if not here or self._workshop.contains(there, here):
+            return there
+        remote = self.settings["remote"]
+        raise Conflict(
+            f"{self.onto} here and on {remote} have diverged: merge or rebase {self.onto} onto {remote}/{self.onto} "
+            "first. Nothing was landed.",
+            target=self.onto,
+        )
+
+    def _fetched(self) -> str:
+        return sync.fetched(
+            self.session.place.top, self.settings["remote"], self.onto, self.settings["remote_timeout"] / 1000
+        )
+
+    def _chain(self, base: str, chosen: Sequence[dict[str, Any]]) -> list[Prepared]:
+        """The landings that can go together, each on top of the one before; those that cannot at all are refused."""
+        chain: list[Prepared] = []
+        here = base
+        for landing in chosen:
+            made = self._workshop.prepare(here, landing)
+            if made.code == "conflict" and chain:  # with the target, or only with another one of this batch?
+                alone = self._workshop.prepare(base, landing)
+                if not alone.code:
+                    continue
+                made = alone
+            if made.code:
+                self._refuse(made, made.code, made.why, paths=made.paths)
+                continue
+            blocked = self._target.in_the_way(self._target.commit(), made.commit) if made.commit != here else ""
+            if blocked:
+                text = f"{blocked} Commit or stash there, then land again."
+                self._refuse(made, "tree", text, paths=self._workshop.paths(here, made.commit))
+                continue
+            chain.append(made)
+            here = made.commit
+        return chain
+
+    def _refuse(self, made: Prepared, code: str, why: str, **facts: Any) -> None:
+        if made.id != self._own:
+            self._say(f"{made.branch}: {why}")
+        self._step(steps.REFUSE, landing=made.id, code=code, why=why, **facts)
+
+    def _fails(self, base: str, made: Prepared, output: str, log: str, how: str) -> None:
+        """A single landing fails the check: it is refused, unless the target fails without it."""
+        red = self._checked(base, base, ())
+        if red is None:
+            why = f"the check `{self.settings['check']}` {how}."
+            self._refuse(made, "check", why, output=output, log=log)
+            return
+        self.passed[made.id] = (
+            f"{self.onto} itself fails the check `{self.settings['check']}` ({red[2]}), so whether {made.branch} does "
+            f"cannot be known; it stays queued. Repair {self.onto} first; the output is in {red[1]}."
+        )
+        self._say(self.passed[made.id])
+
+    # --- the check
+
+    def _checked(self, base: str, commit: str, chain: Sequence[Prepared]) -> tuple[str, str, str] | None:
+        """None if a commit passes the check; else the end of the output, the file with all of it, how it ended."""
+        tree = self._workshop.tree(commit)
+        if tree in self._green or (chain and all(one.commit == base for one in chain)):
+            return None
+        self._attend()
+        folder = self._clean_tree(commit)
+        names = ", ".join([one.branch for one in chain]) or self.onto
+        self._say(f"checking {names}")
+        log = self._log_file()
+        timeout = self.settings["check_timeout"] / 1000
+        if self._deadline is not None:
+            timeout = min(timeout, max(0.1, (self._deadline - clock.since_boot()) / 1000))
+        begun = monotonic()
+        with open(log, "wb+") as said:
+            code = self._held(
+                ["/bin/sh", "-c", self.settings["check"]], timeout, cwd=folder, env=self._environment(commit),
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            )  # fmt: skip
+            said.seek(max(0, said.seek(0, os.SEEK_END) - OUTPUT_BYTES))
+            output = _plain(said.read())
+        if code == 0:
+            os.unlink(log)
+            self._green.add(tree)
+            return None
+        if code is None:
+            if self._deadline is not None and clock.since_boot() >= self._deadline:
+                raise OutOfTime
+            return output, log, f"took longer than {monotonic() - begun:.0f} s"
+        return output, log, f"ended with {child_process.exit_text(code)}"
+
+    def _held(self, words: Sequence[str], timeout: float, **settings: Any) -> int | None:
+        """A command under the claim; its exit code, None at the timeout.
+
+        Raises if the claim is lost, or if a signal came.
+        """
+        self._command = HeldCommand(self._keeper, self._hold, words, **settings)
+        try:
+            code = self._command.run(timeout)
+        except BaseException:
+            self._command.child.end()
+            self._command.child.end()
+            raise
+        finally:
+            self._command = None
+        if self._signal:
+            raise Interrupted
+        if self._hold.lost is not None:
+            raise self._hold.lost
+        return code
+
+    def _environment(self, commit: str) -> dict[str, str]:
+        outer = {name: value for name, value in os.environ.items() if name not in git.ASTRAY}
+        own = {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
+        return {**outer, **own, "DIBS_LAND": self.onto, "DIBS_TOKEN": str(self._token), "DIBS_COMMIT": commit}
+
+    def _log_file(self) -> str:
+        folder = f"{self.session.place.local}/land"
+        os.makedirs(folder, 0o700, exist_ok=True)
+        self._checks += 1
+        for name in sorted(os.listdir(folder))[:-MAX_LOGS]:
+            try:
+                os.unlink(f"{folder}/{name}")
+            except OSError:
+                pass
+        return f"{folder}/check-{self._turn:08d}-{self._checks:04d}.log"
+
+    # --- the clean working tree
+
+    def _clean_tree(self, commit: str) -> str:
+        """A working tree of dibs' own with exactly this commit in it."""
+        if self._folder:
+            done = self._git(self._folder, "checkout", "--quiet", "--detach", "--force", commit)
+            if not done and not self._git(self._folder, "clean", "-ffdxq"):
+                return self._folder
+            self._drop_tree()
+        self._drop_others()
+        outer = tempfile.mkdtemp(prefix="dibs-land-")
+        self._folder = f"{outer}/{os.path.basename(self.session.place.root) or 'tree'}"
+        reason = f"{sides.OWN_LOCK}: {self.onto}, turn {self._turn}"
+        words = ("worktree", "add", "--quiet", "--detach", "--lock", "--reason", reason, self._folder, commit)
+        said = self._git(self.session.place.top, *words)
+        if said:
+            raise Unavailable(f"a clean working tree cannot be made: {said}", path=self._folder)
+        return self._folder
+
+    def _git(self, cwd: str, *words: str) -> str:
+        """Git under the claim, for what may take long; what it said if it failed, else ""."""
+        with tempfile.TemporaryFile() as said:
+            code = self._held(
+                ["git", "-C", cwd, *words], CHECKOUT_TIMEOUT_S, env=git.environment(), stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=said,
+            )  # fmt: skip
+            if code == 0:
+                return ""
+            said.seek(0)
+            return _plain(said.read(4_000)) or f"git ended with {code}"
+
+    def _drop_tree(self) -> None:
+        folder, self._folder = self._folder, ""
+        if folder:
+            _remove_tree(self.session.place.top, folder)
+
+    def _drop_others(self) -> None:
+        """Remove what dead landers of this target left; there is only one lander at a time."""
+        out = git.ask(self.session.place.top, "worktree", "list", "--porcelain", "-z").out
+        tree = ""
+        for row in out.split(b"\0"):
+            name, _, value = os.fsdecode(row).partition(" ")
+            if name == "worktree":
+                tree = value
+            elif name == "locked" and value.startswith(f"{sides.OWN_LOCK}: {self.onto}, "):
+                _remove_tree(self.session.place.top, tree)
+
+    # --- the move
+
+    def _move(self, base: str, commit: str, chain: Sequence[Prepared]) -> int:
+        """Move the target to a checked commit; returns how many landed, 0 if it has to be done again."""
+        self._attend()
+        here = self._target.commit()
+        if self._target.in_the_way(here, commit):
+            return 0  # somebody began to edit meanwhile: the next round refuses the landing that is concerned
+        moves = [[one.id, one.tip, one.commit] for one in chain]
+        if self._step(steps.MOVE, base=here or base, commit=commit, moves=moves)["gone"]:
+            return 0
+        text = f"dibs land: {', '.join([one.branch for one in chain])}"
+        if not self._published(base, here, commit, text):
+            self._step(steps.BACK)
+            return 0
+        for tree in self._target.bring_along(here, commit):
+            self._settle_ledger(tree, here, commit)
+        landed: list[str] = self._step(steps.DONE)["landed"]
+        others = [one.branch for one in chain if one.id != self._own]
+        if others:
+            self._say(f"{', '.join(others)} landed on {self.onto} as {commit[:12]}")
+        return len(landed)
+
+    def _published(self, base: str, here: str, commit: str, text: str) -> bool:
+        """The remote has the commit, if there is one, and the target is there; False if either has moved."""
+        remote = self.settings["remote"]
+        if not remote:
+            if here != base:
+                return False
+            return commit == here or self._target.move(here, commit, text)
+        if here and not self._workshop.contains(commit, here):
+            return False
+        if commit != base or not here:
+            self._step(steps.CONFIRM)
+            if not self._target.is_mine():
+                raise Fenced(resource=f"land:{self.onto}", given=self._token, holder=None)
+            if not self._pushed(commit):
+                return False
+        if not self._target.move(here, commit, text):
+            self._say(f"{remote} has {commit[:12]}; {self.onto} here was moved by somebody else and stays as it is")
+        return True
+
+    def _pushed(self, commit: str) -> bool:
+        """Push, through git's own hooks; False if the remote has moved."""
+        remote, top = self.settings["remote"], self.session.place.top
+        env = {**git.environment(), "DIBS_LAND": self.onto, "DIBS_TOKEN": str(self._token)}
+        env |= {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
+        with tempfile.TemporaryFile() as said:
+            words = ["git", "-C", top, "push", "--porcelain", remote, f"{commit}:refs/heads/{self.onto}"]
+            code = self._held(
+                words,
+                self.settings["remote_timeout"] / 1000,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+            )
+            said.seek(0)
+            text = _plain(said.read(8_000))
+        if code == 0:
+            return True
+        if "[rejected]" in text or "fetch first" in text or "cannot lock ref" in text:
+            return False
+        self._step(steps.BACK)
+        raise Failed(f"{remote} did not take it: {text[-600:] or 'it did not answer'}", target=self.onto, commit=commit)
+
+    def _follow_remote(self, here: str, there: str) -> None:
+        """The remote has what a dead lander pushed: the target here follows, if it only lacks that."""
+        behind = not here or self._workshop.contains(there, here)
+        if behind and not self._target.in_the_way(here, there):
+            self._target.move(here, there, "dibs land: follow")
+            self._target.bring_along(here, there)
+
+    def _settle_ledger(self, tree: str, before: str, after: str) -> None:
+        """What landed in a working tree is committed, so it is nobody's unfinished work."""
+        from dibs.session import working_tree
+
+        try:
+            working_tree.at(tree, self.session.place).finish(self._workshop.paths(before, after))
+        except (DibsError, OSError):  # the next hook in that tree looks for itself
+            pass
+
+
+def _remove_tree(top: str, folder: str) -> None:
+    git.ask(top, "worktree", "unlock", folder, fine=range(256))
+    git.ask(top, "worktree", "remove", "--force", "--force", folder, fine=range(256), timeout=CHECKOUT_TIMEOUT_S)
+    outer = os.path.dirname(folder)
+    if os.path.basename(outer).startswith("dibs-land-"):
+        shutil.rmtree(outer, ignore_errors=True)
+    git.ask(top, "worktree", "prune", fine=range(256))
+
+
+def _plain(data: bytes) -> str:
+    """Output as a text that can be shown and kept."""
+    from dibs.running.task_command import ESCAPES
+
+    text = ESCAPES.sub("", data.decode(errors="replace").replace("\r\n", "\n"))
+    return "".join([one if one.isprintable() or one in "\n\t" else REPLACEMENT for one in text]).strip()
+
+
+# --- a caller that waits for its landing
+
+
+def wait_for(
+    session: Session,
+    call: Call,
+    landing: str,
+    *,
+    until: int,
+    say: Callable[[str], None] | None = None,
+    started: Callable[[Lander | None], None] | None = None,
+) -> dict[str, Any]:
+    """Land, or wait until another process has; returns the landing, still queued if the time is over.
+
+    `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
+    """
+    onto = radar.target_of(session)
+
+    def turn() -> Any:
+        call.facts.clear()
+        return session.run(steps.TURN, call, {"onto": onto, "landing": landing})
+
+    waited = ""
+    while True:
+        found = turn()
+        if found["landing"]["state"] != "queued":
+            shown: dict[str, Any] = found["landing"]
+            return shown
+        if found["free"]:
+            lander = Lander(session, call, say=say, deadline=until, own=landing)
+            try:
+                lander.take()
+            except Held:
+                pass
+            else:
+                if started is not None:
+                    started(lander)
+                try:
+                    lander.run(lambda: turn()["landing"]["state"] != "queued")
+                except OutOfTime:
+                    pass
+                finally:
+                    lander.leave()
+                    if started is not None:
+                        started(None)
+                if landing in lander.passed:
+                    raise Failed(lander.passed[landing], target=onto)
+                if turn()["landing"]["state"] != "queued":
+                    continue
+        if clock.since_boot() >= until:
+            return dict(turn()["landing"])
+        who = found.get("agent", "")
+        if say is not None and who and who != waited:
+            waited = who
+            say(f"{who} lands on {onto}; waiting")
+        _rest(session, min(LOOK_S, max(0.0, (until - clock.since_boot()) / 1000)))
+
+
+def _rest(session: Session, seconds: float) -> None:
+    """Until something happens in the workspace, this long at most."""
+    store = session.store
+    store.follow(store.head().seq, seconds)
+
+
+def land_all(
+    session: Session,
+    call: Call,
+    *,
+    say: Callable[[str], None] | None = None,
+    started: Callable[[Lander | None], None] | None = None,
+) -> int:
+    """Land what is queued; returns how many landed. Raises Held if another process lands."""
+    lander = Lander(session, call, say=say)
+    lander.take()
+    if started is not None:
+        started(lander)
+    try:
+        landed = lander.run(lambda: False)
+    finally:
+        lander.leave()
+        if started is not None:
+            started(None)
+    if lander.passed and not landed:
+        raise Failed(next(iter(lander.passed.values())), target=lander.onto)
+    return landed

@@ -1,0 +1,80 @@
+"""`dibs top` on a real terminal and in a pipe: it takes the terminal and gives it back as it was."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import struct
+import subprocess
+import termios
+
+from tests.doors.cli.screen import CTRL_C, Screen, bare
+from tests.shell import DIBS, Shell
+
+ON, OFF = "\x1b[?1049h", "\x1b[?1049l"  # the terminal's other screen
+
+
+def test_it_follows_is_resized_and_q_gives_the_terminal_back(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    screen = Screen(shell.folder, "top")
+    before = termios.tcgetattr(screen.master)
+    screen.until("[1 Agents]")
+    screen.until("src/api.py")
+    shell.json("claim", "docs/later.md", "--as", "ben", exit=0)
+    screen.until("docs/later.md")  # by itself
+    screen.raw = ""
+    fcntl.ioctl(screen.master, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+    os.kill(screen.process.pid, signal.SIGWINCH)
+    screen.until("[1 Agents 2]")
+    screen.until("┴")
+    screen.press("q")
+    code, text = screen.end()
+    assert code == 0
+    assert text.rindex(OFF) > 0
+    assert "\x1b[?25h" in text
+    assert "Traceback" not in text
+    assert before[3] & termios.ICANON
+
+
+def test_ctrl_c_and_a_signal_leave_as_well_without_colours_where_none_are_wanted(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    screen = Screen(shell.folder, "top", NO_COLOR="1")
+    screen.until(">ann")
+    assert "\x1b[31m" not in screen.raw
+    assert "\x1b[1m" not in screen.raw
+    screen.press(CTRL_C)
+    code, text = screen.end()
+    assert code == 130
+    assert text.index(ON) < text.rindex(OFF)
+    assert "Traceback" not in bare(text)
+
+
+def test_a_pipe_gets_one_picture_and_json_the_figures(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    found = shell.run("top", "--size", "160x50")
+    assert found.returncode == 0
+    lines = found.stdout.split("\n")
+    assert len(lines) == 51
+    assert "┴" in found.stdout
+    assert lines[0].startswith(" ALL WELL")
+    assert "\x1b" not in found.stdout
+    small = shell.run("top", "--once", "--size", "80x24").stdout.split("\n")
+    assert len(small) == 25
+    assert max(map(len, small)) <= 80
+    figures = json.loads(shell.run("top", "--json").stdout)
+    assert figures["ok"] is True
+    assert (figures["verdict"], figures["held"], figures["agents"]) == ("all well", 1, {"working": 1})
+
+
+def test_what_cannot_be_shown_is_said_plainly(shell: Shell) -> None:
+    for size in ("80", "80x", "9x9", "x", "80x24x2", "1000000x5"):
+        refused = shell.run("top", "--once", "--size", size)
+        assert refused.returncode == 64, size
+        assert "size" in refused.stderr
+    elsewhere = subprocess.run(
+        [DIBS, "top"], cwd="/", capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert elsewhere.returncode == 64
+    assert "not in a workspace" in elsewhere.stderr

@@ -1,0 +1,223 @@
+"""The picture: as many lines and columns as the terminal has, at any size, whatever agents wrote."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import dibs
+from dibs.doors.top import words
+from dibs.doors.top.draw import width_of
+from dibs.doors.top.state import State
+from tests.doors.top.looking import Look, opened
+
+if TYPE_CHECKING:
+    from dibs.doors.top.draw import Line
+
+HOSTILE = "\x1b[2J\x1b]0;title\x07<b>[bold]${x}\u202e\u200d\x9b31m日本"
+ALLOWED = "<b>[bold]${x} 日本"
+SIZES = [(40, 10), (80, 24), (100, 30), (131, 30), (160, 50), (200, 60), (240, 20)]
+
+
+@pytest.fixture
+def busy(look: Look, ada: Any) -> Look:
+    """Names, reasons, titles, messages that mean harm; something of everything."""
+    ada.claim("src/a.py", reason=ALLOWED)
+    ada.claim(f"docs/{ALLOWED.replace('/', '_')}.md", "deploy:staging")
+    ada.task_add(ALLOWED, id="t1")
+    ada.task_claim("t1")
+    ada.task_note("t1", ALLOWED)
+    ada.emit("hostile", data={ALLOWED: HOSTILE})
+    with opened(look.folder, "lead") as lead:
+        lead.run_start("op", id="r1")
+        lead.task_add("Fails", id="bad", attempts=1)
+        lead.task_claim("bad")
+        lead.task_fail("bad", class_="transient", why=ALLOWED)
+    look.again()
+    return look
+
+
+def spoil(state: State) -> None:
+    """What dibs refuses today may be in a record all the same: an older dibs, another engine, a file's name."""
+    for one in [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]:
+        for key in ("name", "reason", "title", "text", "why", "type", "client", "host_name"):
+            if isinstance(one.get(key), str):
+                one[key] = HOSTILE + one[key]
+        if "claim" in one:
+            one["resources"] = [f"{HOSTILE}/{path}" for path in one["resources"]]
+    for event in state.events:
+        event.update({"name": HOSTILE, "kind": event["kind"] + HOSTILE})
+    state.workspace = state.me = state.role = HOSTILE
+    state.warnings, state.version = [HOSTILE], state.version + 1
+
+
+def check(look: Look) -> None:
+    for columns, rows in SIZES:
+        lines = look.app.view.frame(columns, rows)
+        assert len(lines) == rows
+        for line in lines:
+            text = "".join([text for text, _ in line])
+            assert text.isprintable(), text
+            assert width_of(line) == columns, (columns, text)
+
+
+def test_every_pane_story_and_dialog_fits_every_size_and_nothing_hostile_gets_through(busy: Look) -> None:
+    for key in "12345":
+        busy.press(key)
+        check(busy)
+        busy.press("s")
+        check(busy)
+    busy.press("?")
+    check(busy)
+    busy.press("escape")
+    for what in ("agent:ada", "file:src/a.py", "task:t1", "ev:3", "agent:nobody", "file:no/such", "task:none"):
+        busy.app.open(what)
+        check(busy)
+        busy.press("j", "j", "escape")
+    for kind, subject in (
+        ("kill", "ada"),
+        ("killall", "all"),
+        ("release", "src/a.py"),
+        ("cancel", "t1"),
+        ("message", "ada"),
+    ):
+        busy.app.act(kind, subject)
+        assert busy.app.view.dialog is not None, kind
+        check(busy)
+        busy.type(HOSTILE)
+        check(busy)
+        busy.press("escape")
+    busy.press("5", "/")
+    busy.type("host")
+    check(busy)
+    busy.press("escape")
+    spoil(busy.state)
+    for key in "12345":
+        busy.press(key)
+        check(busy)
+    busy.app.open("agent:ada")
+    check(busy)
+    busy.press("x")
+    check(busy)
+
+
+def test_eighty_by_twenty_four_is_laid_out_as_designed(busy: Look) -> None:
+    lines = busy.shown(80, 24).split("\n")
+    assert lines[0].startswith(" 1 NEEDS YOU  poison task")
+    assert f"live #{busy.state.seq}" in lines[0]
+    assert lines[1].startswith(" blocked 0 of 2")
+    assert "held 3" in lines[1]
+    assert set(lines[2]) == {"─"}
+    assert lines[3].startswith("!1 Poison task")
+    assert lines[3].endswith("p requeue")
+    assert lines[4].startswith("[1 Agents]─2 Held─3 Waits─4 Tasks─5 Log─")
+    assert lines[5].split()[:2] == ["AGENT", "STATE"]
+    assert lines[6].startswith(">ada   * working")
+    assert lines[-2].startswith(" j/k move  enter story")
+
+
+def test_a_wide_terminal_has_all_panes(busy: Look) -> None:
+    shown = busy.shown(160, 50)
+    for title in ("[1 Agents 2]", "2 Held 3", "3 Waits 0", "4 Tasks 2", "5 Log"):
+        assert title in shown
+    assert "nobody waits" in shown
+    assert "stopped: bad quarantined" in shown
+    busy.press("tab", "tab", "tab")
+    assert "[4 Tasks 2]" in busy.shown(160, 50)
+
+
+def test_an_empty_workspace_says_what_to_do(tmp_path: Path) -> None:
+    dibs.init(str(tmp_path))
+    look = Look(tmp_path)
+    shown = look.shown()
+    look.close()
+    assert "NOBODY HERE YET" in shown
+    assert "$ dibs init" in shown
+
+
+def test_a_lost_connection_stops_the_clocks_and_says_how_old_all_is(busy: Look) -> None:
+    busy.state.lost("the server is gone\x1b[2J", 0)
+    busy.state.lost_at -= 90_000
+    shown = busy.shown()
+    assert "UNKNOWN  1 needed you" in shown
+    assert "Connection lost: this is 1m3" in shown
+    assert "clocks stand still" in shown
+    before = busy.shown().split("\n")[6]
+    busy.state.lost("still", 0)
+    assert busy.shown().split("\n")[6] == before
+    busy.press("x")
+    assert "not connected: actions are off" in busy.shown()
+
+
+def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    look.state.alerts = [
+        {"id": f"a{n}", "kind": "hold", "severity": "warning", "state": "open", "subject": "s", "agent": "ada",
+         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+        for n in range(40)
+    ]  # fmt: skip
+    look.state.version += 1
+    shown = look.shown()
+    assert "number 6" in shown
+    assert "and 33 more: ! goes there" in shown
+    look.press("!", "G")
+    assert "number 39" in look.shown()
+
+
+def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    for kind, word in words.ALERTS.items():
+        look.state.alerts = [
+            {"id": "a1", "kind": kind, "severity": "error", "state": "open", "subject": "src/a.py", "agent": "ada",
+             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+        ]  # fmt: skip
+        look.state.version += 1
+        line = look.shown().split("\n")[3]
+        assert line.startswith(f"!1 {word[:11]}"), line
+        assert f"!1 {word} " in look.shown(160, 50), word
+        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "ways out")), line
+
+
+def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, ben: Any) -> None:
+    ada.claim("src/b.py")
+    look.again()
+    look.press("2")
+    look.shown()
+    look.press("j", "k")
+    assert ">src/b.py" in look.shown()
+    ben.claim("src/a.py")
+    look.again()
+    assert ">  b.py" in look.shown()
+
+
+def test_a_state_of_thousands_is_drawn_from_what_is_seen() -> None:
+    """A picture draws its rows and no more, however many there are."""
+    from dibs.doors.top import panes
+    from dibs.doors.top.view import View
+
+    state = State()
+    at = "2026-01-01T00:00:00Z"
+    state.take("tasks", [
+        {"id": f"t{n}", "title": "x", "state": "planned", "priority": n % 9, "agent": None, "by": "lead",
+         "created_at": at, "attempt": 1, "max_attempts": 5} for n in range(5_000)
+    ])  # fmt: skip
+    view = View(state)
+    view.go(panes.TASKS)
+    rows = view.rows(panes.TASKS)
+    assert len(rows) == 5_000
+    drawn: list[str] = []
+
+    def noted(name: str, columns: int) -> Line:
+        drawn.append(name)
+        return [(" " * columns, "")]
+
+    for row in rows:
+        row.draw = partial(noted, row.id)
+    view.frame(80, 24)
+    assert 5 <= len(drawn) <= 24
+    assert view.rows(panes.TASKS) is rows  # made once

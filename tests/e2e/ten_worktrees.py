@@ -1,0 +1,155 @@
+"""Ten agents in ten worktrees land fifty changes on main, of which ten conflict and five break the check.
+
+    python -m tests.e2e.ten_worktrees [--check SECONDS]
+
+prints the table of docs/WORKTREES.md. The agents are processes that do what an agent's shell does: a branch, an edit, a
+commit, `dibs land`. tests/e2e/test_ten_worktrees.py lets real clients do the same, and holds both to the same account.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from time import monotonic
+from typing import Any, NamedTuple
+
+from tests.running.landing_repo import LandingRepo
+from tests.shell import DIBS
+
+AGENTS, CHANGES = 10, 5
+CONFLICTING = 1  # the number of the change of each agent that conflicts with what has landed since it began
+BREAKING = 3  # the number of the change of each agent below BREAKERS that breaks the check
+BREAKERS = 5
+CHECK = "sleep {seconds}; ! grep -rqx broken --include=*.txt ."
+
+
+class Change(NamedTuple):
+    """One change of an agent, and what has to become of it."""
+
+    agent: int
+    number: int
+
+    @property
+    def branch(self) -> str:
+        return f"w{self.agent}-c{self.number}"
+
+    @property
+    def outcome(self) -> str:
+        if self.number == CONFLICTING:
+            return "conflict"
+        return "check" if self.number == BREAKING and self.agent < BREAKERS else "landed"
+
+    def command(self) -> str:
+        """What the agent types: the change on a branch of its own, committed, and landed."""
+        start, file, text = "main", f"{self.branch}.txt", "fine"
+        if self.outcome == "conflict":
+            start, file, text = "start", "base.txt", f"mine-{self.branch}"
+        elif self.outcome == "check":
+            text = "broken"
+        steps = (f"git switch -q -c {self.branch} {start}", f"echo {text} > {file}", f"git add {file}",
+                 f"git commit -q -m {shlex.quote(self.branch)}", "dibs land --json --wait 20m")  # fmt: skip
+        return " && ".join(steps)
+
+
+def changes(agent: int) -> list[Change]:
+    """The changes of an agent, in its order."""
+    return [Change(agent, number) for number in range(CHANGES)]
+
+
+class Run:
+    """One run in a scratch repository."""
+
+    def __init__(self, folder: Path, *, check: float = 0.0) -> None:
+        self.repo = LandingRepo(folder / "repo", "batch = 8", check=CHECK.format(seconds=check))
+        self.repo.git("branch", "start")
+        base = "".join(f"{line} of main\n" for line in range(1, 21))
+        self.repo.commit_files("what has landed since", {"base.txt": base}, self.repo.folder)
+        self.began = len(self.repo.line_of_main())
+        self.trees = []
+        for agent in range(AGENTS):
+            self.trees.append(folder / f"w{agent}")
+            self.repo.git("worktree", "add", "-q", "--detach", str(self.trees[-1]), "main")
+        self.seconds = 0.0
+
+    def play(self) -> None:
+        """All agents at once, each one change after the other."""
+        begun = monotonic()
+        with ThreadPoolExecutor(AGENTS) as pool:
+            list(pool.map(self._agent, range(AGENTS)))
+        self.seconds = monotonic() - begun
+
+    def _agent(self, agent: int) -> None:
+        env = {
+            **self.repo.environment,
+            "DIBS_AGENT": f"agent-{agent}",
+            "PATH": f"{Path(DIBS).parent}:{os.environ['PATH']}",
+        }
+        for change in changes(agent):
+            done = subprocess.run(["sh", "-c", change.command()], cwd=self.trees[agent], env=env, capture_output=True,
+                                  text=True, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
+            assert done.returncode in {0, 1}, (change, done.stdout, done.stderr)
+            json.loads(done.stdout)
+
+    # --- the account
+
+    def outcomes(self) -> dict[str, str]:
+        """What became of each branch: `landed`, or the code of its refusal."""
+        found: list[dict[str, Any]] = self.repo.json("landings", exit=0)["landings"]
+        return {one["branch"]: one.get("code") or one["state"] for one in found}
+
+    def settle(self) -> None:
+        """Everything is as it has to be."""
+        wanted = {change.branch: change.outcome for agent in range(AGENTS) for change in changes(agent)}
+        assert self.outcomes() == wanted
+        line = self.repo.line_of_main()
+        for commit in line:
+            assert self.repo.git("grep", "-lx", "broken", commit, exit=None) == "", commit
+        names = set(self.repo.git("ls-tree", "--name-only", "main").split())
+        landed = [branch for branch, outcome in wanted.items() if outcome == "landed"]
+        assert {f"{branch}.txt" for branch in landed} <= names
+        for agent in range(AGENTS):
+            assert len(self.told(agent)) == CHANGES
+            for change in changes(agent):  # the work is kept
+                assert self.repo.git("log", "-1", "--format=%s", change.branch) == change.branch
+        self.repo.clean()
+
+    def told(self, agent: int) -> list[str]:
+        """What an agent was told of its landings."""
+        return self.repo.told(f"agent-{agent}")
+
+    def table(self) -> str:
+        """The run as a table."""
+        outcomes = self.outcomes()
+        rows = ["| agent | landed | refused: conflict | refused: check | told |", "| --- | --- | --- | --- | --- |"]
+        total = {"landed": 0, "conflict": 0, "check": 0}
+        for agent in range(AGENTS):
+            mine = [outcomes[change.branch] for change in changes(agent)]
+            counts = [mine.count(name) for name in total]
+            for name, count in zip(total, counts, strict=True):
+                total[name] += count
+            rows.append(f"| agent-{agent} | {' | '.join(map(str, counts))} | {len(self.told(agent))} |")
+        rows.append(f"| all | {' | '.join(map(str, total.values()))} | {AGENTS * CHANGES} |")
+        moved = len(self.repo.line_of_main()) - self.began
+        return "\n".join([*rows, "", f"main moved {moved} times in {self.seconds:.0f} s, green at each of its commits"])
+
+
+def main() -> None:
+    """Play it once and print the table."""
+    words = argparse.ArgumentParser(description="Ten agents in ten worktrees land fifty changes.")
+    words.add_argument("--check", type=float, default=2.0, help="seconds that the project's check takes")
+    asked = words.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(Path(folder), check=asked.check)
+        run.play()
+        run.settle()
+        print(run.table())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""`dibs top` in a real terminal (tmux) at several sizes: what a person sees and does, with a server and without."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dibs
+from tests.doors.http.web import Server
+from tests.e2e.clients.tmux import Pane
+
+pytestmark = pytest.mark.clients
+
+TOP = f"{sys.executable} -m dibs top"
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+HOSTILE = "<b>[red]$(x)日本"
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The fleet of the pictures: ten agents, a deadlock, tasks."""
+    folder = tmp_path_factory.mktemp("top") / "shop"
+    folder.mkdir()
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    command = [sys.executable, "-m", "tools.dashboard_scene", str(folder)]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as scene:
+        assert scene.stdout is not None
+        assert scene.stdout.readline() == b"ready\n"
+        yield folder
+        scene.kill()
+
+
+def kinds(folder: Path, kind: str) -> list[Any]:
+    command = [sys.executable, "-m", "dibs", "log", "--kind", kind, "--json"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return [event for event in json.loads(done.stdout)["events"] if event["kind"] == kind]
+
+
+def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Path) -> None:
+    with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
+        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #")
+        assert len(lines) == 24
+        assert lines[1].startswith(" blocked 3 of 10, longest ")
+        assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, refused to cleo")
+        assert lines[3].endswith("3 ways out")
+        assert lines[5].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "FOR"]
+        assert lines[6].startswith(">")
+        assert " < " in lines[6]
+        assert lines[-1].startswith(" j/k move  enter story")
+        for key, text in (
+            ("2", "deploy:staging"),
+            ("3", "DEADLOCK of 3, refused"),
+            ("4", "email-sync"),
+            ("5", "alert.raised"),
+        ):
+            pane.press(key)
+            pane.see(text)
+        pane.press("1", "/")
+        pane.type("cleo")
+        pane.gone("hana")
+        pane.press("Enter", "Enter")
+        pane.see("─ agent cleo", "Story: ", "src/db")
+        pane.press("Escape")
+        pane.press("Escape")
+        pane.see("hana")
+        pane.press("?")
+        pane.see("force release", "leave")
+        pane.press("Escape")
+        pane.press("q")
+        pane.see("ended 0", " icanon")
+
+
+def test_it_is_resized_while_it_runs_to_all_panes_and_back(shop: Path, tmp_path: Path) -> None:
+    with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
+        pane.see("[1 Agents]")
+        for size in ((160, 50), (200, 60), (80, 24), (60, 15)):
+            pane.resize(size)
+            wide = size[0] >= 130
+            lines = pane.see("[1 Agents 10]" if wide else "[1 Agents]─2 Held")
+            assert len(lines) == size[1]
+            if wide:
+                shown = "\n".join(pane.see("2 Held 23", "3 Waits 3", "4 Tasks 24", "5 Log", "┬", "┼", "┴"))
+                assert "DEADLOCK of 3, refused" in shown
+                assert "planned 3 ready, 4 blocked" in shown
+        pane.press("C-c")
+        pane.see("ended 130", " icanon")
+
+
+def test_a_kill_a_release_and_kill_all_with_their_confirmations(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    dibs.init(str(folder))
+    with dibs.open(str(folder), agent="ada", timeout=10) as ada, dibs.open(str(folder), agent="ben", timeout=10) as ben:
+        ada.claim("src/a.py", reason=HOSTILE)
+        ben.claim("src/b.py")
+        with Pane(tmp_path / "t", folder, TOP, (100, 30)) as pane:
+            pane.see("ada", "src/a.py", "ALL WELL")
+            ada.claim("src/live.py")  # appears by itself
+            pane.press("2")
+            pane.see("live.py")
+            pane.press("j", "r")
+            pane.see("Release src/a.py of ada?")
+            pane.type("needed now")
+            pane.press("Enter")
+            pane.see("[Release]")
+            assert not kinds(folder, "claim.ended")
+            pane.press("Enter")
+            pane.see("Released src/a.py, event ")
+            assert kinds(folder, "claim.ended")[0]["data"]["reason"] == "needed now"
+            pane.press("1", "g", "g", "x")
+            pane.see("Kill ada?")
+            pane.press("Escape")
+            pane.gone("Kill ada?")
+            assert not kinds(folder, "agent.killed")
+            pane.press("X")
+            pane.see("Kill all agents?")
+            pane.type("wrong branch")
+            pane.press("Enter")
+            pane.type("work")
+            pane.press("Enter")
+            pane.see("[Kill all]")
+            pane.press("Enter")
+            pane.see("Killed all agents, event ", "x killed")
+            assert {event["subject"] for event in kinds(folder, "agent.killed")} >= {"ada", "ben"}
+            pane.press("q")
+            pane.see("ended 0", " icanon")
+
+
+def test_a_far_store_is_shown_lost_and_shown_again_without_a_missed_event(tmp_path: Path) -> None:
+    """`DIBS_STORE=http://…`: the server is elsewhere, goes away, and comes back."""
+    home, away = tmp_path / "home", tmp_path / "away"
+    for folder in (home, away):
+        folder.mkdir()
+    dibs.init(str(home))
+    (away / ".dibs").mkdir()
+    (away / ".dibs" / "config.toml").write_text((home / ".dibs" / "config.toml").read_text())
+    with dibs.open(str(home), agent="ada", timeout=10) as ada:
+        ada.claim("src/before.py")
+        with dibs.open(str(home), agent="root", timeout=10) as root:
+            made = root.token_new(agent="eyes", role="viewer")
+        token = tmp_path / "token"
+        token.write_text(made["token"])
+        token.chmod(0o600)
+        with Server(home) as server:
+            url = server.about["url"]
+            environment = {"DIBS_STORE": url, "DIBS_TOKEN_FILE": str(token), "DIBS_TOKEN": made["token"]}
+            with Pane(tmp_path / "t", away, TOP, (120, 30), **environment) as pane:
+                pane.see("src/before.py", "viewer: may look")
+                pane.press("x")
+                pane.see("may look, not do this")
+                server.stop()
+                pane.see("UNKNOWN", "Connection lost", "clocks stand still")
+                for number in range(5):
+                    ada.claim(f"src/away-{number}.py")
+                with Server(home, "--port", url.rpartition(":")[2]) as again:
+                    pane.see("none missed", "ALL WELL")
+                    pane.press("2")
+                    pane.see("away-4.py")
+                    again.stop()
+                pane.press("q")
+                pane.see("ended 0", " icanon")
+
+
+def test_one_picture_of_a_served_workspace_is_the_same_as_of_a_plain_one(shop: Path) -> None:
+    def picture() -> dict[str, Any]:
+        done = subprocess.run(
+            [*TOP.split(), "--json"], cwd=shop, capture_output=True, text=True, check=True, env=os.environ
+        )
+        found: dict[str, Any] = json.loads(done.stdout)
+        return {key: found[key] for key in ("verdict", "held", "agents", "tasks", "blocked")}
+
+    alone = picture()
+    with Server(shop) as server:
+        assert picture() == alone
+        server.stop()

@@ -1,0 +1,335 @@
+"""`dibs land` in real repositories: what lands, what is refused, and that main is never anything else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import dibs
+from dibs.errors import Fenced, Held
+from dibs.running import landing, landing_target
+from dibs.running.landing import Lander
+from dibs.running.landing_target import Target
+from tests.running.landing_repo import LandingRepo
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> LandingRepo:
+    return LandingRepo(tmp_path / "repo")
+
+
+def lander_of(repo: LandingRepo, agent: str) -> Lander:
+    """A lander in this process."""
+    ws = dibs.Workspace(str(repo.folder), agent)
+    return Lander(ws.session, ws.caller())
+
+
+def test_a_branch_lands_as_a_merge_that_says_who_and_main_s_worktree_follows(repo: LandingRepo) -> None:
+    tip = repo.change("a", a="1\n")
+    found = repo.land(agent="ann", cwd=repo.tree("a"))["landing"]
+    assert (found["state"], found["landed"]) == ("landed", repo.main())
+    message = repo.git("log", "-1", "--format=%B", "main")
+    assert message.startswith("Land a\n")
+    assert {"Dibs-Agent: ann", f"Dibs-Token: land:main={found['token']}"} <= set(message.splitlines())
+    assert repo.git("rev-parse", "main^2") == repo.git("rev-parse", "a") == tip
+    assert (repo.folder / "a.txt").read_text() == "1\n"
+    assert "landed on main" in repo.told("ann")[0]
+    assert "dibs land: a" in repo.git("reflog", "-1", "main")
+    repo.clean()
+    assert repo.land("a", agent="ann")["landing"]["landed"] == repo.main()  # it is there: nothing to do
+
+
+def test_a_conflict_is_refused_with_its_files_and_the_branch_is_untouched(repo: LandingRepo) -> None:
+    repo.line("a", 5, "five of a")
+    tip = repo.line("b", 5, "five of b")
+    repo.land("a")
+    before = repo.main()
+    found = repo.land("b", agent="bob", exit=1)["landing"]
+    assert (found["code"], found["paths"]) == ("conflict", ["base.txt"])
+    assert (repo.main(), repo.git("rev-parse", "b")) == (before, tip)
+    assert "base.txt" in repo.told("bob")[0]
+    repo.clean()
+
+
+def test_a_failed_check_is_refused_with_the_end_of_its_output(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", check="echo looking; ! test -e bad.txt")
+    repo.change("a", bad="1\n")
+    before = repo.main()
+    found = repo.land("a", agent="ann", exit=1)["landing"]
+    assert (found["code"], found["output"]) == ("check", "looking")
+    assert Path(found["log"]).read_text() == "looking\n"
+    assert "looking" in repo.told("ann")[0]
+    assert repo.main() == before
+    repo.clean()
+
+
+def test_the_check_sees_exactly_the_commit_in_a_working_tree_of_its_own(tmp_path: Path) -> None:
+    check = 'test "$(git rev-parse HEAD)" = "$DIBS_COMMIT" && test ! -e made && touch made && git status --short'
+    repo = LandingRepo(tmp_path / "repo", check=check)
+    (repo.folder / "untracked").write_text("no part of it")
+    for branch in ("a", "b"):
+        repo.change(branch, **{branch: "1\n"})
+        repo.land(branch)
+    repo.clean()
+
+
+def test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it(tmp_path: Path) -> None:
+    counted = tmp_path / "count"
+    repo = LandingRepo(tmp_path / "repo", check=f"echo >> {counted}; ! grep -rqx broken --include=*.txt .")
+    for name in "abc":
+        repo.change(name, **{name: "1\n"})
+    repo.change("breaks", x="broken\n")
+    repo.commit_files("mends", {"x.txt": "fine\n"}, repo.tree("breaks"))
+    before = len(repo.line_of_main())
+    repo.queue("a", "breaks", "b", "c")
+    assert repo.land("--all")["landed"] == 4
+    assert counted.read_text().count("\n") == 1
+    line = repo.line_of_main()
+    assert len(line) == before + 1
+    assert all(repo.is_green(commit) for commit in line)
+    assert set(repo.states().values()) == {"landed"}
+    repo.clean()
+
+
+def test_a_failing_batch_is_bisected_and_only_the_culprit_is_refused(tmp_path: Path) -> None:
+    counted = tmp_path / "count"
+    repo = LandingRepo(tmp_path / "repo", "batch = 8", check=f"echo >> {counted}; ! test -e bad.txt")
+    for name in "abcdefg":
+        repo.change(name, **{"bad" if name == "c" else name: "1\n"})
+    repo.queue(*"abcdefg")
+    assert repo.land("--all")["landed"] == 6
+    assert repo.states() == {**dict.fromkeys("abdefg", "landed"), "c": "refused"}
+    assert counted.read_text().count("\n") <= 8  # one by one it would be seven and the base
+    assert "did not land" in repo.told("ag-c")[0]
+    repo.clean()
+
+
+def test_a_branch_that_conflicts_only_with_another_one_of_the_batch_waits_for_its_outcome(repo: LandingRepo) -> None:
+    repo.line("a", 5, "broken")  # fails the check
+    repo.line("b", 5, "five of b")
+    repo.line("c", 5, "five of c")
+    repo.queue("a", "b", "c")
+    repo.land("--all")
+    assert repo.states() == {"a": "refused", "b": "landed", "c": "refused"}
+    assert "conflicts with main" in repo.told("ag-c")[0]
+    repo.clean()
+
+
+def test_where_main_itself_fails_the_check_nobody_is_blamed(repo: LandingRepo) -> None:
+    repo.commit_files("by hand", {"x.txt": "broken\n"}, repo.folder)
+    repo.change("a", a="1\n")
+    before = repo.main()
+    found = repo.land("a", exit=1)["error"]
+    assert "main itself fails" in found["message"]
+    assert (repo.states(), repo.main()) == ({"a": "queued"}, before)
+    repo.git("merge", "-q", "main", cwd=repo.tree("mends"))
+    repo.commit_files("mends", {"x.txt": "fine\n"}, repo.tree("mends"))
+    repo.land("mends", "--priority", "1")
+    repo.land("--all")
+    assert repo.states() == {"a": "landed", "mends": "landed"}
+
+
+@pytest.mark.parametrize("method", ["rebase", "squash"])
+def test_a_linear_history_keeps_its_authors_and_leaves_out_what_is_there(tmp_path: Path, method: str) -> None:
+    repo = LandingRepo(tmp_path / "repo", f'method = "{method}"')
+    repo.change("a", a="1\n")
+    repo.git("-c", "user.name=x", "commit", "--amend", "-q", "--no-edit", "--author", "Ann <a@b>", cwd=repo.tree("a"))
+    repo.change("b", b="1\n")
+    repo.commit_files("two", {"c.txt": "2\n"}, repo.tree("b"))
+    for branch in ("a", "b"):
+        repo.land(branch)
+    assert repo.git("rev-list", "--merges", "main") == ""
+    assert "Ann" in repo.git("log", "--format=%an", "main").split()
+    assert repo.git("rev-list", "--count", "main") == ("4" if method == "rebase" else "3")
+    assert repo.git("log", "-1", "--format=%(trailers:key=Dibs-Landing)", "main").startswith("Dibs-Landing: ld")
+    before = repo.main()
+    assert repo.land("a")["landing"]["landed"] == before  # its content is there
+    assert repo.main() == before
+    repo.clean()
+
+
+def test_a_dirty_worktree_of_main_keeps_its_work_and_only_what_it_touches_is_refused(repo: LandingRepo) -> None:
+    repo.line("a", 5, "five of a")
+    repo.change("b", b="1\n")
+    mine = (repo.folder / "base.txt").read_text() + "mine\n"
+    (repo.folder / "base.txt").write_text(mine)
+    found = repo.land("a", exit=1)["landing"]
+    assert found["code"] == "tree"
+    assert "base.txt" in found["why"]
+    assert "stash" in found["why"]
+    repo.land("b")
+    assert (repo.folder / "base.txt").read_text() == mine
+    assert (repo.folder / "b.txt").exists()
+    (repo.folder / "c.txt").write_text("untracked and in the way")
+    repo.change("c", c="1\n")
+    assert repo.land("c", exit=1)["landing"]["code"] == "tree"
+
+
+def test_main_that_a_person_moves_during_the_check_is_not_lost_and_the_landing_is_done_again(tmp_path: Path) -> None:
+    hand = tmp_path / "by-hand.sh"
+    check = f"test -e {tmp_path}/once || {{ touch {tmp_path}/once; sh {hand}; }}"
+    repo = LandingRepo(tmp_path / "repo", check=check)
+    git = f"git -C {repo.folder}"
+    hand.write_text(f"echo 1 > {repo.folder}/hand.txt; {git} add hand.txt; {git} commit -q --no-verify -m 'by hand'\n")
+    repo.change("a", a="1\n")
+    repo.land("a")
+    assert {"a.txt", "hand.txt"} <= set(repo.git("ls-tree", "--name-only", "main").split())
+    assert repo.git("log", "-1", "--format=%s", "main^1") == "by hand"
+    repo.clean()
+
+
+def test_main_that_a_person_moves_right_before_the_move_stays(repo: LandingRepo) -> None:
+    tip, before = repo.change("a", a="1\n"), repo.main()
+    by_hand = repo.commit_files("by hand", {"hand.txt": "1\n"}, repo.folder)
+    target = Target(str(repo.folder), "main", 1, 10)
+    target.fence(lambda: None)
+    assert not target.move(before, tip, "late")
+    assert repo.main() == by_hand
+
+
+def test_two_landers_at_once_are_one_and_the_other_waits(repo: LandingRepo) -> None:
+    for name in "ab":
+        repo.change(name, **{name: "1\n"})
+    repo.queue("a", "b")
+    first = lander_of(repo, "ann")
+    first.take()
+    with pytest.raises(Held):
+        lander_of(repo, "bob").take()
+    assert repo.land("--all", exit=1)["error"]["code"] == "held"
+    assert repo.land("a", "--wait", "300ms", exit=2)["landing"]["state"] == "queued"
+    assert first.run(lambda: False) == 2
+    first.leave()
+    repo.clean()
+
+
+def test_a_stale_lander_cannot_move_main_even_if_it_asks_git_alone(repo: LandingRepo) -> None:
+    repo.change("a", a="1\n")
+    before = repo.main()
+    stale = Target(str(repo.folder), "main", 1, 10)
+    stale.fence(lambda: None)
+    Target(str(repo.folder), "main", 2, 20).fence(lambda: None)
+    assert not stale.is_mine()
+    assert not stale.move(before, repo.git("rev-parse", "a"), "late")
+    assert repo.main() == before
+
+    def lost() -> None:
+        raise Fenced(resource="land:main", given=10, holder=None)
+
+    with pytest.raises(Fenced):
+        stale.fence(lost)
+
+
+def test_a_push_goes_through_the_hook_and_a_moved_remote_is_merged_first(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", 'remote = "origin"', hooks=True)
+    there = tmp_path / "there.git"
+    repo.git("init", "-q", "--bare", "-b", "main", str(there))
+    repo.git("remote", "add", "origin", str(there))
+    repo.git("push", "-q", "--no-verify", "origin", "main")
+    other = tmp_path / "other"
+    repo.git("clone", "-q", str(there), str(other))
+    repo.commit_files("theirs", {"theirs.txt": "1\n"}, other)
+    repo.git("push", "-q", "origin", "main", cwd=other)
+    repo.change("a", a="1\n")
+    repo.land("a", agent="ann")
+    assert repo.git("rev-parse", "main", cwd=there) == repo.main()
+    assert {"a.txt", "theirs.txt"} <= set(repo.git("ls-tree", "--name-only", "main").split())
+    repo.clean()
+    repo.json("claim", "deploy:main", "--as", "boss", "--reason", "freeze", exit=0)
+    repo.change("b", b="1\n")
+    before = repo.main()
+    found = repo.land("b", agent="ann", exit=1)["error"]
+    assert "freeze" in found["message"]
+    assert (repo.main(), repo.git("rev-parse", "main", cwd=there)) == (before, before)
+    assert repo.states()["b"] == "queued"
+
+
+def test_a_remote_that_refuses_leaves_main_and_the_queue_as_they_were(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", 'remote = "origin"')
+    there = tmp_path / "there.git"
+    repo.git("init", "-q", "--bare", "-b", "main", str(there))
+    repo.git("remote", "add", "origin", str(there))
+    repo.git("push", "-q", "origin", "main")
+    hook = there / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho not today; exit 1\n")
+    hook.chmod(0o755)
+    repo.change("a", a="1\n")
+    before = repo.main()
+    assert "not today" in repo.land("a", exit=1)["error"]["message"]
+    assert (repo.main(), repo.states()) == (before, {"a": "queued"})
+    hook.unlink()
+    repo.land("--all")
+    assert repo.states() == {"a": "landed"}
+
+
+def test_what_a_dead_lander_left_is_settled_by_the_next_one(repo: LandingRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Death between the move and the record, and between the move and the worktree."""
+    repo.line("a", 5, "five of a")
+    repo.queue("a")
+    lander = lander_of(repo, "ann")
+    lander.take()
+
+    def dies(*_: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(landing_target.Target, "bring_along", dies)
+    with pytest.raises(KeyboardInterrupt):
+        lander.run(lambda: False)
+    monkeypatch.undo()
+    lander.leave()
+    assert repo.states() == {"a": "queued"}  # and main has it
+    half = (repo.folder / "base.txt").read_text()
+    assert "five of a" not in half
+    (repo.folder / "base.txt").write_text(repo.git("show", "main:base.txt") + "\n")  # git was half way through
+    assert repo.land("--all")["landed"] == 0
+    assert repo.states() == {"a": "landed"}
+    assert len(repo.told("ag-a")) == 1
+    repo.clean()
+
+
+def test_a_freeze_holds_the_queue_and_says_who(repo: LandingRepo) -> None:
+    repo.change("a", a="1\n")
+    repo.json("claim", "land:main", "--as", "boss", "--reason", "release", exit=0)
+    assert repo.land("a", "--wait", "100ms", exit=2)["landing"]["state"] == "queued"
+    assert "boss has land:main" in repo.run("land", "--status").stdout
+    repo.json("release", "land:main", "--as", "boss", exit=0)
+    repo.land("--all")
+    assert repo.states() == {"a": "landed"}
+
+
+def test_what_cannot_be_meant_is_said(repo: LandingRepo, tmp_path: Path) -> None:
+    repo.change("a", a="1\n")
+    repo.git("checkout", "-q", "--detach", cwd=repo.tree("a"))
+    for words, cwd in ((("nosuch",), repo.folder), ((), repo.tree("a")), ((), repo.folder), (("--all", "--status"),
+                                                                                          repo.folder)):  # fmt: skip
+        assert repo.land(*words, cwd=cwd, exit=64)["error"]["code"] == "invalid"
+    unchecked = LandingRepo(tmp_path / "unchecked" / "repo", check="")
+    unchecked.change("a", a="1\n")
+    assert "[land]" in unchecked.land("a", exit=64)["error"]["message"]
+    assert repo.land("a", "--wait", "0")["place"] == 1
+    assert repo.land("a", "--cancel")["landing"]["state"] == "cancelled"
+    assert "queued to land" not in repo.run("status").stdout
+
+
+def test_an_interrupted_lander_gives_back_its_claim_and_ends_its_check(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", check=f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    repo.change("a", a="1\n")
+    from tests.doors.working import alive
+    from tests.shell import DIBS
+    from tests.waiting import until
+
+    process = subprocess.Popen([DIBS, "land", "a"], cwd=repo.folder, env=repo.environment, stderr=subprocess.PIPE)
+    pid = tmp_path / "pid"
+    until(lambda: pid.exists() and pid.read_text().strip() != "")
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert b"Traceback" not in said
+    until(lambda: not alive(int(pid.read_text())))
+    assert repo.states() == {"a": "queued"}
+    assert repo.json("status", exit=0)["claims"] == []
+    repo.clean()
+    assert os.path.isdir(repo.folder)
+    assert landing.MAX_REDONE > 1
