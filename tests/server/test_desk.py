@@ -453,7 +453,7 @@ def test_a_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
         await asyncio.get_running_loop().run_in_executor(None, other.run, inside)
 
     asyncio.run(meet())
-    until(lambda: len(answers) == 1, PATIENCE_S)
+    until(lambda: len(answers) == 1)
     assert answers == [(2, False)]
     desk.close()
     store.close()
