@@ -25,7 +25,7 @@ ROWS = (
      f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
     ("facts/deploy_commands.py", 'if line[:1] not in {" ", "\\t", "#", ""}]', "]",
      f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
-    ("facts/ledger_files.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)', "_write(fd, data)",
+    ("facts/ledger_files.py", '_write(fd, b"\\n" + data if _is_torn(fd) else data)\n            if inode', "_write(fd, data)\n            if inode",
      f"{FILES}::test_behind_a_torn_line_the_next_one_is_whole"),
     ("facts/ledger_files.py", "(status.st_ino, status.st_size) != known or ", "",
      f"{FILES}::test_a_cut_by_one_that_has_not_read_the_last_line_is_refused"),
