@@ -310,6 +310,7 @@ def test_what_cannot_be_meant_is_said(repo: LandingRepo, tmp_path: Path) -> None
     unchecked = LandingRepo(tmp_path / "unchecked" / "repo", check="")
     unchecked.change("a", a="1\n")
     assert "[land]" in unchecked.land("a", exit=64)["error"]["message"]
+    assert unchecked.states() == {}, "a usage error queued the branch"
     assert repo.land("a", "--wait", "0")["place"] == 1
     assert repo.land("a", "--cancel")["landing"]["state"] == "cancelled"
     assert "queued to land" not in repo.run("status").stdout

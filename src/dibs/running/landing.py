@@ -59,6 +59,16 @@ class OutOfTime(Exception):
     """The caller's time is over; the landings are queued as before."""
 
 
+def need_check(settings: dict[str, Any]) -> None:
+    """Nothing lands without a check; what would land asks this before it queues anything."""
+    if not settings["check"]:
+        raise Invalid(
+            "there is no check: set `check` in [land] of .dibs/config.toml to the command that must pass before a "
+            'branch lands, such as "make test" ("true" lands without one).',
+            field="check",
+        )
+
+
 class Lander:
     """One process that lands, from its take to its leave."""
 
@@ -96,12 +106,7 @@ class Lander:
 
     def take(self) -> None:
         """Become the lander; raises Held if another one is. What an earlier one left is settled."""
-        if not self.settings["check"]:
-            raise Invalid(
-                "there is no check: set `check` in [land] of .dibs/config.toml to the command that must pass before a "
-                'branch lands, such as "make test" ("true" lands without one).',
-                field="check",
-            )
+        need_check(self.settings)
         pushes = bool(self.settings["remote"])
         fields = {"onto": self.onto, "lander": processes.this(), "pushes": pushes}
         self.call.facts.clear()

@@ -140,6 +140,9 @@ class _Land:
         from dibs.running import landing
 
         fields = self.words.fields
+        wait = durations.parse(fields["wait"], "wait") if "wait" in fields else self._settings["wait"]
+        if wait:  # it may have to land the branch itself
+            landing.need_check(self._settings)
         operation = catalogue.operation("land")
         branch = _branch(self.session, fields.get("branch", ""))
         said = {name: value for name, value in fields.items() if name in operation.by_name}
@@ -149,7 +152,6 @@ class _Land:
         self._note_uncommitted(branch)
         queued = self.session.answer(operation, self.call, values)
         self.call.request = ""  # it belongs to the operation
-        wait = durations.parse(fields["wait"], "wait") if "wait" in fields else self._settings["wait"]
         if not wait:
             answer("land", queued, as_json=self.words.json)
             return YES
