@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import (
     claims,
+    client_edit,
     cold,
     contention,
     groups,
     hooks,
+    http,
     landing,
     links,
     mcp,
@@ -29,7 +31,21 @@ from dibs.errors import Unavailable
 if TYPE_CHECKING:
     from benchmarks.figures import Row
 
-GROUPS = ("cold", "hooks", "claims", "groups", "scale", "tasks", "contention", "links", "redis", "mcp", "land")
+GROUPS = (
+    "cold",
+    "hooks",
+    "claims",
+    "groups",
+    "scale",
+    "tasks",
+    "contention",
+    "links",
+    "redis",
+    "http",
+    "mcp",
+    "client",
+    "land",
+)
 
 
 class Options:
@@ -100,16 +116,27 @@ def run(options: Options) -> Report:
             rows += contention.measure(bench, options.seconds)
         if "redis" in options.groups:
             rows += redis.measure(bench, environment, options.seconds)
-        if "mcp" in options.groups:
-            rows += mcp.measure(bench)
-        if "land" in options.groups:
-            rows += landing.measure(bench)
+        rows += _doors(bench, options)
     report = Report(options, facts, environment.versions if environment is not None else {}, rows)
     report.files = [os.path.join(options.out, name) for name in ("bench.json", "bench.svg", "bench.md")]
     _write(report.files[0], json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n")
     _write(report.files[1], plot.svg(facts, rows))
     _write(report.files[2], table.page(facts, report.peers, rows))
     return report
+
+
+def _doors(bench: Bench, options: Options) -> list[Row]:
+    """The groups that measure a server's doors, a client, and what people do with both."""
+    rows: list[Row] = []
+    if "http" in options.groups:
+        rows += http.measure(bench, options.seconds)
+    if "mcp" in options.groups:
+        rows += mcp.measure(bench)
+    if "client" in options.groups:
+        rows += client_edit.measure(bench)
+    if "land" in options.groups:
+        rows += landing.measure(bench)
+    return rows
 
 
 def _writable(folder: str) -> None:

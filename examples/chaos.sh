@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes a repository in ./shop in which almost everything went wrong that can, for `dibs check` (docs/OVERSIGHT.md).
-# Two processes stay: a waiting agent and `dibs sweep --watch`; `sh examples/chaos.sh --end` ends them.
+# A few processes stay for ten minutes: a waiting agent, a client, `dibs sweep --watch`; `--end` ends them.
 set -eu
 unset DIBS_AGENT DIBS_STORE DIBS_WORKSPACE 2>/dev/null || true
 
@@ -93,7 +93,8 @@ END
 mkfifo .git/bob
 stays sh -c "exec python3 -c 'import os, sys; [os.system(line) for line in sys.stdin]' <.git/bob"
 exec 3>.git/bob
-stays sleep 600 # keeps the pipe open
+# Keeps the pipe open, and ends everything after ten minutes if nobody does before.
+stays sh -c 'sleep 600 & trap "kill $!; exit" TERM; wait; while read -r pid; do kill "$pid"; done <.git/chaos-pids'
 echo 'sh .git/hook.sh' >&3
 until [ -e .git/done ]; do sleep 0.05; done
 

@@ -1,8 +1,8 @@
 """One scripted agent of the race, in a process of its own: takes and gives back paths by the way of one contestant.
 
 `python -I agent.py NAME FOLDER AGENT [URL]`, run with the interpreter of the contestant's own environment. A line of
-JSON on stdin is a request, a line on stdout its answer. Each contestant is used as its documentation says; `told` is what a
-well-behaved agent of it would know:
+JSON on stdin is a request, a line on stdout its answer. Each contestant is used as its documentation says; `told` is
+what a well-behaved agent of it would know:
 
 - dibs: the Python API. A refusal is an exception; `claim.check()` before a write.
 - mcp_agent_mail: the MCP tools of its HTTP server. Reservations are advisory: they are granted together with a list of

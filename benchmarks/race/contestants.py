@@ -103,14 +103,20 @@ class Mail(FromPyPI):
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         os.makedirs(home)
-        environment = {
-            **os.environ, "DATABASE_URL": f"sqlite+aiosqlite:///{home}/storage.sqlite3",
-            "STORAGE_ROOT": f"{home}/mailbox", "LLM_ENABLED": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HTTP_PORT": str(port),
+        settings = {
+            "DATABASE_URL": f"sqlite+aiosqlite:///{home}/storage.sqlite3", "STORAGE_ROOT": f"{home}/mailbox",
+            "LLM_ENABLED": "false", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HTTP_PORT": str(port),
+            "MCP_TOOLS_MODE": "extended",  # reservations are not among its core tools
         }  # fmt: skip
         words = [self.python, "-m", "mcp_agent_mail.cli", "serve-http", "--host", "127.0.0.1", "--port", str(port)]
         self._log = open(f"{home}/server.log", "wb")  # noqa: SIM115 - `stop` closes it
         self._server = subprocess.Popen(
-            words, cwd=home, env=environment, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
+            words,
+            cwd=home,
+            env={**os.environ, **settings},
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
         )
         end = time.monotonic() + START_S
         while time.monotonic() < end and self._server.poll() is None:

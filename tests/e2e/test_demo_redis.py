@@ -42,7 +42,7 @@ def test_three_machines_lose_nothing_although_their_server_is_killed(server: Ser
         text=True,
     )
     try:
-        until(lambda: claims(server) > 60, 60.0)  # the fleet is at work
+        until(lambda: claims(server) > 60)  # the fleet is at work
         server.kill()
         server.start()
         out, said = demo.communicate(timeout=120)

@@ -48,7 +48,7 @@ def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Pa
         lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #")
         assert len(lines) == 24
         assert lines[1].startswith(" blocked 3 of 10, longest ")
-        assert lines[3].startswith("!1 Deadlock    cleo > eve > dov > cleo, refused to cleo")
+        assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, refused to cleo")
         assert lines[3].endswith("3 ways out")
         assert lines[5].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "FOR"]
         assert lines[6].startswith(">")

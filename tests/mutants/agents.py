@@ -80,13 +80,13 @@ ROWS = (
     ),
     (
         "operations/agents/forgotten.py",
-        'if not agent["killed"] and agent["seen"] + keep <= tx.now]',
-        'if agent["seen"] + keep <= tx.now]',
+        '(max(keep, KILLED_LIFE_MS) if a["killed"] else keep)',
+        "keep",
         "tests/operations/agents/test_forgetting.py::test_what_still_refers_to_an_agent_keeps_it",
     ),
     (
         "operations/agents/forgotten.py",
-        ' and agent["seen"] + keep <= tx.now]',
+        ' if a["seen"] + (max(keep, KILLED_LIFE_MS) if a["killed"] else keep) <= tx.now]',
         "]",
         "tests/operations/agents/test_forgetting.py::test_one_that_left_is_forgotten_when_the_config_says_and_not_before",
     ),

@@ -6,7 +6,6 @@ import contextlib
 import io
 import re
 import threading
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -19,6 +18,7 @@ from dibs.errors import DibsError, Invalid, NotFound, Unavailable
 from dibs.operations.alerts import suspicions
 from dibs.operations.oversight.trials import RECORD
 from dibs.reports import audit
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,15 +82,6 @@ def place(tmp_path: Path) -> Iterator[Place]:
     made = Place(tmp_path)
     yield made
     made.close()
-
-
-def until(look: Callable[[], Any]) -> Any:
-    """What a look finds, as soon as it finds something."""
-    end = time.monotonic() + 60
-    while not (found := look()):
-        assert time.monotonic() < end, "it did not come true"
-        time.sleep(0.02)
-    return found
 
 
 def failing(place: Place, name: str) -> Callable[[], dict[str, Any] | None]:

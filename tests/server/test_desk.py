@@ -392,6 +392,102 @@ def test_threads_and_a_loop_on_one_file_are_all_answered_once_with_numbers_of_th
     store.close()
 
 
+# --- a loop that lends its thread
+
+
+class Lender:
+    """The event loop of a server: what it hands in, and who ran the group."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.loop = asyncio.get_running_loop()
+
+    async def ask(self) -> tuple[int, bool]:
+        future: asyncio.Future[tuple[int, bool]] = self.loop.create_future()
+        here = threading.get_ident()
+        self.desk.submit(
+            lambda tx: (count(tx), threading.get_ident() == here),
+            lambda value, error: future.set_exception(error) if error else future.set_result(value),
+            self.loop.call_soon_threadsafe,
+            self.loop.call_soon,
+        )
+        return await future
+
+
+async def lent(desk: Desk, number: int) -> list[tuple[int, bool]]:
+    lender = Lender(desk)
+    return await asyncio.gather(*[lender.ask() for _ in range(number)])
+
+
+def test_a_loop_runs_what_came_in_one_turn_as_one_group_in_its_own_thread(desk: Desk, store: Watched) -> None:
+    assert asyncio.run(lent(desk, 5)) == [(number, True) for number in range(1, 6)]
+    assert store.sizes == [5]
+    assert desk._thread is None
+    assert desk.decide(count) == 6
+
+
+def test_a_loop_does_not_wait_for_another_process(tmp_path: Path) -> None:
+    path = str(tmp_path / "dibs.db")
+    sqlite_store.create(path)
+    store, other = sqlite_store.SqliteStore(path), sqlite_store.SqliteStore(path)
+    desk = Desk(store)
+    assert store.is_free()
+    answers: list[Any] = []
+
+    async def meet() -> None:
+        def inside(tx: Transaction) -> None:
+            assert not store.is_free()
+            done = threading.Event()
+            waiting = threading.Thread(target=lambda: (asyncio.run(beats(done)),))
+            waiting.start()
+            assert done.wait(PATIENCE_S), "the loop goes on while the store is taken"
+            count(tx)
+
+        async def beats(done: threading.Event) -> None:
+            asked = asyncio.ensure_future(Lender(desk).ask())
+            for _ in range(20):
+                await asyncio.sleep(0)
+            done.set()
+            answers.append(await asked)
+
+        await asyncio.get_running_loop().run_in_executor(None, other.run, inside)
+
+    asyncio.run(meet())
+    until(lambda: len(answers) == 1, PATIENCE_S)
+    assert answers == [(2, False)]
+    desk.close()
+    store.close()
+    other.close()
+
+
+def test_a_loop_that_was_kept_for_long_leaves_the_next_groups_to_the_desks_thread(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.server.desk.MAX_LENT_S", -1.0)
+    monkeypatch.setattr("dibs.server.desk.LEND_AGAIN_S", 3600.0)
+    assert asyncio.run(lent(desk, 1)) == [(1, True)]
+    assert asyncio.run(lent(desk, 1)) == [(2, False)]
+
+
+def test_threads_are_answered_while_a_loop_lends_its_thread(desk: Desk) -> None:
+    async def both() -> list[Any]:
+        loop = asyncio.get_running_loop()
+        threads = [loop.run_in_executor(None, desk.decide, count) for _ in range(4)]
+        return [*await lent(desk, 20), *await asyncio.gather(*threads)]
+
+    found = asyncio.run(both())
+    assert sorted(one if isinstance(one, int) else one[0] for one in found) == list(range(1, 25))
+
+
+def test_a_desk_is_closed_although_the_loop_that_was_to_run_a_group_has_ended(desk: Desk) -> None:
+    answers = Answers()
+    desk.submit(count, answers, lambda call, *given: call(*given), lambda *_: None)
+    desk.close()
+    assert isinstance(answers.wait(1)[0][1], Unavailable)
+    with pytest.raises(Unavailable):
+        desk.decide(count)
+
+
 # --- a store whose decisions go through a desk
 
 

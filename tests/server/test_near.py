@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -356,22 +357,25 @@ def test_a_server_killed_under_load_again_and_again_loses_no_answer_and_does_not
         assert pipe is not None
         said[place].extend(iter(pipe.readline, b""))
 
+    def all_say(more: int) -> None:
+        """Wait until every worker said more than so many lines from now on."""
+        seen = [len(one) for one in said]
+        until(lambda: all(len(one) > before + more for one, before in zip(said, seen, strict=True)))
+
     readers = [threading.Thread(target=read, args=(place,)) for place in range(len(workers))]
     for reader in readers:
         reader.start()
     try:
         for number in range(ROUNDS):
-            seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 2 for one, before in zip(said, seen, strict=True)))
+            all_say(2)
             if number % 5 == 4:
                 server.tell(signal.SIGSTOP)
-                until(lambda one=server: one.is_stopped)
+                until(partial(getattr, server, "is_stopped"))
                 time.sleep(1)  # the time of a stop; inside a transaction, it holds everybody up, as any process does
                 server.tell(signal.SIGCONT)
             else:
                 server.tell(signal.SIGKILL)
-            seen = [len(one) for one in said]
-            until(lambda seen=seen: all(len(one) > before + 1 for one, before in zip(said, seen, strict=True)))
+            all_say(1)
             server.end()
             server = Server(folder, **({"DIBS_TEST_BUILD": "another"} if number % 7 == 6 else {}))
     finally:

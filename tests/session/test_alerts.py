@@ -239,14 +239,14 @@ def test_a_command_that_hangs_is_ended_with_all_that_it_started(shell: Shell, mo
     with dibs.open(str(shell.folder), agent="bob") as ws:
         alert_delivery.deliver(ws.session, "bob", 1)
     pid = int((shell.folder / "pid").read_text())
-    assert until(lambda: not alive(pid), 10)
+    assert until(lambda: not alive(pid))
     assert "did not end" in alerts(shell)[0]["delivery"]["why"]
 
 
 def test_only_what_is_grave_enough_is_delivered(shell: Shell) -> None:
     configure(shell, '[alerts]\ncommand = "cat >> got"\nmin_severity = "error"')
     shell.json("claim", "x.py", "--as", "ann", "--expect", "1ms", exit=0)
-    assert until(lambda: [one["kind"] for one in alerts(shell)] == ["hold"], 10)
+    assert until(lambda: [one["kind"] for one in alerts(shell)] == ["hold"])
     shell.json("sweep", exit=0)
     assert not (shell.folder / "got").exists()
     assert "delivery" not in alerts(shell)[0]
@@ -305,10 +305,10 @@ def test_who_waits_for_something_else_finds_an_agent_dead(shell: Shell, started:
         subprocess.Popen([DIBS, "claim", "b.py", "--wait", "10m", "--as", "carl"], cwd=shell.folder,
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     )  # fmt: skip
-    assert until(lambda: bool(shell.json("status", exit=0)["waiting"]), 20)
+    assert until(lambda: bool(shell.json("status", exit=0)["waiting"]))
     dead.send_signal(signal.SIGKILL)
     dead.wait()
-    assert until(lambda: len(log_of(shell, "dead")) == 1, 20), "who waits did not look"
+    assert until(lambda: len(log_of(shell, "dead")) == 1), "who waits did not look"
     looker = upkeep.last(str(shell.folder / ".dibs" / "local"))
     assert looker is not None
     assert (looker["by"], looker["lasting"]) == ("wait", True)
@@ -322,7 +322,7 @@ def test_a_worker_without_work_finds_an_agent_dead(shell: Shell, started: list[s
     )
     dead.send_signal(signal.SIGKILL)
     dead.wait()
-    assert until(lambda: len(log_of(shell, "dead")) == 1, 20)
+    assert until(lambda: len(log_of(shell, "dead")) == 1)
 
 
 def test_two_that_look_at_once_raise_one_alert(shell: Shell, started: list[subprocess.Popen[str]]) -> None:
@@ -349,7 +349,7 @@ def test_check_says_that_nobody_looks_and_when_somebody_does(
     assert "nobody looks" in found["message"]
     started.append(subprocess.Popen([DIBS, "sweep", "--watch"], cwd=shell.folder, stdout=subprocess.PIPE, text=True))
     local = str(shell.folder / ".dibs" / "local")
-    assert until(lambda: (upkeep.last(local) or {"lasting": False})["lasting"], 20)
+    assert until(lambda: (upkeep.last(local) or {"lasting": False})["lasting"])
     (found,) = shell.json("check", "--check", "alerting", exit=0)["checks"]
     assert found["ok"], found
 

@@ -116,7 +116,7 @@ def test_archives_and_the_log_are_one_chain_and_every_event_is_read_once_and_in_
     shown, cursor, more = events.page_of(reader, 0, events.Filter(kind="agent."), 5)
     assert [event["seq"] for event in shown] == [1]
     assert (cursor, more) == (head, False)
-    last, _, earlier = events.last_of(reader, events.Filter(), head - 10)
+    last, _, earlier, _ = events.last_of(reader, events.Filter(), head - 10)
     assert (last[0]["seq"], earlier) == (11, True)
 
 

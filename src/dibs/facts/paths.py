@@ -68,9 +68,14 @@ class Paths:
 
     __slots__ = ("common", "fold", "root")
 
-    def __init__(self, root: str, fold: bool | None = None, common: str | None = None) -> None:
-        """Take a working tree's top; case folding and git's common directory are looked up if not given."""
-        self.root = os.path.realpath(root)
+    def __init__(
+        self, root: str, fold: bool | None = None, common: str | None = None, *, is_real: bool = False
+    ) -> None:
+        """Take a working tree's top; case folding and git's common directory are looked up if not given.
+
+        `is_real`: the top is known to be a real path, as that of a `Place` is.
+        """
+        self.root = root if is_real else os.path.realpath(root)
         self.fold = folds_case(self.root) if fold is None else fold
         self.common = workspace.common_of(self.root) if common is None else common
 
@@ -129,8 +134,10 @@ class Paths:
 
     def _path(self, given: str, text: str, cwd: str, literal: bool = False) -> tuple[str, str, str, str]:
         """A literal path as a resource."""
-        real, status = _walk(given, os.path.join(cwd, text), self.root)
-        top, relative = self._home(given, real)
+        real, status, missing = _walk(given, os.path.join(cwd, text), self.root)
+        if status is not None and status.st_mode & _KIND != _DIRECTORY:
+            missing = 1
+        top, relative = self._home(given, real, missing)
         canonical = self._canonical(given, relative)
         if status is None:
             return ("file" if literal and not text.endswith("/") else "tree"), canonical, "", top
@@ -150,8 +157,8 @@ class Paths:
             parts[-1] = "**"
         while literals < len(parts) and not is_wild(parts[literals]):
             literals += 1
-        real, _ = _walk(given, os.path.join(cwd, "/".join([*parts[:literals], ""])), self.root)
-        top, relative = self._home(given, real)
+        real, _, missing = _walk(given, os.path.join(cwd, "/".join([*parts[:literals], ""])), self.root)
+        top, relative = self._home(given, real, missing)
         prefix = self._canonical(given, relative)
         rest = [part for part in parts[literals:] if part not in ("", ".")]
         if ".." in rest:
@@ -165,9 +172,10 @@ class Paths:
         _check(canonical, given)
         return "glob", canonical, "", top
 
-    def _home(self, given: str, real: str) -> tuple[str, str]:
+    def _home(self, given: str, real: str, last: int) -> tuple[str, str]:
         """The top of the working tree that holds a real path, and the path from there.
 
+        The `last` components of it are no directory, so none of them is the top of one.
         Deepest first: worktrees are often kept inside the main one, and a file there must have the same text from both.
         A path that does not begin with the root's text is compared by inode: a file system that folds case or composes
         letters has many spellings of the root.
@@ -178,6 +186,9 @@ class Paths:
             return root, real[len(root) :].lstrip("/")
         itself = None if inside else _look(given, root)
         directory = real
+        while last and directory != root:
+            directory = os.path.dirname(directory)
+            last -= 1
         while directory != root:
             if self.common and workspace.common_of(directory) == self.common:
                 return directory, real[len(directory) :].lstrip("/")
@@ -240,8 +251,8 @@ def _same(path: str, status: os.stat_result) -> bool:
     return (other.st_dev, other.st_ino) == (status.st_dev, status.st_ino)
 
 
-def _walk(given: str, path: str, root: str) -> tuple[str, os.stat_result | None]:
-    """The real path, as the kernel would find it, and its status; None for a missing file.
+def _walk(given: str, path: str, root: str) -> tuple[str, os.stat_result | None, int]:
+    """The real path, as the kernel would find it, its status (None for a missing file), and how much of it is missing.
 
     `root` is known to be real, so a path that starts with it is walked from there. Missing components are kept, and a
     `..` after one removes it.
@@ -279,7 +290,7 @@ def _walk(given: str, path: str, root: str) -> tuple[str, os.stat_result | None]
         here = ahead
     if status is None and missing == 0:
         status = _look(given, here or "/")
-    return here or "/", status
+    return here or "/", status, missing
 
 
 def _look(given: str, path: str) -> os.stat_result | None:

@@ -22,7 +22,7 @@ MAX_WORDS = 160  # letters of what an agent wrote
 SHORT_COMMIT = 8  # letters of a commit's id
 VERBS = {"write": "claimed {}", "read": "claimed {} for reading", "watch": "began to watch {}"}
 ENDS = {
-    "expired": "The claim of {who} on {what} expired{after}: it was not renewed.",
+    "expired": "The claim of {who} on {what} expired: it was not renewed.",
     "gone": "The process of {who} was gone: its claim on {what} ended{after}.",
     "killed": "{who} was killed: its claim on {what} ended{after}.",
     "cancelled": "The task of {who} was cancelled: its claim on {what} ended{after}.",
@@ -284,6 +284,10 @@ def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -
     return f"{who} moved task {task} from {quotes.clean(d['from'])} to {quotes.clean(to)}{after}{_why(d)}."
 
 
+def _tasks_forgotten(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"dibs removed the records of finished tasks: {some([quotes.clean(str(one)) for one in d['tasks']])}."
+
+
 def _assigned(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     how = "" if d.get("strategy") in {None, "direct"} else f" (by {quotes.clean(d['strategy'])})"
     return f"Task {quotes.clean(e['subject'])} was assigned to {t.who(d['to'])} by {t.who(e['agent'])}{how}."
@@ -332,6 +336,21 @@ def _alert(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 def _decided(_t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     end = f"decided for {said(d['option'])}" if d["outcome"] == "decided" else f"ended {quotes.clean(d['outcome'])}"
     return f"Vote {quotes.clean(e['subject'])} {end}."
+
+
+# --- working trees and branches
+
+
+def _radar_found(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{_sides(d)} would conflict if they were merged: {what(d['files'])}."
+
+
+def _radar_cleared(_t: Teller, _e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    return f"{_sides(d)} would no longer conflict."
+
+
+def _sides(data: dict[str, Any]) -> str:
+    return some([quotes.clean(str(side)) for side in data["sides"]])
 
 
 # --- undo
@@ -418,7 +437,14 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "audit.unsettled": _form("{who} no longer accepts the finding {what} of dibs check{because}."),
     "audit.tested": _form("{who} tested {agents} agents at once ({what}): {edits} edits, {lost} lost."),
     "log.sealed": _form("The log was sealed through event {through}."),
-    "log.pruned": _form("The events through {through} were pruned."),
+    "log.pruned": _form("The events through {through} were moved to an archive."),
+    "log.dropped": _form("The archive of the events {first} to {last} was dropped{because}."),
+    "landing.queued": _form("{who} queued {branch} to land on {target} ({commit})."),
+    "landing.moving": _form("{who} was about to move {what} to {commit}."),
+    "landing.landed": _form("{branch} landed on {target} ({commit})."),
+    "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
+    "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
+    "radar.found": _radar_found, "radar.cleared": _radar_cleared,
     "store.recovered": _form("A new database took the place of a damaged one."),
     "store.moving": _form("The workspace was about to be moved to {what}."),
     "store.moved": _form("The workspace was moved to {what}."),
@@ -445,6 +471,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "run.handled": _form("{who} handled error {number} of run {what}: {words}."),
     "run.ended": _form("{who} ended run {what}."), "run.refused": _form("{who} could not end or purge run {what}."),
     "run.archived": _form("{who} archived run {what}."), "run.purged": _form("{who} purged run {what}."),
+    "task.forgotten": _tasks_forgotten,
     "task.added": _task_added, "task.moved": _task_moved,
     "task.passed": _form("{who} has task {what} from then on."),
     "task.kept": _form("Task {what} stayed when its run went."),

@@ -32,6 +32,7 @@ from dibs.running import child_process, landing_commits, radar
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.verification import REPLACEMENT
+from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ MAX_REDONE = 20  # times in a row that somebody else may move the target first
 MAX_LOGS = 40  # of checks that are kept
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
 CHECKOUT_TIMEOUT_S = 600.0
+FOLDERS = "dibs-land-"  # how the folders of clean working trees begin, in the folder for temporary files
 LOOK_S = 1.0  # between two looks of a process that waits
 
 
@@ -349,7 +351,7 @@ class Lander:
                 return self._folder
             self._drop_tree()
         self._drop_others()
-        outer = tempfile.mkdtemp(prefix="dibs-land-")
+        outer = tempfile.mkdtemp(prefix=self._prefix)
         self._folder = f"{outer}/{os.path.basename(self.session.place.root) or 'tree'}"
         reason = f"{sides.OWN_LOCK}: {self.onto}, turn {self._turn}"
         words = ("worktree", "add", "--quiet", "--detach", "--lock", "--reason", reason, self._folder, commit)
@@ -357,6 +359,11 @@ class Lander:
         if said:
             raise Unavailable(f"a clean working tree cannot be made: {said}", path=self._folder)
         return self._folder
+
+    @property
+    def _prefix(self) -> str:
+        """How the folders of this target's landers begin, so that the next one finds what a dead one left."""
+        return f"{FOLDERS}{digest_of(f'{self.session.place.common} {self.onto}')[:10]}-"
 
     def _git(self, cwd: str, *words: str) -> str:
         """Git under the claim, for what may take long; what it said if it failed, else ""."""
@@ -385,6 +392,11 @@ class Lander:
                 tree = value
             elif name == "locked" and value.startswith(f"{sides.OWN_LOCK}: {self.onto}, "):
                 _remove_tree(self.session.place.top, tree)
+        with os.scandir(tempfile.gettempdir()) as entries:  # of one that died before git knew of it
+            for entry in entries:
+                own = entry.name.startswith(self._prefix) and entry.is_dir(follow_symlinks=False)
+                if own and entry.stat(follow_symlinks=False).st_uid == os.getuid():
+                    shutil.rmtree(entry.path, ignore_errors=True)
 
     # --- the move
 
@@ -473,7 +485,7 @@ def _remove_tree(top: str, folder: str) -> None:
     git.ask(top, "worktree", "unlock", folder, fine=range(256))
     git.ask(top, "worktree", "remove", "--force", "--force", folder, fine=range(256), timeout=CHECKOUT_TIMEOUT_S)
     outer = os.path.dirname(folder)
-    if os.path.basename(outer).startswith("dibs-land-"):
+    if os.path.basename(outer).startswith(FOLDERS):
         shutil.rmtree(outer, ignore_errors=True)
     git.ask(top, "worktree", "prune", fine=range(256))
 

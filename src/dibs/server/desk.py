@@ -8,6 +8,10 @@ for no change of threads, which is a fifth of its time. Every other group is run
 not block: an event loop hands in a function and is called back. (To let the first of the waiting threads run the next
 group was measured, too: no faster, and more to reason about.)
 
+A loop may lend its own thread, for the same reason: what its callbacks hand in within one turn is a group, which it
+runs at the end of that turn. It does so only while the store is free and its disk is quick; else the loop would stand
+still for another process, or for the disk.
+
 What is not here: what a request means, who sent it, and which store it is.
 """
 
@@ -15,6 +19,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import Busy, Unavailable
@@ -33,6 +38,8 @@ if TYPE_CHECKING:
 MAX_GROUP = 64  # keeps a transaction at 10 to 20 ms
 MAX_WAITING = 1_000  # requests in the queue: some fifteen groups, below a second
 WAIT_TIMEOUT_S = 60.0  # for a thread in the queue, and again for its group: above all timeouts of the stores
+MAX_LENT_S = 0.05  # a group that kept a loop busy for longer: the disk is slow, or the machine has too much to do
+LEND_AGAIN_S = 1.0  # after that, the desk's own thread runs the groups of this time
 CLOSE_TIMEOUT_S = 30.0  # for the running group to end; the store's own timeouts are shorter
 
 
@@ -62,6 +69,8 @@ class Desk:
         self._queue: deque[Request] = deque()
         self._is_led = False  # a thread runs a group, or the desk's own was told to
         self._leader = 0  # the thread that runs a group
+        self._is_lent = False  # a loop will run the next group at the end of its turn
+        self._lend_from = 0.0  # no loop runs a group before this
         self._closed = False
         self._idle = threading.Condition(self._lock)
         self._work = threading.Condition(self._lock)
@@ -105,14 +114,23 @@ class Desk:
         if not bell.acquire(timeout=WAIT_TIMEOUT_S):
             raise _unknown()
 
-    def submit(self, fn: Function, done: Done, post: Post | None = None) -> Request:
+    def submit(self, fn: Function, done: Done, post: Post | None = None, soon: Post | None = None) -> Request:
         """Hand in `fn` and return at once; `done(value, error)` is called when it is durable.
 
         It is called by the thread that ran the group. With `post` (a loop's `call_soon_threadsafe`) all answers of one
-        group for the same `post` go there in one call. Raises Busy when too many wait.
+        group for the same `post` go there in one call. With `soon` (the `call_soon` of that loop, whose thread calls
+        this) the loop may run the group itself. Raises Busy when too many wait.
         """
         request = Request(fn, done, post)
-        self.submit_many([request])
+        with self._lock:
+            self._enqueue(request)
+            if not self._is_led:
+                self._is_led = True
+                if soon is not None and monotonic() >= self._lend_from:
+                    self._is_lent = True
+                    soon(self._lead_in_loop, post)
+                else:
+                    self._tell_thread()
         return request
 
     def submit_many(self, requests: Sequence[Request]) -> None:
@@ -144,6 +162,8 @@ class Desk:
             for request in refused:
                 request.state = ANSWERED
                 request.error = _closed()
+            if self._is_lent:  # the loop may have ended
+                self._is_lent = self._is_led = False
             self._work.notify_all()
             self._idle.wait_for(lambda: not self._is_led, CLOSE_TIMEOUT_S)
             thread = self._thread
@@ -161,8 +181,30 @@ class Desk:
             raise Busy(message)
         self._queue.extend(requests)
 
-    def _lead(self) -> None:
-        """Run one group, and let the next one be run. Called by the one thread that leads."""
+    def _lead_in_loop(self, post: Post) -> None:
+        """Run one group in the thread of the loop with this `post`, unless that would have to wait for others."""
+        with self._lock:
+            if not self._is_lent:
+                return  # the desk was closed
+            self._is_lent = False
+        if not self._is_free():
+            with self._lock:
+                self._tell_thread()
+            return
+        began = monotonic()
+        self._lead(post)
+        now = monotonic()
+        if now - began > MAX_LENT_S:
+            self._lend_from = now + LEND_AGAIN_S
+
+    def _is_free(self) -> bool:
+        try:
+            return self.store.is_free()
+        except Exception:  # noqa: BLE001 - the group will say what is wrong
+            return False
+
+    def _lead(self, here: Post | None = None) -> None:
+        """Run one group, and let the next one be run. Called by the one thread that leads, the one of `here`'s loop."""
         group: list[Request] = []
         try:
             with self._lock:
@@ -174,7 +216,7 @@ class Desk:
             if group:
                 self._run(group)
         finally:
-            self._answer(group)
+            self._answer(group, here)
             with self._lock:
                 self._leader = 0
                 self._hand_over()
@@ -207,8 +249,8 @@ class Desk:
             self._is_led = False
             self._idle.notify_all()
 
-    def _answer(self, group: list[Request]) -> None:
-        """Tell each how it ended: threads by their bell, loops by one call for all."""
+    def _answer(self, group: list[Request], here: Post | None = None) -> None:
+        """Tell each how it ended: threads by their bell, loops by one call for all, this thread's own loop at once."""
         posts: dict[Post, list[Request]] = {}
         for request in group:
             if request.bell is not None:
@@ -218,6 +260,9 @@ class Desk:
             elif request.done is not None:
                 self._deliver([request])
         for post, requests in posts.items():
+            if post == here:
+                self._deliver(requests)
+                continue
             try:
                 post(self._deliver, requests)
             except Exception:  # noqa: BLE001 - the loop is closed; the others have their answers

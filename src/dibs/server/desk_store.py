@@ -35,6 +35,10 @@ class DeskStore:
         """Run several at once; they are a group of their own."""
         return self._store.run_many(fns)
 
+    def is_free(self) -> bool:
+        """The store's own guess."""
+        return self._store.is_free()
+
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot."""
         return self._desk.look(fn)

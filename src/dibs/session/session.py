@@ -84,7 +84,7 @@ class Session:
 
             launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
             workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
-        elif not _is_started_by(f"{self.place.local}/run"):
+        elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
 
             self.replaced = launcher.mend(self.place)
@@ -94,7 +94,7 @@ class Session:
             if shared is None
             else shared.config(self.place)
         )
-        self.paths = Paths(self.place.top, self.config.fold, self.place.common)
+        self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = TIMEOUT if timeout is None else timeout
         self.short_lived = short_lived
         self._store: Store | None = None if shared is None else shared.store

@@ -115,6 +115,10 @@ class MemoryStore(Engine):
             return filled
         raise Busy(tried=MAX_RUNS)
 
+    def is_free(self) -> bool:
+        """Unless another thread uses it."""
+        return not self._turns.is_another()
+
     def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
         """Run several transactions with one commit for all."""
         try:

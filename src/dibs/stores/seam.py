@@ -142,6 +142,12 @@ if TYPE_CHECKING:
               its own commit.
             """
 
+        def is_free(self) -> bool:
+            """Could a transaction begin right now, without a wait for another process, another thread or a network?
+
+            A guess, for a caller that must not stand still: the next moment may be different.
+            """
+
         def look(self, fn: Callable[[Transaction], T]) -> T:
             """Run `fn` on one consistent snapshot; it may not write, and it never waits for a writer."""
 
@@ -285,6 +291,10 @@ class Engine:
     if TYPE_CHECKING:
 
         def head(self) -> Head: ...
+
+    def is_free(self) -> bool:
+        """Unknown: a network may take its time."""
+        return False
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """No answered commit is ever missing here: there is nothing to give up."""

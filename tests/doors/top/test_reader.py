@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from dibs.doors.top.reader import Asker, Reader
 from dibs.doors.top.state import LIVE, LOST, State
 from dibs.errors import Unavailable
 from dibs.session.session import Session
+from tests.waiting import until
 
 
 class Shaky(Asker):
@@ -39,13 +39,6 @@ def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     yield state, asker
     reader.stop()
     reader.join(30)
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_it_reads_a_snapshot_and_follows(running: tuple[State, Shaky], ada: Any) -> None:

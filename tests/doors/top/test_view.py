@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.doors.top import words
 from dibs.doors.top.draw import width_of
 from dibs.doors.top.state import State
 from tests.doors.top.looking import Look, opened
@@ -165,6 +166,21 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
     assert "and 33 more: ! goes there" in shown
     look.press("!", "G")
     assert "number 39" in look.shown()
+
+
+def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    for kind, word in words.ALERTS.items():
+        look.state.alerts = [
+            {"id": "a1", "kind": kind, "severity": "error", "state": "open", "subject": "src/a.py", "agent": "ada",
+             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+        ]  # fmt: skip
+        look.state.version += 1
+        line = look.shown().split("\n")[3]
+        assert line.startswith(f"!1 {word[:11]}"), line
+        assert f"!1 {word} " in look.shown(160, 50), word
+        assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "ways out")), line
 
 
 def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, ben: Any) -> None:

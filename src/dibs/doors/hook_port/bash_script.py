@@ -29,61 +29,18 @@ SECRET_BYTES = 16
 # Longer payloads go the launcher's own way: bash is slow with long texts.
 MAX_SENT_BYTES = 256 * 1024
 
+# Where the script is run by a bash of its own, all that a hook needs stands before the functions, and in none of them:
+# bash reads command by command, so it never comes to the rest, and a function is copied once more before it runs.
 _TEXT = r"""# made by `dibs serve`, for .dibs/hook; it is removed when the server ends
-
-dibs_ask() { # CLIENT [EVENT]: the answer is in dibs_out, dibs_err, dibs_code; what was read is in dibs_said
-    local LC_ALL=C IFS= limit=0.5 beats=0 words= more= names= name=
-    {
-        printf '%s\0' @SECRET@@VERSION@ "${BASHPID:-$$}" "$dibs_how" >&3
-        if @OLD@; then # a bash before 4.1, as on macOS
-            limit=1
-            dibs_said=$(head -c @MOST@; printf x)
-            dibs_said=${dibs_said:0:${#dibs_said}-1}
-        else
-            read -r -t 3 -N 1 dibs_said
-            [ $? -le 128 ] || { dibs_code=?; return 1; }
-            read -r -N @REST@ more
-            dibs_said=$dibs_said$more
-        fi
-        dibs_read=all
-        if [ ${#dibs_said} -ge @MOST@ ]; then
-            dibs_read=part dibs_code=?
-            return 1
-        fi
-        # without its last newline: bash would send what follows it in a packet of its own, 40 ms later
-        [ "${dibs_said: -1}" != $'\n' ] || dibs_said=${dibs_said:0:${#dibs_said}-1}
-        read -r -t $limit -d '' -u 3 words || return 1
-        [ "$words" = @PROOF@ ] || return 1
-        if @NAMES@; then
-            words= IFS=$'\n'
-            for name in $(compgen -e); do words=$words$name=${!name}$'\1'; done
-        fi
-        printf '%s\0' "$1" "${2-}" "$PWD" "${DIBS_TREE-}" "$words" "$dibs_said" >&3
-        dibs_out=+
-        while [ "$dibs_out" = + ]; do
-            [ $((beats += 1)) -lt @BEATS@ ] || return 1
-            read -r -t $limit -d '' -u 3 dibs_out || return 1
-        done
-        read -r -t $limit -d '' -u 3 dibs_err && read -r -t $limit -d '' -u 3 dibs_code
-    } 3<>/dev/tcp/127.0.0.1/@PORT@
-}
-
-dibs_serve() { # PYTHON ENTRY CLIENT [EVENT]
-    local dibs_python=$1 dibs_entry=$2 dibs_read= dibs_said= dibs_out= dibs_err= dibs_code=
+# PYTHON ENTRY CLIENT [EVENT]
+if [ "${BASH_SOURCE[0]}" = "$0" ]; then
+    IFS= dibs_how=child dibs_python=$1 dibs_entry=$2 dibs_read= dibs_said= dibs_out= dibs_err= dibs_code=
     shift 2
-    if [ "$dibs_entry" -ef @ENTRY@ ]; then
-        trap '' PIPE
-        dibs_ask "$@" 2>/dev/null
-        trap - PIPE
-    else
-        dibs_code=? # another dibs answers the hooks here
-    fi
+@ASK:exit@
+fi
+
+dibs_own() { # CLIENT [EVENT]: the launcher's own way, with what was read
     case $dibs_code in
-        0 | 2)
-            [ -z "$dibs_out" ] || printf '%s' "$dibs_out"
-            [ -z "$dibs_err" ] || printf '%s' "$dibs_err" >&2
-            return $((@ALLOWED@ + dibs_code))
-            ;;
         '?') ;;
         *) rm -f -- "${BASH_SOURCE[0]}" ;;
     esac
@@ -103,12 +60,76 @@ dibs_serve() { # PYTHON ENTRY CLIENT [EVENT]
     return @FAILED@
 }
 
-if [ "${BASH_SOURCE[0]}" = "$0" ]; then
-    dibs_how=child
-    dibs_serve "$@"
+if [ "${dibs_how-}" = child ]; then
+    dibs_own "$@"
     exit
 fi
-dibs_how=read
+
+dibs_serve() { # PYTHON ENTRY CLIENT [EVENT]
+    local dibs_how=read dibs_python=$1 dibs_entry=$2 dibs_read= dibs_said= dibs_out= dibs_err= dibs_code=
+    shift 2
+    dibs_try() {
+        local LC_ALL=C IFS= limit beats words more name
+@ASK:return@
+        return 1
+    }
+    dibs_try "$@"
+    case $? in @ALLOWED@) return @ALLOWED@ ;; @REFUSED@) return @REFUSED@ ;; esac
+    dibs_own "$@"
+}
+"""
+
+# Ask the server, and end with its answer if there is one; else dibs_said and dibs_read have what the client sent.
+# `break` gives up.
+_ASK = r"""    if [ "$dibs_entry" -ef @ENTRY@ ]; then
+        trap '' PIPE
+        while :; do
+            printf '%s\0' @SECRET@@VERSION@ "${BASHPID:-$$}" "$dibs_how" >&3
+            limit=0.5 beats=0 words= more=
+            if @OLD@; then # a bash before 4.1, as on macOS
+                limit=1
+                dibs_said=$(head -c @MOST@; printf x)
+                dibs_said=${dibs_said:0:${#dibs_said}-1}
+            else
+                read -r -t 3 -N 1 dibs_said
+                [ $? -le 128 ] || { dibs_code=?; break; }
+                read -r -N @REST@ more
+                dibs_said=$dibs_said$more
+            fi
+            dibs_read=all
+            if [ ${#dibs_said} -ge @MOST@ ]; then
+                dibs_read=part dibs_code=?
+                break
+            fi
+            # without its last newline: bash would send what follows it in a packet of its own, 40 ms later
+            [ "${dibs_said: -1}" != $'\n' ] || dibs_said=${dibs_said:0:${#dibs_said}-1}
+            read -r -t $limit -d '' -u 3 words || break
+            [ "$words" = @PROOF@ ] || break
+@NAMES@            printf '%s\0' "$1" "${2-}" "$PWD" "${DIBS_TREE-}" "$words" "$dibs_said" >&3
+            dibs_out=+
+            while [ "$dibs_out" = + ]; do
+                [ $((beats += 1)) -lt @BEATS@ ] || break 2
+                read -r -t $limit -d '' -u 3 dibs_out || break 2
+            done
+            read -r -t $limit -d '' -u 3 dibs_err && read -r -t $limit -d '' -u 3 dibs_code
+            break
+        done 2>/dev/null 3<>/dev/tcp/127.0.0.1/@PORT@
+        trap - PIPE
+    else
+        dibs_code=? # another dibs answers the hooks here
+    fi
+    case $dibs_code in
+        0 | 2)
+            [ -z "$dibs_out" ] || printf '%s' "$dibs_out"
+            [ -z "$dibs_err" ] || printf '%s' "$dibs_err" >&2
+            @END@ $((@ALLOWED@ + dibs_code))
+            ;;
+    esac
+"""
+
+_NAMES = r"""            words= IFS=$'\n'
+            for name in $(compgen -e); do words=$words$name=${!name}$'\1'; done
+            IFS=
 """
 
 # `read -N` came with bash 4.1, and a `read -t` below a second with 4.0.
@@ -124,10 +145,18 @@ def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, 
     values = {
         "ENTRY": quoted(entry or entry_path()),
         "SECRET": secret, "PROOF": proof, "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
-        "NAMES": "true" if names else "false", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
+        "NAMES": _NAMES if names else "", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
         "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
     }  # fmt: skip
     found = _TEXT
+    found = found.replace("@ASK:exit@\n", _bare(_ASK).replace("@END@", "exit"))
+    found = found.replace("@ASK:return@\n", _ASK.replace("@END@", "return"))
     for name, value in values.items():
         found = found.replace(f"@{name}@", value)
     return found
+
+
+def _bare(script: str) -> str:
+    """Without its comments and blanks at the start of lines: every hook's bash reads it letter by letter."""
+    lines = [line.strip() for line in script.splitlines()]
+    return "".join([f"{line}\n" for line in lines if line and not line.startswith("#")])

@@ -61,6 +61,9 @@ STOP_TIMEOUT_S = 0.8  # for requests that are being worked on
 GREETING, FIELDS = 3, 8  # fields that come with the secret, and all before what the client sent
 CHUNK = 65_536
 DECLINED = b"\0\0?\0"
+# as plain numbers: Python's own names for them are enums, and each use of one costs a microsecond or more
+FAMILY, KIND, TCP, NODELAY = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socket.IPPROTO_TCP), socket.TCP_NODELAY
+PEEK = int(socket.MSG_PEEK) | int(socket.MSG_DONTWAIT)
 QUICK = getattr(socket, "TCP_QUICKACK", None)
 DEFER = getattr(socket, "TCP_DEFER_ACCEPT", None)
 
@@ -90,7 +93,8 @@ class HookPort:
         self.answered = self.declined = 0  # requests
         self._last_request = time.monotonic()
         self._old_bash = old_bash
-        self._secret, self._proof = (secrets.token_hex(bash_script.SECRET_BYTES) for _ in range(2))
+        # without hexadecimal digits: bash takes four system calls for each sign of the proof
+        self._secret, self._proof = (secrets.token_urlsafe(bash_script.SECRET_BYTES) for _ in range(2))
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
         self._bell, self._rung = socket.socketpair()  # wakes the leader at the end
@@ -268,14 +272,14 @@ class HookPort:
     def _accept(self) -> Connection | None:
         assert self._listener is not None
         try:
-            connected, _ = self._listener.accept()
+            connected = _accepted(self._listener)
         except BlockingIOError:
             return None
         except OSError:  # the other side has gone already, or this process has too many open files
             self._drop_strangers(MAX_STRANGERS // 4)
             return None
         connected.setblocking(False)
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(TCP, NODELAY, 1)
         connection = Connection(connected)
         self._connections[connected.fileno()] = connection
         self._selector.register(connected, selectors.EVENT_READ, connection)
@@ -440,7 +444,7 @@ class HookPort:
             return DECLINED
         asks.folder = os.fsdecode(folder)
         if environment:
-            asks.environ.update(_pairs(environment.split(b"\1")))
+            asks.environ.update(_pairs(environment, "\1"))
         if tree:
             asks.environ["DIBS_TREE"] = os.fsdecode(tree)
         if asks.environ.get("DIBS_STORE") or asks.environ.get("DIBS_TRACEBACK"):
@@ -472,25 +476,38 @@ def _load() -> None:
     assert all((tree_sitter, tree_sitter_bash, edit_guard, lifecycle, shell_guard, tool_call))
 
 
+def _accepted(listener: socket.socket) -> socket.socket:
+    """The next connection: what `listener.accept()` gives, without its search for the names of family and kind."""
+    fd, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001 - it has no other way in
+    return socket.socket(FAMILY, KIND, 0, fileno=fd)
+
+
 def _environment(pid: int) -> dict[str, str]:
     """The environment that a process was started with; of a name that stands there twice the first counts."""
-    with open(f"/proc/{pid}/environ", "rb") as file:
-        return _pairs(file.read(MAX_REQUEST_BYTES).split(b"\0"))
+    fd = os.open(f"/proc/{pid}/environ", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = part = os.read(fd, CHUNK)
+        while part and len(data) < MAX_REQUEST_BYTES:
+            part = os.read(fd, CHUNK)
+            data += part
+    finally:
+        os.close(fd)
+    return _pairs(data, "\0")
 
 
-def _pairs(rows: list[bytes]) -> dict[str, str]:
+def _pairs(data: bytes, between: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for row in rows:
-        name, sign, value = row.partition(b"=")
-        if sign and name:
-            found.setdefault(os.fsdecode(name), os.fsdecode(value))
+    for row in os.fsdecode(data).split(between):
+        name, sign, value = row.partition("=")
+        if sign and name and name not in found:
+            found[name] = value
     return found
 
 
 def _is_gone(connected: socket.socket) -> bool:
     """Has the hook given up? A server that was stopped and continued must not decide for it."""
     try:
-        return not connected.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        return not connected.recv(1, PEEK)
     except BlockingIOError:
         return False
     except OSError:
@@ -499,8 +516,10 @@ def _is_gone(connected: socket.socket) -> bool:
 
 def _send(connected: socket.socket, answer: bytes) -> None:
     try:
-        connected.settimeout(ANSWER_TIMEOUT_S)
-        connected.sendall(answer)
+        sent = connected.send(answer)  # an answer that does not fit into the socket's buffer is rare
+        if sent < len(answer):
+            connected.settimeout(ANSWER_TIMEOUT_S)
+            connected.sendall(answer[sent:])
     except OSError:  # it has gone
         pass
 
@@ -508,7 +527,7 @@ def _send(connected: socket.socket, answer: bytes) -> None:
 def _acknowledge(connected: socket.socket) -> None:
     """Acknowledge at once: bash sends line by line, and waits for it between two small packets. Linux forgets it."""
     if QUICK is not None:
-        connected.setsockopt(socket.IPPROTO_TCP, QUICK, 1)
+        connected.setsockopt(TCP, QUICK, 1)
 
 
 def _inode(path: str) -> tuple[int, int]:

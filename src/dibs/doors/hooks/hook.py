@@ -179,10 +179,16 @@ def _bans_tools(place: Place) -> bool:
     """Does the config ban tools for some role? Most do not, and then no store is opened for it."""
     for path in (place.config, f"{place.shared}/config.toml"):  # on a branch from before dibs: its last copy
         try:
-            with open(path, "rb") as file:
-                return any(b"tools" in line.partition(b"#")[0] for line in file)
+            with open(path, "rb", 0) as file:
+                text = file.read()
         except OSError:
             continue
+        at = text.find(b"tools")
+        while at >= 0:
+            if b"#" not in text[text.rfind(b"\n", 0, at) + 1 : at]:
+                return True
+            at = text.find(b"tools", at + 1)
+        return False
     return False
 
 

@@ -59,9 +59,7 @@ def _too_large(limit: int) -> Refusal:
 def parse(body: bytes) -> dict[str, Any]:
     """The object that the body is."""
     try:
-        value = json.loads(
-            body.decode(), parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once
-        )  # fmt: skip
+        value = DECODER.decode(body.decode())
         _check_depth(value)
     except UnicodeDecodeError:
         raise _bad("not UTF-8") from None
@@ -97,6 +95,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         message = "a name stands twice in one object"
         raise ValueError(message)
     return found
+
+
+DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once)
 
 
 def _check_depth(value: Any) -> None:

@@ -23,6 +23,8 @@ class Buckets:
 
     def take(self, key: str, *, only_look: bool = False) -> float:
         """Take one call; 0 if there was one, else the seconds until there is. `only_look` takes none."""
+        if only_look and key not in self._left:
+            return 0.0
         now = clock.since_boot()
         left, at = self._left.get(key, (self.burst, now))
         left = min(self.burst, left + max(0, now - at) * self.rate / SECOND)

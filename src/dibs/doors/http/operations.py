@@ -105,7 +105,7 @@ class Operations:
         return found
 
     async def _decided(self, plain: Plain) -> dict[str, Any]:
-        """One decision, in the desk's next group: the loop goes on meanwhile, and no thread waits."""
+        """One decision, in the desk's next group, which this loop may run itself; no thread waits."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
 
@@ -113,7 +113,7 @@ class Operations:
             if not outcome.done():
                 outcome.set_result((value, error))
 
-        self._requests.host.desk.submit(plain.decide, done, loop.call_soon_threadsafe)
+        self._requests.host.desk.submit(plain.decide, done, loop.call_soon_threadsafe, loop.call_soon)
         value, error = await outcome
         found = plain.end(value, error)
         return await loop.run_in_executor(self._pool, plain.rest, value) if found is None else found

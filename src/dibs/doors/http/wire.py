@@ -65,24 +65,37 @@ class Wire(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(Corked(transport, self.loop))  # type: ignore[arg-type]  # all that is asked of it
         self._size = 0
-        self._late: asyncio.TimerHandle | None = None
+        self._late: asyncio.TimerHandle | None = None  # looks at the deadline
+        self._deadline = 0.0  # when it is cut; 0: nothing is due
         if len(self.connections) > self.most:
             self._refuse(UNAVAILABLE, f"at most {self.most} connections at once; try again")
         else:
             self._begin()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end()
-        super().connection_lost(exc)
-
-    def _begin(self, seconds: float = 0.0) -> None:
-        self._end()
-        self._late = self.loop.call_later(seconds or HEADERS_TIMEOUT_S, self._cut)
-
-    def _end(self) -> None:
         if self._late is not None:
             self._late.cancel()
             self._late = None
+        super().connection_lost(exc)
+
+    def _begin(self, seconds: float = 0.0) -> None:
+        """Something is due within this time. One timer serves many requests: to make one costs as much as to parse."""
+        self._deadline = self.loop.time() + (seconds or HEADERS_TIMEOUT_S)
+        if self._late is not None and self._late.when() > self._deadline:
+            self._late.cancel()
+            self._late = None
+        if self._late is None:
+            self._late = self.loop.call_at(self._deadline, self._look_at_the_time)
+
+    def _end(self) -> None:
+        self._deadline = 0.0
+
+    def _look_at_the_time(self) -> None:
+        self._late = None
+        if self._deadline and self.loop.time() >= self._deadline:
+            self._cut()
+        elif self._deadline:
+            self._late = self.loop.call_at(self._deadline, self._look_at_the_time)
 
     def _cut(self) -> None:
         self.transport.abort()
@@ -91,7 +104,7 @@ class Wire(HttpToolsProtocol):
         super().on_message_begin()
         self._size = 0
         self.scope["abort"] = self._cut  # type: ignore[typeddict-unknown-key]
-        if self._late is None:
+        if not self._deadline:
             self._begin()
 
     def on_url(self, url: bytes) -> None:

@@ -480,13 +480,14 @@ def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
     end = f"{event}{length(model.state.now - ms(alert['since']))}  {todo}"
     if wide and todo != "a ack":
         end += "   a ack"
-    head = [(f"!{number} ", style), (pad(word, 11), f"bold {style}"), (" ", "")]
-    room = max(0, columns - 3 - 12 - len(end) - 1)
+    size = 17 if wide else 12
+    head = [(f"!{number} ", style), (pad(word, size), f"bold {style}"), (" ", "")]
+    room = max(0, columns - 4 - size - len(end) - 1)
     return fit([*head, (pad(plain(text), room), ""), (" ", ""), (end, "dim")], columns)
 
 
 def _warning(text: str, columns: int) -> Line:
-    return fit([("!  ", "bad"), (pad("Warning", 11), "bold bad"), (f" {plain(text)}", "")], columns)
+    return fit([("!  ", "bad"), (pad("Warning", 12), "bold bad"), (f" {plain(text)}", "")], columns)
 
 
 _ROWS: dict[int, Callable[[Model, str], list[Row]]] = {

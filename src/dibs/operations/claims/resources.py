@@ -33,8 +33,10 @@ PLAIN_PARTS = 2  # kind and text; the alias comes after them
 
 def normal(resources: Sequence[Resource]) -> list[list[str]]:
     """The resources of a request: globs simplified, each alias after its file, duplicates dropped."""
-    if len(resources) == 1 and len(resources[0]) == PLAIN_PARTS and resources[0][0] != "glob":  # the usual case
-        return [[resources[0][0], resources[0][1]]]
+    if len(resources) == 1:  # the usual case: one, without an alias
+        kind, text, *alias = resources[0]
+        if kind != "glob" and not (alias and alias[0]):
+            return [[kind, text]]
     found: dict[tuple[str, str], list[str]] = {}
     for resource in resources:
         kind, text = resource[0], resource[1]

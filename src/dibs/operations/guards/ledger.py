@@ -371,17 +371,18 @@ class State:
     # --- what follows from it
 
     def watched(self, now: int) -> list[str]:
-        """The paths for a look, the latest first: unfinished work, and recently named paths."""
-        found = [
-            (head.change.looked if head.change is not None else head.named, path)
-            for path, head in self.heads.items()
-            if head.owners or head.named > now - WATCH_NS
-        ]
-        found.sort(reverse=True)
-        if len(found) > MAX_PATHS_WATCHED:  # the rest in turn: those with the oldest looks
-            late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda one: self.heads[one[1]].looked)
-            found = found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]
-        return [path for _, path in found]
+        """The paths for a look: unfinished work, and recently named paths. Of very many, the latest and some others."""
+        since = now - WATCH_NS
+        found = [path for path, head in self.heads.items() if head.named > since or head.owners]
+        if len(found) <= MAX_PATHS_WATCHED:
+            return found
+        found.sort(key=self._last_named, reverse=True)
+        late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda path: self.heads[path].looked)
+        return found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]  # the rest in turn
+
+    def _last_named(self, path: str) -> tuple[int, str]:
+        head = self.heads[path]
+        return (head.change.looked if head.change is not None else head.named), path
 
     def last_look(self, head: Head, now: int) -> int:
         """When the path was last seen in its present state. A hook that looks at all watched paths leaves one line.

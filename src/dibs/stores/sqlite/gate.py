@@ -78,6 +78,17 @@ class Gate:
             raise
         return self._commit, self._id
 
+    def is_free(self) -> bool:
+        """Is nobody inside? The gate is left as it was: nobody of this process may be inside, either."""
+        if self.file is None:
+            self.file = self._open()
+        try:
+            flock(self.file, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            return False
+        flock(self.file, LOCK_UN)
+        return True
+
     def leave(self, commit: int = 0, identifier: str = "") -> None:
         """Leave; `commit` is the number that was just made durable, if any, in the database of that id."""
         try:

@@ -119,6 +119,11 @@ class SqliteStore(Engine):
 
         return group.run(self, fns)
 
+    def is_free(self) -> bool:
+        """Is no other thread at work here, and no other process inside the gate?"""
+        self._refuse_forked()
+        return not self._turns.is_another() and self._turns.call(Gate.is_free, self._gate, self._timeout)
+
     def _in_turn(self, body: Callable[[A], T], argument: A) -> T:
         """Call `body` when it is this thread's turn, again while the workspace is being moved."""
         end = 0

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import CodeType
 
+    from dibs.doors.hooks.start.bundle import Entry
+
 # Modules in C: their files are remembered, because a search for each along the path costs as much as loading it.
 EXTENSIONS = (
     "_json", "_sha1", "_sha2", "_sha256", "fcntl", "apsw", "zlib", "select", "_socket", "hiredis.hiredis",
@@ -31,7 +33,8 @@ FOLDERS = (
 )  # fmt: skip
 LEFT_OUT = ("doors/clients/make_index.py", "operations/core/answers.py", "stores/conformance.py", "stores/memory.py",
             "__main__.py")  # fmt: skip
-# The first module of a row needs the others next. A missing entry only costs a little time.
+# The first module of a row needs the others next; the code of all is read at once, but for those that have a row of
+# their own. A missing entry only costs a little time.
 BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
@@ -80,14 +83,15 @@ BUNDLED_MODULES = {
         "dibs.stores.urls", "dibs.storage.redis_autostart",
     ),
     # bundle.py asks for the client's own half by the hook's first argument
-    **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}", f"dibs.doors.clients.{name}.hook")
-       for name in NAMES},
+    **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}",) for name in NAMES},
 }  # fmt: skip
+
+ALONE = ("dibs.facts.filesystems",)  # modules that most hooks load, in no row
 
 
 def make(root: str) -> None:
     """Write the file. If that fails, the next hook imports in the usual way."""
-    table: dict[str, tuple[bool, str, int, int, int, int]] = {}
+    table: dict[str, Entry] = {}
     codes: dict[str, CodeType] = {}
     needs: dict[str, list[str]] = {}
     parts: list[bytes] = []
@@ -108,19 +112,28 @@ def make(root: str) -> None:
                 package = name == "__init__.py"
                 dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
                 dotted = dotted.rstrip("/").replace("/", ".")
-                table[dotted] = (package, file, status.st_size, status.st_mtime_ns, place, len(code))
+                table[dotted] = (package, status.st_size, status.st_mtime_ns, place, len(code))
                 codes[dotted] = slim
                 needs[dotted] = needed
                 parts.append(code)
                 place += len(code)
         groups = {}
+        usual: set[str] = set()
         for name, together in BUNDLED_MODULES.items():
             names = _in_order(together, needs)
-            code = marshal.dumps(tuple([codes[one] for one in names if one not in EXTENSIONS]))
-            groups[name] = (place, len(code), names)
+            own = [one for one in names if one not in EXTENSIONS and one not in BUNDLED_MODULES]
+            if not table[name][0]:  # a package's own code runs before its modules are read
+                own.append(name)
+            code = marshal.dumps(tuple([codes[one] for one in own]))
+            groups[name] = (place, len(code), names, own)
+            usual.update(own, [name])
             parts.append(code)
             place += len(code)
-        head = marshal.dumps((VERSION, sys.version, table, groups, _places()))
+        usual.update(ALONE)
+        rest = marshal.dumps({name: entry for name, entry in table.items() if name not in usual})
+        parts.append(rest)
+        first = {name: entry for name, entry in table.items() if name in usual}
+        head = marshal.dumps((VERSION, sys.version, first, groups, _places(), (place, len(rest))))
         making = f"{path_of(root)}.{os.getpid()}"
         os.makedirs(os.path.dirname(making), exist_ok=True)
         with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
@@ -194,6 +207,8 @@ def _slim(tree: ast.Module, path: str) -> CodeType:
     """
     tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     for node in (tree, *_statements(tree.body)):
+        if isinstance(node, ast.ClassDef | ast.Module):
+            node.body = _untyped(node.body)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             first = node.body[0] if node.body else None
             if (
@@ -209,6 +224,17 @@ def _slim(tree: ast.Module, path: str) -> CodeType:
                 if argument is not None:
                     argument.annotation = None
     return _unlined(compile(tree, path, "exec", __future__.annotations.compiler_flag, dont_inherit=True, optimize=0))
+
+
+def _untyped(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements of a class or module without their annotations, which Python would collect in a dict."""
+    found: list[ast.stmt] = []
+    for node in body:
+        if not isinstance(node, ast.AnnAssign):
+            found.append(node)
+        elif node.value is not None:
+            found.append(ast.copy_location(ast.Assign([node.target], node.value), node))
+    return found or body[:0] + [ast.copy_location(ast.Pass(), one) for one in body[:1]]
 
 
 def _unlined(code: CodeType) -> CodeType:

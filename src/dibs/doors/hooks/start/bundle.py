@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from types import CodeType, ModuleType
     from typing import Any, NoReturn
 
-VERSION = 13
+    Entry = tuple[bool, int, int, int, int]  # is it a package; its source's size and time of change; place and length
+
+VERSION = 15
 MAX_TABLE_BYTES = 1 << 20  # a longer table is invalid
 HEAD_BYTES = 8  # the length of the table in front of the code
 
@@ -26,10 +28,11 @@ HEAD_BYTES = 8  # the length of the table in front of the code
 class Bundle:
     """Finds and loads the modules in the file."""
 
-    def __init__(self, root: str, fd: int, table: dict[str, tuple[bool, str, int, int, int, int]], start: int) -> None:
+    def __init__(self, root: str, fd: int, table: "dict[str, Entry]", start: int) -> None:
         self._root, self._fd, self._table, self._start = root, fd, table, start
         self.places: dict[str, str] = {}
-        self.groups: dict[str, tuple[int, int, list[str]]] = {}
+        self.groups: dict[str, tuple[int, int, list[str], list[str]]] = {}
+        self.rare: tuple[int, int] | None = None  # where the rest of the table is, for the modules that few hooks load
         self.stale = False
         self._found: dict[str, CodeType] = {}  # read, and not run yet
 
@@ -37,7 +40,9 @@ class Bundle:
         """Python asks for a module. Modules that it is known to need next are loaded with it."""
         if name in self.places:
             return self._extension(name, self.places[name])
-        package = self._table.get(name, (False,))[0]
+        if name[:5] != "dibs." and name != "dibs":
+            return None
+        package = self._is_package(name)
         if not package:
             self._put_together(name)
         file = self._take(name)
@@ -64,32 +69,47 @@ class Bundle:
             spec.submodule_search_locations.append(file.rpartition("/")[0])
         return spec
 
+    def _entry(self, name: str) -> "Entry | None":
+        """What the table says of a module; most are in its first part."""
+        found = self._table.get(name)
+        if found is None and self.rare is not None:
+            rest, self.rare = self._code(*self.rare, dict), None
+            self._table.update(rest or {})
+            found = self._table.get(name)
+        return found
+
+    def _is_package(self, name: str) -> bool:
+        found = self._entry(name)
+        return found is not None and found[0]
+
     def _put_together(self, name: str) -> None:
-        """Load the modules that a module needs next; their code is read at once."""
+        """Load the modules that a module needs next; their code is read at once, and its own with them."""
         group = self.groups.pop(name, None)
         if group is None:
             return
-        place, length, names = group
-        own = [needed for needed in names if needed in self._table]
-        if not any(needed in sys.modules for needed in own):
-            files = [self._file_of(needed) for needed in own]
-            codes = self._code(place, length, tuple) if all(files) else None
+        place, length, names, own = group
+        wanted = [one for one in own if one not in sys.modules]
+        if 2 * len(wanted) > len(own):
+            codes = self._code(place, length, tuple) if all(map(self._file_of, wanted)) else None
             if codes is not None and len(codes) == len(own):
-                self._found.update(zip(own, codes, strict=True))
+                self._found.update([pair for pair in zip(own, codes, strict=True) if pair[0] in wanted])
         for needed in names:
             self.put(needed)
 
+    def _path(self, name: str, package: bool) -> str:
+        return f"{self._root}/{name.replace('.', '/')}{'/__init__' if package else ''}.py"
+
     def _file_of(self, name: str) -> str:
         """A module's source, if the module is in the bundle and its source did not change since."""
-        found = self._table.get(name)
+        found = self._entry(name)
         if found is None:
             return ""
-        file = f"{self._root}/dibs/{found[1]}"
+        file = self._path(name, found[0])
         try:
             status = stat(file)
         except OSError:
             status = None
-        if status is None or status.st_size != found[2] or status.st_mtime_ns != found[3]:
+        if status is None or status.st_size != found[1] or status.st_mtime_ns != found[2]:
             self.stale = True
             return ""
         return file
@@ -108,10 +128,10 @@ class Bundle:
     def _take(self, name: str) -> str:
         """Read a module's code; returns its source, "" if the bundle does not have it."""
         if name in self._found:  # read with others, whose sources were checked together
-            return f"{self._root}/dibs/{self._table[name][1]}"
+            return self._path(name, self._is_package(name))
         file = self._file_of(name)
         if file:
-            code = self._code(self._table[name][4], self._table[name][5], type(_of_code.__code__))
+            code = self._code(self._table[name][3], self._table[name][4], type(_of_code.__code__))
             if code is None:
                 return ""
             self._found[name] = code
@@ -125,11 +145,11 @@ class Bundle:
             self._put_extension(name, self.places[name])
             return
         above, _, last = name.rpartition(".")
-        if above:
-            self.put(above)
-        package = self._table.get(name, (False,))[0]
+        package = self._is_package(name)
         if not package:
             self._put_together(name)
+        if above:
+            self.put(above)
         file = self._take(name) if not above or above in sys.modules else ""
         if not file:
             return
@@ -229,12 +249,12 @@ def use(root: str) -> "Bundle | None":
         length = int.from_bytes(read(fd, HEAD_BYTES), "big")
         if not 0 < length <= MAX_TABLE_BYTES:
             return None
-        version, python, table, groups, places = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
+        version, python, table, groups, places, rare = marshal.loads(read(fd, length))  # noqa: S302 - our own file, like a .pyc
         if version != VERSION or python != sys.version or not isinstance(table, dict):
             return None
     except (OSError, ValueError, TypeError, EOFError, MemoryError):
         return None
     bundle = Bundle(root, fd, table, HEAD_BYTES + length)
-    bundle.places, bundle.groups = places, groups
+    bundle.places, bundle.groups, bundle.rare = places, groups, rare
     sys.meta_path.insert(0, bundle)
     return bundle
