@@ -30,7 +30,7 @@ class Scope:
     def __init__(self, kind: str, word: str) -> None:
         self.kind, self.id = kind, word
         self.spans: list[Span] = []  # what these agents changed then is meant
-        self.holds: list[Span] = []  # their claims: an agent that runs no hooks is known by them
+        self.holds: list[Span] = []  # all claims: an agent that runs no hooks is known by its own
         self.commits: set[str] = set()  # commits that the log says are its work
         self.since = 0  # nothing from before this time
         self.trees: set[str] = set()  # working trees of its claims; "" for all
@@ -136,7 +136,7 @@ class Log:
             claim = (self.claims if kind == CLAIM else self.undos)[word]
             found.spans, found.commits, found.trees = claim.spans(held=kind == CLAIM), claim.commits, {claim.tree}
         found.since = since
-        found.holds = self._holds(found.agents)
+        found.holds = [span for claim in self.claims.values() for span in claim.spans()]
         if kind in {AGENT, TASK}:
             for by, when, commit in self.commits:
                 if when >= since and any(
@@ -144,9 +144,6 @@ class Log:
                 ):
                     found.commits.add(commit)
         return found
-
-    def _holds(self, agents: list[str]) -> list[Span]:
-        return [span for claim in self.claims.values() for span in claim.spans() if span.agent in agents]
 
 
 def find(session: Session, call: Call, word: str, since: int) -> tuple[Scope, list[str]]:

@@ -108,7 +108,8 @@ class Tree:
         for path in dict.fromkeys(paths):
             head = state.heads.get(path)
             full = f"{self.top}/{path}"
-            missed = head is not None and head.signature == contents.MISSING and not os.access(full, os.F_OK)
+            gone = head is not None and head.signature == contents.MISSING
+            missed = gone and not os.access(full, os.F_OK, follow_symlinks=False)  # a link counts, too
             signature = contents.MISSING if missed else contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
                 if always:

@@ -81,15 +81,16 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
     """Is it one of the changes to be undone?
 
     By its actor, if that is at least likely. A change that came from no agent's call is its holder's, if the holder is
-    one whose calls are not reported (a script, a person): `heard` has the agents whose calls are, `holds` the claims of
-    the agents in question. Of two claims of one agent, the one that is nearer in time has it.
+    one whose calls are not reported (a script, a person): `heard` has the agents whose calls are, `holds` all
+    claims. Of two claims of one agent, the one that is nearer in time has it.
     """
     when, path = changed_at(change), change.path
     if change.grade in {SURE, LIKELY}:
         mine = [span for span in spans if within(change.actor, span.agent)]
         path = "" if LINKED in _kinds(change.flags) else path
-    elif change.grade == OUTSIDE and _nearest(path, when, [one for one in holds if one.agent not in heard]):
-        mine = [span for span in spans if span.agent not in heard]
+    elif change.grade == OUTSIDE:
+        holder = _nearest(path, when, [one for one in holds if one.agent not in heard])
+        mine = [span for span in spans if holder is not None and span.agent == holder.agent]
     else:
         return False
     best = _nearest(path, when, mine)
