@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 
-from dibs.errors import Busy, Conflict, DibsError, Invalid, Unavailable
+from dibs.errors import Busy, Conflict, DibsError, Fenced, Invalid, Unavailable
 from dibs.facts import contents
 from dibs.facts.clock import random_id
 from dibs.facts.paths import of_parts
@@ -297,4 +297,8 @@ class Worker:
             "conflicts": made["conflicts"], "commit": commit, "claim": made["claim"], "release": bool(made["new"]),
             "code": code,
         }  # fmt: skip
-        self.session.run(rules.DONE, self.call, fields)
+        try:
+            self.session.run(rules.DONE, self.call, fields)
+        except Fenced:  # it took longer than the claim lives: taken again, or refused with who has it now
+            self._take(made)
+            self.session.run(rules.DONE, self.call, {**fields, "claim": made["claim"], "release": bool(made["new"])})

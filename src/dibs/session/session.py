@@ -183,10 +183,10 @@ class Session:
 
                 if isinstance(self.link, FarLink) and self.link.answers(operation):
                     return self.link.answer(self, operation, call, fields)
-            if call.credential is not None:
-                from dibs.operations.core.entry import CALLER
+            if call.credential is not None or operation.writes:
+                from dibs.operations.core.entry import caller_of
 
-                self.run(CALLER, call, {})
+                self.run(caller_of(operation), call, {})
             return operation.body(self, call, **operation.checked(fields))
         if operation.around:
             assert self.around is not None, "doors/above.py attaches what stands above a session"

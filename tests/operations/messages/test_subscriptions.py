@@ -333,8 +333,11 @@ def test_an_inbox_without_room_holds_events_back_and_loses_none() -> None:
 def prune(fleet: Fleet) -> None:
     """Drop all that the last seal stands for, where the config keeps next to nothing."""
     fleet.now += 1
-    before, fleet.policy = fleet.policy, Policy(work={**fleet.policy.work, "log": {"keep": 1}})
-    fleet.call("a", "prune", keep=1)
+    before, fleet.policy = (
+        fleet.policy,
+        Policy(work={**fleet.policy.work, "log": {**fleet.policy.work["log"], "keep": 1}}),
+    )
+    fleet.prune("a", keep=1)
     fleet.policy = before
 
 

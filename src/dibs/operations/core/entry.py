@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 # Is the caller who its credential says? For what is done before, or without, an operation of its own.
 CALLER = Operation("caller", lambda _tx, _call: None, "Verify the caller's credential.", writes=False)
 
+
+def caller_of(operation: Operation) -> Operation:
+    """What verifies a caller of an operation that runs above the session: its credential, and its rank if it writes."""
+    if not operation.writes:
+        return CALLER
+    return Operation(operation.name, CALLER.body, operation.help, writes=False, may=operation.may)
+
+
 REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
 AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
 SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes

@@ -10,7 +10,7 @@ undo, another agent's takes the rank of an orchestrator.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held
+from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, grants, holds, resources
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Call, Record
     from dibs.operations.guards.ledger import Change
     from dibs.stores.seam import Fetched, Range, Transaction
 
@@ -221,6 +221,9 @@ def _take(
     held = grants.take(tx, call, got, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        if claim["claim"] == held["claim"]:
+            holds.put(tx, {**claim, "undo": undo})
     data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
     return {"claim": held["claim"], "token": held["token"], "new": held["claim"] not in before}
@@ -246,10 +249,14 @@ def _done(
     claim: str = "",
     release: bool = False,
     code: str = "",
-) -> dict[str, Any]:
+) -> Any:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
+    mine = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == claim]
+    if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
+        why = "the claim under which the undo began is no longer live: run the command again, it continues"
+        return _refuse(tx, call, undo, of, Fenced(why=why))
     if release:
-        _give_back(tx, call, claim)
+        _give_back(tx, mine)
     if code:
         tx.append("undo.refused", call.agent, undo, {"code": code, "of": list(of)})
         return {"undo": undo}
@@ -270,12 +277,11 @@ def _done(
     return {"undo": undo}
 
 
-def _give_back(tx: Transaction, call: Call, claim: str) -> None:
+def _give_back(tx: Transaction, mine: list[Record]) -> None:
     freed: list[Any] = []
-    for held in holds.of_agent(tx, holds.CLAIM, call.agent):
-        if held["claim"] == claim:
-            endings.give_back(tx, held, held["resources"], "released")
-            freed += held["resources"]
+    for held in mine:
+        endings.give_back(tx, held, held["resources"], "released")
+        freed += held["resources"]
     endings.serve(tx, freed)
 
 

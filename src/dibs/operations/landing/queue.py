@@ -144,21 +144,28 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, landing: str, onto: str =
 
 def _asks_to_cancel(tx: Transaction, call: Call, landing: str, onto: str = "", **_: Any) -> tuple[str, Sequence[str]]:
     """Of another agent's landing: an orchestrator."""
-    found = _find(tx, call, landing, onto)
+    found = _known(tx, call, landing, onto)
+    if found is None:
+        return "", ()  # the body says that it is not queued, to those who may ask
     own = any(related(agent, call.agent) for agent in found["agents"])
     return ("" if own else "orchestrator"), found["agents"]
 
 
 def _find(tx: Transaction, call: Call, word: str, onto: str) -> Record:
-    """A landing by its id or by its branch."""
+    """A landing by its id or by its branch; raises if there is none."""
+    found = _known(tx, call, word, onto)
+    if found is None:
+        target = target_of(call, onto)
+        raise NotFound(f"{word} is not queued to land on {target}; `dibs land --status` shows the queue.", landing=word)
+    return found
+
+
+def _known(tx: Transaction, call: Call, word: str, onto: str) -> Record | None:
     target = target_of(call, onto)
     _check_branch(word, "landing")
     known = tx.fetch([f"lq\t{word}", f"lb\t{target}\t{word}"]).values
     by_branch = known[f"lb\t{target}\t{word}"]
-    found = known[f"lq\t{word}"] or (_fetch(tx, by_branch["landing"]) if by_branch is not None else None)
-    if found is None:
-        raise NotFound(f"{word} is not queued to land on {target}; `dibs land --status` shows the queue.", landing=word)
-    return found
+    return known[f"lq\t{word}"] or (_fetch(tx, by_branch["landing"]) if by_branch is not None else None)
 
 
 # --- records; lander.py uses them as well
