@@ -18,6 +18,8 @@ BAD = f"{REQUESTS}::test_what_is_no_json_object_is_a_400_with_the_error_object"
 NOTHING = f"{REQUESTS}::test_nothing_that_a_caller_sends_is_run_opened_or_written"
 
 ROWS = (
+    ("operations/core/entry.py", "writes=False, may=operation.may)", 'writes=False, may="viewer")',
+     f"{ACCESS}::test_a_role_may_call_what_the_declaration_gives_it_and_nothing_else[restore-worker]"),
     # credentials
     ("operations/core/entry.py", "        if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:\n", "        if True:\n",
      f"{CREDENTIALS}::test_a_viewers_credential_changes_nothing_by_an_operation_of_guards_either"),
@@ -41,7 +43,7 @@ ROWS = (
     ("operations/agents/roles.py", "    if call.role and identifier == call.agent:\n", "    if False:\n", ROLE),
     ("operations/core/entry.py", 'error.fields["agent"] if spoke else call.agent', "call.agent",
      f"{CREDENTIALS}::test_the_log_names_the_agent_whose_credential_it_was_and_not_the_one_that_was_named"),
-    ("session/session.py", "                self.run(CALLER, call, {})\n", "                pass\n",
+    ("session/session.py", "                self.run(caller_of(operation), call, {})\n", "                pass\n",
      f"{ACCESS}::test_a_machine_speaks_for_its_own_agents_alone"),
     ("session/secrets.py", 'session.secrets.pop(made["fingerprint"], "")', 'next(iter(session.secrets.values()), "")',
      f"{REQUESTS}::test_a_token_made_over_http_is_told_once"),

@@ -9,6 +9,8 @@ ROWS = (
      f"{UNDO}::test_what_others_built_on_it_is_refused_and_merged_if_told_so"),
     ("operations/guards/undo.py", 'return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []',
      'return "", []', f"{UNDO}::test_only_an_orchestrator_or_a_person_undoes_another_agent_s_work"),
+    ("operations/guards/undo.py", 'any(one.get("undo") == undo and one["until"] > tx.now for one in mine)', "True",
+     "tests/operations/core/test_internal.py::test_an_odd_value_is_refused_or_decided_and_never_a_raw_error[undo-done]"),
     ("running/undo_work.py", "        self._write_journal(made)\n", "",
      f"{UNDO}::test_killed_at_any_step_the_next_run_continues_to_the_same_end"),
     ("facts/ledger_files.py", "        if past:\n            _append_past(folder, _bytes(past))\n", "",
