@@ -23,7 +23,7 @@ ROWS = (
     # credentials
     ("operations/core/entry.py", "        if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:\n", "        if True:\n",
      f"{CREDENTIALS}::test_a_viewers_credential_changes_nothing_by_an_operation_of_guards_either"),
-    ("server/upkeep_loop.py", "session(asked=False)", "session()",
+    ("server/loop.py", "session(asked=False)", "session()",
      "tests/server/test_upkeep_loop.py::test_looking_for_trouble_is_no_use_of_a_server"),
     ("operations/agents/credentials.py", 'or not same_text(record["hash"], digest)', "or False", NOT_WITHOUT),
     ("operations/agents/credentials.py", '    if record["revoked"]:\n        raise Unauthorized',
