@@ -66,6 +66,8 @@ class Rounds:
         for number in range(100):
             if "queued" not in self.repo.states().values():
                 return killed
+            if number == most + 10:  # nobody is killed any more
+                self.remove_locks()
             self.count.write_text("0\n")
             how = {"SHIM_AT": str(self.chance.randint(1, STEPS)) if number < most else "0",
                    "SHIM_HOW": self.chance.choice(("never", "orphan", "after"))}  # fmt: skip
@@ -77,6 +79,11 @@ class Rounds:
             assert b"Traceback" not in done.stderr, done.stderr.decode()
             self.check()
         raise AssertionError(self.repo.run("land", "--status").stdout)
+
+    def remove_locks(self) -> None:
+        """Those of a git that was killed: git leaves them to a person."""
+        for lock in (self.repo.folder / ".git").rglob("*.lock"):
+            lock.unlink()
 
     def check(self) -> None:
         """Main is whole and green at every commit, and every branch is where its agent left it."""
@@ -96,8 +103,7 @@ class Rounds:
         assert {f"f{place}.txt" for place in range(BRANCHES)} <= names
         for branch in self.tips:
             assert len(self.repo.told(f"ag-{branch}")) == 1, branch
-        for lock in (self.repo.folder / ".git").rglob("*.lock"):  # of a git that was killed: a person sees to it
-            lock.unlink()
+        self.remove_locks()
         self.repo.land("--all")
         self.repo.json("verify", exit=0)
         assert self.repo.git("status", "--porcelain", "--untracked-files=no") == ""
