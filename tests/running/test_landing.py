@@ -154,7 +154,7 @@ def test_a_linear_history_keeps_its_authors_and_leaves_out_what_is_there(tmp_pat
     assert repo.git("rev-list", "--count", "main") == ("4" if method == "rebase" else "3")
     assert repo.git("log", "-1", "--format=%(trailers:key=Dibs-Landing)", "main").startswith("Dibs-Landing: ld")
     before = repo.main()
-    assert repo.land("a")["landing"]["landed"] == before  # its content is there
+    assert repo.land("a", "--again")["landing"]["landed"] == before  # its content is there
     assert repo.main() == before
     repo.clean()
 
@@ -222,6 +222,18 @@ def test_another_branch_can_be_landed_on_by_its_name(repo: LandingRepo) -> None:
     assert len(repo.json("landings", "--onto", "release", exit=0)["landings"]) == 2
     error = repo.land("a", "--onto", "nosuch", exit=64)["error"]
     assert "--onto" in error["message"]
+
+
+def test_what_has_landed_is_not_queued_again_unless_main_was_reset(repo: LandingRepo) -> None:
+    repo.change("a", a="1\n")
+    before = repo.main()
+    first = repo.land("a", agent="ann")["landing"]
+    assert repo.land("a", agent="ann")["landing"]["id"] == first["id"]
+    assert repo.land("a", "--wait", "0")["landing"]["state"] == "landed"
+    assert len(repo.told("ann")) == 1
+    repo.git("reset", "-q", "--hard", before)
+    assert repo.land("a", agent="ann")["landing"]["id"] != first["id"]
+    assert "a.txt" in repo.git("ls-tree", "--name-only", "main").split()
 
 
 def test_a_worktree_of_main_that_was_deleted_by_hand_stops_nothing(repo: LandingRepo, tmp_path: Path) -> None:

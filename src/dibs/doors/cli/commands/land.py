@@ -152,6 +152,10 @@ class _Land:
         self._note_uncommitted(branch)
         queued = self.session.answer(operation, self.call, values)
         self.call.request = ""  # it belongs to the operation
+        if self._was_undone(queued["landing"]):
+            queued = self.session.answer(operation, self.call, {**values, "again": True})
+        if queued["landing"]["state"] != "queued":
+            return self._outcome(queued["landing"])
         if not wait:
             lands = self._who_lands()
             answer("land", {**queued, "lands": lands}, as_json=self.words.json)
@@ -167,6 +171,13 @@ class _Land:
     def _settings(self) -> dict[str, Any]:
         found: dict[str, Any] = self.session.config.policy.work["land"]
         return found
+
+    def _was_undone(self, found: dict[str, Any]) -> bool:
+        """It has landed, and the target was reset since: it is no part of it any more."""
+        if found["state"] != "landed":
+            return False
+        words = ("merge-base", "--is-ancestor", found["landed"], f"refs/heads/{self._target}")
+        return git.ask(self.session.place.top, *words, fine=(0, 1, 128)).code != 0
 
     def _check_target(self) -> None:
         """A branch that is not there is a usage error, unless the remote may have it."""
