@@ -157,15 +157,15 @@ class Run:
         """The run as a table."""
         outcomes = self.outcomes()
         rows = ["| agent | client | landed | refused: conflict | refused: check | told |", f"|{' --- |' * 6}"]
-        total = {"landed": 0, "conflict": 0, "check": 0}
+        total, heard = {"landed": 0, "conflict": 0, "check": 0}, 0
         for agent in range(AGENTS):
             mine = [outcomes[change.branch] for change in changes(agent)]
             counts = [mine.count(name) for name in total]
             for name, count in zip(total, counts, strict=True):
                 total[name] += count
-            told = len(self.told(agent))
+            heard += (told := len(self.told(agent)))
             rows.append(f"| {agent} | {self.kinds[agent]} | {' | '.join(map(str, counts))} | {told} |")
-        rows.append(f"| all | | {' | '.join(map(str, total.values()))} | {AGENTS * CHANGES} |")
+        rows.append(f"| all | | {' | '.join(map(str, total.values()))} | {heard} |")
         moved = len(self.repo.line_of_main()) - self.began
         return "\n".join([*rows, "", f"main moved {moved} times in {self.seconds:.0f} s, green at each of its commits"])
 

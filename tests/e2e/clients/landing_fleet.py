@@ -45,10 +45,10 @@ class Committer:
     def __call__(self, heard: Conversation) -> Turn:
         """The next turn. A request that comes a second time gets the same one."""
         if heard.step not in self._turns:
-            if self._doing:
-                self._take_in(heard.results()[-1])
-            else:
+            if not self._doing:
                 self._doing = BEGIN
+            elif self._left:  # else its hooks asked it to continue at its end
+                self._take_in(heard.results()[-1])
             self._turns[heard.step] = Turn((self._call(self._left[0]) if self._left else Say("done"),))
         return self._turns[heard.step]
 
