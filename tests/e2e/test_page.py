@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import dibs
+from benchmarks import watching
 from dibs.doors.page import sign_in
 from dibs.session.session import Session
 from tests.doors.http.web import Server
@@ -402,6 +403,60 @@ def test_a_thousand_claims_are_painted_within_a_second_and_scrolled_without_a_lo
     assert window.page.evaluate("document.querySelectorAll('.held [role=row]').length") < 200
     assert min(longest_task(window) for _ in range(3)) < 200
     window.see("file-19.py", ".held")
+
+
+@pytest.fixture
+def fleet(workspace: Any, tmp_path: Path) -> Iterator[None]:  # noqa: ARG001 - it has to be there first
+    """200 agents with 1,000 claims, 5,000 tasks, and a hundred events in each second."""
+    crew = watching.fill(str(tmp_path), watching.AGENTS, watching.TASKS)
+    process = watching.busy(str(tmp_path))
+    yield
+    process.kill()
+    process.wait()
+    for one in crew:
+        one.close()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long_task(
+    opened: Opened, workspace: Any
+) -> None:
+    window = opened()
+    for view in ("overview", "timeline", "tasks", "graph", "log"):
+        longest, heard = busiest_task(window, view)
+        assert longest < 200, view
+        assert heard > 100, view
+    begun = workspace.log(limit=1)["cursor"]
+    window.page.wait_for_function(
+        "(seq) => Number(document.querySelector('.lr[data-open]')?.dataset.open.slice(3)) >= seq", arg=begun
+    )
+
+
+def busiest_task(window: Window, view: str) -> tuple[float, int]:
+    """The most processor time, in ms, that one task of the page took in some seconds, and how many events came.
+
+    Not the time that passed: on a busy machine a task waits for its turn of the processor.
+    """
+    browser = window.page.context.browser
+    before = seen(window)
+    browser.start_tracing(page=window.page, categories=["toplevel"])
+    window.go(f"#/{view}")
+    window.page.wait_for_function(
+        "(after) => Number(document.querySelector('#foot b')?.textContent) > after + 300", arg=before
+    )
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    main = {
+        (one["pid"], one["tid"])
+        for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+    }  # fmt: skip
+    tasks = [one["tdur"] for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
+    assert tasks
+    return max(tasks) / 1000, seen(window) - before
+
+
+def seen(window: Window) -> int:
+    """The number of the last event that the page has."""
+    return int(window.page.evaluate("Number(document.querySelector('#foot b').textContent)"))
 
 
 def first_paint(window: Window) -> float:

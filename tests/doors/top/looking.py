@@ -43,7 +43,7 @@ class Look:
         """Read everything."""
         self.hear()
         for topic in ("status", "agents", "alerts", "tasks", "runs"):
-            self.reader._read(topic)
+            self.reader.read(topic)
 
     def press(self, *keys: str) -> None:
         for key in keys:

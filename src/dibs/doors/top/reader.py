@@ -105,7 +105,7 @@ class Reader(threading.Thread):
             state.workspace = asker.session.place.root.rpartition("/")[2]
         log = asker.ask("log", {"limit": FIRST_EVENTS})
         for topic in ("status", "agents", "alerts"):
-            self._read(topic)
+            self.read(topic)
         state.begin(log["events"], int(log["cursor"] or 0), older=log["earlier"])
         state.latency = clock.since_boot() - began
         state.live()
@@ -113,9 +113,10 @@ class Reader(threading.Thread):
     def whole(self) -> None:
         """The rest of it."""
         for topic in ("tasks", "runs"):
-            self._read(topic)
+            self.read(topic)
 
-    def _read(self, topic: str) -> None:
+    def read(self, topic: str) -> None:
+        """Read one topic now."""
         began = clock.since_boot()
         answer, more = getattr(self, f"_read_{topic}")()
         self._state.take(topic, answer, more=more)
@@ -201,7 +202,7 @@ class Reader(threading.Thread):
             self._due[self._wanted.pop()] = now
         for topic in [one for one, at in self._due.items() if at <= now]:
             del self._due[topic]
-            self._read(topic)
+            self.read(topic)
             self._changed()
         for topic in ("status", "agents", "alerts", "usage"):
             if topic not in self._due:

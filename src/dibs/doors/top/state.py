@@ -47,6 +47,8 @@ class State:
         self.waiting: dict[str, Record] = {}
         self.agents: dict[str, Record] = {}
         self.tasks: dict[str, Record] = {}
+        self.task_version = 0  # of the tasks alone
+        self.board: tuple[int, dict[str, list[Record]]] = (-1, {})  # sorted from which version of the tasks (model.py)
         self.runs: list[Record] = []
         self.run: Record | None = None
         self.alerts: list[Record] = []
@@ -113,6 +115,7 @@ class State:
 
     def _take_tasks(self, found: list[Record]) -> None:
         self.tasks = {one["id"]: one for one in found}
+        self.task_version += 1
         self.whole = True
 
     def _take_runs(self, answer: tuple[list[Record], Record | None]) -> None:
@@ -226,6 +229,7 @@ class State:
             self.waiting.pop(subject, None)
         elif kind == "task.moved" and subject in self.tasks:
             self.tasks[subject] = {**self.tasks[subject], "state": data.get("to")}
+            self.task_version += 1
 
     def refused(self) -> int:
         """How many calls were refused in the last two hours."""
