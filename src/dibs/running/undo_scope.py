@@ -158,6 +158,8 @@ def find(session: Session, call: Call, word: str, since: int) -> tuple[Scope, li
     agent = session.run(FOUND, call, {"word": word})["id"]
     found = [kind for kind in kinds if log.has(kind, word, agent)]
     if not found:
-        text = f"there is no {' or '.join(kinds) if len(kinds) > 1 else prefix} {word} in the log"
-        raise NotFound(f"{text}; `dibs explain PATH` names the claims of a file", what=word)
+        one = "claim, undo, task or agent" if len(kinds) > 1 else prefix
+        raise NotFound(
+            f"there is no {one} {word} in the log; `dibs explain PATH` names the claims of a file", what=word
+        )
     return log.scope(found[0], word, agent, since), [f"{kind}:{word}" for kind in found[1:]]
