@@ -18,8 +18,8 @@ from dibs.lookout.verify import verify_archives, verify_store
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
 from dibs.operations.upkeep import log_retention
-from dibs.reports import events, housekeeping, log_reader
-from dibs.session import catalogue, log_upkeep, upkeep
+from dibs.reports import events, expected_archives, housekeeping
+from dibs.session import catalogue, log_reader, log_upkeep, upkeep
 from dibs.session.session import Session
 from dibs.storage import log_archives
 from tests.operations.fleet import resource
@@ -73,7 +73,7 @@ class Keeper:
         return log_reader.LogReader(self.session, self.session.identify("ann"))
 
     def verified(self) -> Any:
-        named = log_reader.expected(self.session, self.session.identify("ann"))
+        named = expected_archives.expected(self.session, self.session.identify("ann"))
         return verify_store(self.session.store, archives=named)
 
     def codes(self) -> list[str]:

@@ -218,11 +218,11 @@ def record_of(session: Session) -> Found:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.lookout.verify import verify_store
     from dibs.operations.core.call import Call
-    from dibs.reports import log_reader
+    from dibs.reports import expected_archives
 
     report = verify_store(session.store, None, session.progress)
     if not session.is_far:  # a server's archives are the server's to look at
-        for one in log_reader.expected(session, Call(session.config.policy))():
+        for one in expected_archives.expected(session, Call(session.config.policy))():
             if one.here and (why := one.problem()):
                 report.add(one.first, "archive", f"{one.path}: {why}")
     return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])

@@ -1,0 +1,25 @@
+"""Which archives of the log there must be, for what checks them: `verify`, `check`, `doctor`."""
+
+from __future__ import annotations
+
+from dibs.facts import processes
+from dibs.lookout.archives import Expected
+from dibs.operations.upkeep.log_retention import ARCHIVES
+from dibs.storage import log_archives
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dibs.operations.core.call import Call
+    from dibs.session.session import Session
+
+
+def expected(session: Session, call: Call) -> Callable[[], list[Expected]]:
+    """Gives the archives that there must be, the oldest first."""
+    folder, host = log_archives.folder_of(session.place.local), processes.host()
+
+    def asked() -> list[Expected]:
+        return [Expected(one, folder, host) for one in session.run(ARCHIVES, call, {})["archives"]]
+
+    return asked
