@@ -221,10 +221,10 @@ def record_of(session: Session) -> Found:
     from dibs.reports import expected_archives
 
     report = verify_store(session.store, None, session.progress)
-    if not session.is_far:  # a server's archives are the server's to look at
-        for one in expected_archives.expected(session, Call(session.config.policy))():
-            if one.here and (why := one.problem()):
-                report.add(one.first, "archive", f"{one.path}: {why}")
+    for one, why in expected_archives.lost(session, Call(session.config.policy)):
+        if not one.is_settled:
+            how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"
+            report.add(one.first, "archive", f"{one.path}: {why}; {how}")
     return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])
 
 
@@ -236,6 +236,8 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
         what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
         if found.get("archives"):
             what += f", {counted(found['archives'], 'archive')} read"
+        if found.get("settled"):
+            what += f", {counted(found['settled'], 'archive')} lost and settled"
         if found.get("elsewhere"):
             what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
         return [f"clean: {what}, highest token {found['token']}, {head}"]

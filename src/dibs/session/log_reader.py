@@ -44,16 +44,14 @@ class LogReader:
     def archives(self) -> list[dict[str, Any]]:
         """The archives that this machine should have, the oldest first. A server's are on the server's machine."""
         if self._archives is None:
-            host = processes.host()
-            folder = log_archives.folder_of(self._session.place.local)
-            known = [] if self._session.is_far else self._session.run(ARCHIVES, self._call, {})["archives"]
-            self._archives = [
-                {**one, "path": path}
-                for one in known
-                if (path := os.path.join(folder, os.path.basename(one["file"])))
-                and (one["host"] == host or os.path.exists(path))
-            ]
+            self._archives = [] if self._session.is_far else self._named()
         return self._archives
+
+    def _named(self) -> list[dict[str, Any]]:
+        folder, host = log_archives.folder_of(self._session.place.local), processes.host()
+        known = self._session.run(ARCHIVES, self._call, {})["archives"]
+        placed = [{**one, "path": os.path.join(folder, os.path.basename(one["file"]))} for one in known]
+        return [one for one in placed if one["host"] == host or os.path.exists(one["path"])]
 
     def events(self, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events with a number above `after`, in order, from wherever they are."""

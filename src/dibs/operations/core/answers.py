@@ -1606,6 +1606,7 @@ class ExplainAnswer(TypedDict):
     more: bool  # with `after`: there are more than these
     cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
+    unread: int  # events in archives of this machine, which `archives` reads
 
 
 class FindingView(TypedDict):
@@ -1629,6 +1630,7 @@ class VerifyAnswer(TypedDict):
     link: str
     archives: int  # files with earlier events, which were read first
     elsewhere: int  # of these on other machines: not read
+    settled: int  # that cannot be read, and that a person settled (`check settle`)
     findings: list[FindingView]
 
 

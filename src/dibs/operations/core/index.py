@@ -94,6 +94,7 @@ INTERNAL = {
     "batch add": "operations.tasks.batches",
     "batch outlook": "operations.tasks.batches",
     "changed": "operations.guards.audits",
+    "check settled": "operations.oversight.settlements",
     "command": "operations.guards.shell_guard",
     "commit-check": "operations.guards.commit_guard",
     "committed": "operations.guards.commit_guard",

@@ -251,6 +251,7 @@ def tasks(look: Look) -> Line:
 def log(look: Look) -> Line:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.lookout.verify import verify_store
+    from dibs.reports import expected_archives
 
     report = verify_store(look.session.store, None, look.session.progress)
     found = [
@@ -258,7 +259,11 @@ def log(look: Look) -> Line:
                 remedy="dibs verify; dibs doctor says how to recover")
         for one in report.findings
     ]  # fmt: skip
+    for one, why in expected_archives.lost(look.session, look.call):
+        text = f"the archive of the events {one.first} to {one.last}: {why} ({os.path.basename(one.path)})"
+        remedy = "put it back from a copy, or settle it: dibs verify then passes without it"
+        found.append(Finding(text, HIGH, code=f"archive-{one.last}", remedy=remedy))
     head = f"head {report.last}:{report.link[:SHORT]}"
     said = f"{counted(report.events, 'event')}, {counted(report.granted, 'claim')} granted, {report.live} live, {head}"
-    pruned = f"; events before {report.first} were pruned" if report.first > 1 else ""
+    pruned = f"; those before {report.first} are in archives (dibs verify reads them)" if report.first > 1 else ""
     return listed(found, f"Log: intact, {said}{pruned}", {"events": report.events, "found": report.found})
