@@ -128,6 +128,7 @@ INTERNAL = {
     "names": "operations.agents.lookups",
     "others": "operations.guards.audits",
     "outlook": "operations.tasks.remaining",
+    "oversight gates": "operations.oversight.run_gates",
     "oversight read": "operations.oversight.snapshot",
     "peers": "operations.guards.audits",
     "prune plan": "operations.upkeep.log_retention",
