@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from dibs.agent_folder.files import Mark
     from dibs.session.session import Session
 
-APART, BEHIND, UNKNOWN, UNCLEAR = "apart", "behind", "unknown", "unclear"
+APART, ALONE, BEHIND, UNKNOWN, UNCLEAR = "apart", "alone", "behind", "unknown", "unclear"
 
 
 class Difference:
-    """One task whose file and record differ. `apart`: two agents for one task; `behind`: the file is old."""
+    """One task whose file and record differ.
+
+    `apart`: two agents for one task; `alone`: an agent that only the file knows; `behind`: the file is old.
+    """
 
     __slots__ = ("agent", "kind", "task", "text")
 
@@ -76,8 +79,8 @@ def _difference(registry: Registry, task: str, states: list[str], found: dict[st
     if found["holder"]:
         return _held(task, state, mark, found)
     if mark is not None and not is_stale(mark) and not registry.known(task, mark):
-        text = f"{task} is {mark.agent}'s by its file alone: the queue does not know it, and gives it to another agent"
-        return Difference(APART, task, text, mark.agent)
+        text = f"{task} is {mark.agent}'s by its file alone: the queue does not know that"
+        return Difference(ALONE, task, text, mark.agent)
     if mark is not None:
         text = f"{task} is {mark.agent}'s by its file, and its claim ended"
         return Difference(BEHIND, task, text, mark.agent)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs.errors import counted, quoted
 from dibs.operations.oversight.run_gates import GATES
 from dibs.reports.checks.findings import ABSENT, HIGH, LOW, MEDIUM, Finding, Line, Look, few, slug
 from dibs.reports.checks.ten import listed
+
+STALE = ".agent/tools/check_stale.sh"  # brings the files and the record together
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,15 +51,16 @@ def registry(look: Look) -> Line:
 def _differences(side: Compared) -> list[Finding]:
     from dibs.agent_folder import comparison
 
-    tools = os.path.join(".agent", "tools")
     severe = {
-        comparison.APART: (HIGH, f"{tools}/boot.sh of each agent says who has it; dibs import takes the rest over"),
+        comparison.APART: (HIGH, f"{STALE}; dibs send {{}} 'stop, and look who has the task'"),
+        comparison.ALONE: (HIGH, STALE),
         comparison.UNCLEAR: (MEDIUM, "remove the file that is not true"),
         comparison.UNKNOWN: (LOW, "dibs import"),
-        comparison.BEHIND: (LOW, f"{tools}/check_stale.sh"),
+        comparison.BEHIND: (LOW, STALE),
     }
-    return [
-        Finding(one.text, severe[one.kind][0], code=slug(f"{one.kind}-{one.task}"), remedy=severe[one.kind][1],
-                agent=one.agent)
-        for one in side.differences
-    ]  # fmt: skip
+    found = []
+    for one in side.differences:
+        severity, remedy = severe[one.kind]
+        code = slug(f"{one.kind}-{one.task}")
+        found.append(Finding(one.text, severity, code=code, remedy=remedy.format(quoted(one.agent)), agent=one.agent))
+    return found
