@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "session": ("dibs.session", "dibs.storage", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
     "reports": (
         "dibs.reports",
+        "dibs.agent_folder",  # `check` compares its files with the queue
         "dibs.session",
         "dibs.storage",
         "dibs.operations",
