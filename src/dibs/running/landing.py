@@ -28,10 +28,11 @@ from dibs.facts.git import queries as git
 from dibs.facts.git import sides, sync
 from dibs.facts.paths import of_name
 from dibs.operations.landing import lander as steps
-from dibs.running import child_process, landing_commits, radar
+from dibs.running import child_process, landing_commits
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.verification import REPLACEMENT
+from dibs.session import landing_branch
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
@@ -84,7 +85,7 @@ class Lander:
         """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
         self.session, self.call = session, call
         self.settings: dict[str, Any] = session.config.policy.work["land"]
-        self.onto = radar.target_of(session)
+        self.onto = landing_branch.of(session)
         self._say = say or (lambda _: None)
         self._own = own
         self._deadline = deadline
@@ -519,7 +520,7 @@ def wait_for(
 
     `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
     """
-    onto = radar.target_of(session)
+    onto = landing_branch.of(session)
 
     def turn() -> Any:
         call.facts.clear()

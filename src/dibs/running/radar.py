@@ -20,6 +20,7 @@ from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
 from dibs.operations.landing import conflicts
+from dibs.session import landing_branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ MAX_SIDES = 100  # of 100 there are 4,950 pairs
 MAX_AUTHORED = 200  # commits that are searched for their agents
 MAX_OBJECTS_A_FOLDER = 60  # of 256 folders; then the kept objects are thrown away and made anew
 MAX_KEPT_PAIRS = 20_000  # results
-USUAL_TARGETS = ("main", "master")
 
 
 class Look:
@@ -49,18 +49,6 @@ class Look:
         self.left_off = 0  # sides beyond the limit
         self.notes: list[str] = []
         self.seconds = 0.0
-
-
-def target_of(session: Session) -> str:
-    """The branch that the others are landed on: the config's, else main or master."""
-    named: str = session.config.policy.work["land"]["branch"]
-    if named:
-        return named
-    top = session.place.top
-    for name in USUAL_TARGETS:
-        if git.commit(top, f"refs/heads/{name}"):
-            return name
-    return USUAL_TARGETS[0]
 
 
 def look(session: Session, call: Call) -> Look:
@@ -90,7 +78,7 @@ def look(session: Session, call: Call) -> Look:
 def _sides(session: Session, found: Look) -> list[Side]:
     """What is looked at: the working trees, the target, the young branches that are not part of it."""
     settings, place = session.config.policy.work["radar"], session.place
-    target = target_of(session)
+    target = landing_branch.of(session)
     tip = git.commit(place.top, f"refs/heads/{target}")
     trees = sides.worktrees(place.top)
     out = {side.branch for side in trees}
@@ -199,7 +187,7 @@ class _Authors:
     def __init__(self, session: Session, call: Call, chosen: list[Side]) -> None:
         self._session, self._call = session, call
         self._sides = {side.id: side for side in chosen}
-        self._target = git.commit(session.place.top, f"refs/heads/{target_of(session)}")
+        self._target = git.commit(session.place.top, f"refs/heads/{landing_branch.of(session)}")
         self._made: dict[str, list[str]] = {}  # side → the agents of its commits
         self._claims: dict[str, list[str]] | None = None  # working tree → the agents with claims there
 

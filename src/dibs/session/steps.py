@@ -114,7 +114,17 @@ def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, An
     return complete
 
 
+def _landing_target(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch to land on, where none is named: git knows which there are."""
+    if fields.get("onto") or not session.place.common:
+        return fields
+    from dibs.session import landing_branch
+
+    return {**fields, "onto": landing_branch.of(session)}
+
+
 BEFOREHAND = {
+    "landing target": _landing_target,
     "look for trouble": _look_for_trouble,
     "save contents": _save_contents,
     "beliefs": _beliefs,

@@ -305,7 +305,9 @@ def shown(tx: Transaction, landing: Record) -> dict[str, Any]:
     return found
 
 
-_ONTO = Field("onto", "text", "the branch to land on (default: the config's, main)", default="", metavar="BRANCH")
+_ONTO = Field(
+    "onto", "text", "the branch to land on (default: the config's, else main or master)", default="", metavar="BRANCH"
+)
 
 OPERATIONS = (
     Operation(
@@ -324,6 +326,7 @@ OPERATIONS = (
         errors=(Quota, Invalid),
         may="agent",
         answer="LandAnswer",
+        beforehand="landing target",
         idempotent=True,
     ),
     Operation(
@@ -333,6 +336,7 @@ OPERATIONS = (
         group="worktrees",
         fields=(_ONTO, Field("queue", "flag", "only those that are queued", default=False), *PAGED),
         answer="LandingsAnswer",
+        beforehand="landing target",
         writes=False,
     ),
     Operation(
@@ -349,6 +353,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks_to_cancel,
         answer="LandingCancelAnswer",
+        beforehand="landing target",
         idempotent=True,
     ),
 )  # fmt: skip

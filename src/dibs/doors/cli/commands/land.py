@@ -22,7 +22,7 @@ from dibs.facts.git import queries as git
 from dibs.facts.git import sides
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
-from dibs.session import catalogue, durations, read_fields
+from dibs.session import catalogue, durations, landing_branch, read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,22 +65,16 @@ def run(words: Words) -> int:
         operation = catalogue.operation("landings cancel")
         answer(
             "landings cancel",
-            session.answer(operation, call, {"landing": landing, **_onto(session)}),
+            session.answer(operation, call, {"landing": landing}),
             as_json=words.json,
         )
         return YES
     return _Land(session, call, words).run()
 
 
-def _onto(session: Session) -> dict[str, str]:
-    from dibs.running import radar
-
-    return {"onto": radar.target_of(session)}
-
-
 def _status(session: Session, call: Call, words: Words) -> int:
     operation = catalogue.operation("landings")
-    answer("landings", session.answer(operation, call, _onto(session)), as_json=words.json)
+    answer("landings", session.answer(operation, call, {}), as_json=words.json)
     return YES
 
 
@@ -147,7 +141,7 @@ class _Land:
         branch = _branch(self.session, fields.get("branch", ""))
         said = {name: value for name, value in fields.items() if name in operation.by_name}
         values = read_fields.request(self.session, operation, {**said, "branch": branch})
-        values = {**_onto(self.session), **values}
+        values = {"onto": landing_branch.of(self.session), **values}
         values["commit"] = values.get("commit") or git.commit(self.session.place.top, f"refs/heads/{branch}")
         self._note_uncommitted(branch)
         queued = self.session.answer(operation, self.call, values)
@@ -205,7 +199,7 @@ class _Land:
             if not self.words.fields.get("watch"):
                 break
             clock.sleep(PAUSE_S)
-        shown = {"landed": landed, **_onto(self.session)}
+        shown = {"landed": landed, "onto": landing_branch.of(self.session)}
         if self.words.json:
             sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
         else:
