@@ -20,7 +20,7 @@ from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
 from dibs.operations.landing import conflicts
-from dibs.session import landing_branch
+from dibs.session.landing_branch import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def look(session: Session, call: Call) -> Look:
 def _sides(session: Session, found: Look) -> list[Side]:
     """What is looked at: the working trees, the target, the young branches that are not part of it."""
     settings, place = session.config.policy.work["radar"], session.place
-    target = landing_branch.of(session)
+    target = target_of(session)
     tip = git.commit(place.top, f"refs/heads/{target}")
     trees = sides.worktrees(place.top)
     out = {side.branch for side in trees}
@@ -187,7 +187,7 @@ class _Authors:
     def __init__(self, session: Session, call: Call, chosen: list[Side]) -> None:
         self._session, self._call = session, call
         self._sides = {side.id: side for side in chosen}
-        self._target = git.commit(session.place.top, f"refs/heads/{landing_branch.of(session)}")
+        self._target = git.commit(session.place.top, f"refs/heads/{target_of(session)}")
         self._made: dict[str, list[str]] = {}  # side → the agents of its commits
         self._claims: dict[str, list[str]] | None = None  # working tree → the agents with claims there
 
