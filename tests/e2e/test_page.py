@@ -495,7 +495,11 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
     axe = program("axe").read_text(encoding="utf-8")
     with waiting(tmp_path, "ben", "src/a.py"):
         window.see("ben", ".waits")
-        for view in ("overview", "timeline", "tasks", "graph", "log", "overview?open=agent:ada"):
+        two_worktrees(tmp_path)
+        subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
+        workspace.land("ann")
+        window.see("would conflict", "#coming")
+        for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "overview?open=agent:ada"):
             window.go(f"#/{view}")
             plain = view.partition("?")[0]
             window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=plain)
@@ -542,6 +546,53 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
+def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch_is_taken_out(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    window = opened()
+    window.page.keyboard.press("g")
+    window.page.keyboard.press("m")
+    window.see("Nobody has looked yet", ".wtr")
+    window.see("Nothing was queued yet", ".wtq")
+    two_worktrees(tmp_path)
+    subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
+    window.see("list.txt", ".wtr")
+    window.see("ann line 5, bob line 5", ".wtr")
+    window.page.keyboard.press("j")
+    window.page.keyboard.press("Enter")
+    window.see("would conflict if merged now", "#drawer")
+    window.see("radar", "#drawer")
+    window.page.keyboard.press("Escape")
+    workspace.claim("land:main", reason="release")
+    window.see("keeps others from landing: release", ".wtq")
+    workspace.land("ann")
+    window.see("number 1", ".wtq")
+    window.page.click("button:has-text('Take out…')")
+    window.see("The branch and its worktree stay as they are", "dialog")
+    window.page.click("dialog button:has-text('Take out')")
+    window.see("is out of the queue, event", "#toast")
+    window.see("cancelled", ".wtq")
+    window.go("#/overview")
+    window.see("ann and bob would conflict if merged now", "#coming")
+
+
+def two_worktrees(folder: Path) -> None:
+    """Ann and bob each change the same line, each in a worktree; bob has not committed it."""
+
+    def git(*words: str, cwd: Path = folder) -> None:
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=cwd, check=True)
+
+    (folder / "list.txt").write_text("".join(f"{number}\n" for number in range(1, 10)))
+    git("checkout", "-q", "-B", "main")
+    git("add", "list.txt")
+    git("commit", "-q", "-m", "a list")
+    for name in ("ann", "bob"):
+        tree = folder.parent / f"{folder.name}-{name}"
+        git("worktree", "add", "-q", "-b", name, str(tree))
+        (tree / "list.txt").write_text((folder / "list.txt").read_text().replace("5", name))
+    git("commit", "-q", "-a", "-m", "five", cwd=folder.parent / f"{folder.name}-ann")
+
+
 def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
@@ -563,7 +614,7 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log", "oversight"):
+    for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view

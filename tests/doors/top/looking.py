@@ -42,7 +42,7 @@ class Look:
     def again(self) -> None:
         """Read everything."""
         self.hear()
-        for topic in ("status", "agents", "alerts", "tasks", "runs"):
+        for topic in ("status", "agents", "alerts", "tasks", "runs", "worktrees"):
             self.reader.read(topic)
 
     def press(self, *keys: str) -> None:

@@ -500,7 +500,10 @@ def _alerts(model: Model, _: str) -> list[Row]:
     lost = model.state.undelivered
     told = f"{words.count(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)" if lost else ""
     warnings = [*model.state.warnings, *([told] if told else [])]
-    return [*rows, *[Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]]
+    rows += [Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]
+    from dibs.doors.top import worktrees  # it draws rows, too
+
+    return rows + worktrees.lines(model)
 
 
 def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:

@@ -34,6 +34,7 @@ PAGE_EVENTS = 1_000
 PAGE = 1_000  # claims, agents, tasks in one answer
 MOST = {"status": 5_000, "agents": 2_000, "tasks": 10_000, "usage": 2_000}
 MOST_ALERTS = 200
+MOST_PAIRS, MOST_LANDINGS = 100, 100
 REFRESH_MS = 10_000  # what changes without an event: who was heard, what is used
 SOON_MS = 200  # events come in groups: a topic is read after the group
 SPACE_MS, SHARE = 400, 8  # a topic is read again after so long at least, and after 8 times what reading it took
@@ -112,7 +113,7 @@ class Reader(threading.Thread):
 
     def whole(self) -> None:
         """The rest of it."""
-        for topic in ("tasks", "runs"):
+        for topic in ("tasks", "runs", "worktrees"):
             self.read(topic)
 
     def read(self, topic: str) -> None:
@@ -144,6 +145,10 @@ class Reader(threading.Thread):
         runs = self._asker.ask("run list", {"limit": 20})["runs"]
         live = next((one for one in runs if one["state"] == "active"), None)
         return (runs, self._asker.ask("run progress", {"run": live["id"]})["run"] if live else None), False
+
+    def _read_worktrees(self) -> tuple[Any, bool]:
+        ask = self._asker.ask
+        return (ask("radar", {"limit": MOST_PAIRS}), ask("landings", {"limit": MOST_LANDINGS})), False
 
     def _read_alerts(self) -> tuple[Any, bool]:
         answer = self._asker.ask("alerts", {"limit": MOST_ALERTS})
@@ -192,7 +197,7 @@ class Reader(threading.Thread):
             events = words.count(found, "event")
             state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()
-        self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "usage"), now)
+        self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "worktrees", "usage"), now)
         self._changed()
 
     def _step(self) -> None:

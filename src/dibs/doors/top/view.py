@@ -36,7 +36,8 @@ STORY_HINTS = "j/k move  enter open  esc back  m message  r release  x kill  q l
 DIALOG_HINTS = "tab next  enter choose  esc keep as it is"
 HELP: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Go to", (("1 2 3 4 5", "a pane"), ("tab, h l", "next pane"), ("!, g a", "the alerts"),
-               ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log"))),
+               ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log"),
+               ("g m", "worktrees: coming conflicts, what lands (merges)"))),
     ("Move", (("j k, arrows", "next, previous"), ("page up, page down", "a page"), ("g g, G", "first, last"),
               ("enter", "open its story"), ("esc", "back, clear the filter"))),
     ("Act on what is selected", (("m", "message its agent"), ("M", "message all"), ("A", "ask its holder to release"),
