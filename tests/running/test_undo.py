@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dibs
 from dibs import aio
@@ -82,93 +80,6 @@ def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     desk.change("ann", {**dict.fromkeys(ODD), **{f"{name}2": (b"new", "") for name in ODD}})
     desk.undo("ann")
     assert desk.all() == before
-
-
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["ann", "bob", "cy"]),
-        st.dictionaries(st.sampled_from(["a", "b", "d/c"]), st.sampled_from(CONTENTS[:-1]), min_size=1, max_size=2),
-        st.booleans(),  # everything is committed afterwards
-    ),
-    min_size=1,
-    max_size=7,
-)
-OTHERS: State = (b"others built on it", "")
-
-
-def model(history: list[tuple[str, dict[str, State], bool]], start: dict[str, State], agent: str) -> dict[str, Any]:
-    """Reference: for each file what undoing all of an agent's edits makes of it; "others" where they built on it."""
-    chains: dict[str, list[tuple[str, State, State]]] = {name: [] for name in start}
-    now = dict(start)
-    for by, edit, _ in history:
-        for name, state in edit.items():
-            if now[name] != state:
-                chains[name].append((by, now[name], state))
-                now[name] = state
-    found: dict[str, Any] = {}
-    for name, chain in chains.items():
-        value = now[name]
-        merged: list[tuple[str, State, State]] = []
-        for by, before, after in chain:
-            if merged and by == merged[-1][0]:
-                merged[-1] = (by, merged[-1][1], after)
-            else:
-                merged.append((by, before, after))
-        for by, before, after in reversed(merged):
-            if by != agent or before == after:
-                continue
-            if value == after:
-                value = before
-            elif value != before:
-                value = OTHERS
-                break
-        found[name] = value
-    return found
-
-
-def play(desk: Desk, history: list[tuple[str, dict[str, State], bool]], start: dict[str, State]) -> None:
-    for name, state in start.items():
-        put(desk.folder / name, state)
-    desk.commit("first")
-    for by, edit, commit in history:
-        wanted = {name: state for name, state in edit.items() if get(desk.folder / name) != state}
-        if wanted:
-            desk.change(by, wanted)
-        if commit:
-            desk.commit("more", by)
-
-
-@settings(max_examples=max(8, settings().max_examples // 20))  # each has a repository of its own
-@given(history=EDITS)
-def test_random_histories_of_three_agents_come_back_as_the_model_says(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, dict[str, State], bool]]
-) -> None:
-    desk = Desk(tmp_path_factory.mktemp("h") / "repo")
-    start: dict[str, State] = {"a": (b"start\n", ""), "b": None, "d/c": (b"c\r\n", "x")}
-    history = [(by, edit, False) for by, edit, _ in history]
-    try:
-        play(desk, history, start)
-        before = desk.state(*start)
-        expected = model(history, start, "ann")
-        blocked = sorted(name for name, value in expected.items() if value == OTHERS)
-        free = [name for name in expected if name not in blocked]
-        try:
-            plan = desk.plan("ann")
-        except NotFound:
-            assert expected == before, history  # ann changed nothing
-            return
-        assert sorted(one.path for one in plan.blocked) == blocked
-        if not [one for one in plan.files if one.path in free]:
-            assert desk.state(*free) == {name: expected[name] for name in free}
-            return
-        done = desk.undo("ann", *free)
-        assert desk.state(*free) == {name: expected[name] for name in free}, history
-        assert desk.state(*blocked) == {name: before[name] for name in blocked}
-        desk.undo(done["undo"])
-        assert desk.state(*start) == before
-        assert verify_store(desk.session.store).ok
-    finally:
-        desk.close()
 
 
 def test_a_ledger_that_was_compacted_still_knows_what_was_there(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
