@@ -72,6 +72,19 @@ def test_a_file_of_any_kind_comes_back_whatever_became_of_it(desk: Desk, tracked
     assert verify_store(desk.session.store).ok
 
 
+def test_a_file_that_was_changed_and_then_made_executable_comes_back(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.change("ann", {"a": (b"2\n", "x")})
+    desk.change("ann", {"a": (b"3\n", "x")})
+    assert desk.plan("ann").blocked == []
+    done = desk.undo("ann")
+    assert desk.all() == {"a": lines("1")}
+    desk.undo(done["undo"])
+    assert desk.all() == {"a": (b"3\n", "x")}
+
+
 def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     before: dict[str, State] = {name: (name.encode(), "x") for name in ODD}
     for name, state in before.items():

@@ -141,6 +141,8 @@ class Planner:
                 late and self.wanted(change.path) and rules.is_meant(change, self.scope.spans, self.scope.holds, heard)
             )
             found.setdefault(change.path, []).append((change, meant))
+        for chain in found.values():
+            chain.sort(key=lambda one: one[0].looked)  # a compacted ledger has modes before contents
         return found
 
     def _reverted(self) -> dict[str, tuple[Version, Outcome]]:
