@@ -164,8 +164,11 @@ def _explain(
     except NotFound as error:
         if not unread:
             raise
-        text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
-        raise NotFound(text, what=what) from None
+        if call.credential is not None:  # a server's thread is not kept by a log of millions, unless that is asked for
+            text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
+            raise NotFound(text, what=what) from None
+        log, unread = whole, 0
+        subject = _subject(session, call, log, what)
     about, mark = subject, 0
     if subject.kind == EVENT:
         mark = int(subject.id)
