@@ -372,7 +372,7 @@ def test_19_a_quarantined_task_and_an_open_breaker_are_named_until_they_are_mend
         ann.task_fail(f"t{number}", token=token, class_="transient", why="no such table")
     said = place.check("19")["message"]
     assert "task t0 failed or was lost 1 time and is quarantined (event " in said
-    assert "ann failed so often in a row that it gets no work (breaker open) (events " in said
+    assert "ann failed 2 times in a row and gets no work (breaker open) (events " in said
     for number in range(2):
         place.as_("root").task_move(f"t{number}", "cancelled")
     assert "quarantined" not in place.check("19")["message"]
@@ -524,7 +524,7 @@ def test_the_report_of_the_document_names_each_planted_fault_and_nothing_else() 
     assert lines.keys() == planted.keys()
     assert all(planted[number] in lines[number] for number in planted)
     assert "rogue was killed" in lines[13]
-    assert "clumsy failed so often" in lines[19]
+    assert "clumsy failed 2 times in a row" in lines[19]
     assert "a push of" in lines[15]
     assert sum(line.count("(event") for line in lines.values()) == 14, "each fault once"
 

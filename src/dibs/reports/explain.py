@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dibs.errors import NotFound, counted
+from dibs.errors import NotFound, counted, quoted
 from dibs.facts import clock, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
@@ -76,7 +76,8 @@ def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     if others and not any(_exists(session, one) for one in found if one.kind == PATH):
         found = others
     if not found or (found[0].kind == PATH and not found[0].known and not _exists(session, found[0])):
-        raise NotFound(f"nothing is known of {word}: it is no path, name, task, agent, claim or event here", what=word)
+        text = f"nothing is known of {word}: it is no path, name, task, agent, claim or event here"
+        raise NotFound(f"{text}; `dibs log --text {quoted(word)}` looks for the word in all events", what=word)
     chosen = found[0]
     chosen.others = [_as_written(one) for one in found[1:]]
     return chosen

@@ -251,7 +251,8 @@ def tasks(look: Look) -> Line:
     for agent in look.agents.values():
         if agent["breaker"] != "closed" and agent["state"] not in ENDED:
             failed = look.history.failures.get(agent["agent"], [])
-            text = f"{agent['name']} failed so often in a row that it gets no work (breaker {agent['breaker']})"
+            times = counted(len(failed), "time") if failed else "repeatedly"
+            text = f"{agent['name']} failed {times} in a row and gets no work (breaker {agent['breaker']})"
             remedy = f"dibs log --agent {quoted(agent['agent'])} --kind task. --limit 20"
             found.append(
                 Finding(text, MEDIUM, events=failed[-3:], code=f"breaker-{_code(agent)}", remedy=remedy,
