@@ -432,6 +432,62 @@ def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Pat
     raise AssertionError("it never ended by itself")
 
 
+@pytest.mark.parametrize("commit", [False, True])
+def test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, commit: bool
+) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "b", (b"b", "x"))
+    desk.commit("first")
+    ends: set[str] = set()
+    for step in range(1, 60):
+        claim = desk.change("ann", {"a": lines("2"), "b": None, "new": (b"n", "")})
+        if commit:
+            desk.commit("ann's", "ann")
+        plan = desk.plan("ann" if commit else claim)
+        worker = undo_work.Worker(desk.session, desk.session.identify("boss"))
+        with monkeypatch.context() as patched:
+            fired = interrupting(patched, step)
+            try:
+                worker.begin(plan)
+                ended = "done"
+            except KeyboardInterrupt:
+                ended = "interrupted"
+        assert worker.unfinished() == []
+        assert held_by(desk, "boss") == []
+        undone = {"a": lines("1"), "b": (b"b", "x")}
+        assert desk.all() in ([undone] if ended == "done" else [undone, {"a": lines("2"), "new": (b"n", "")}]), step
+        ends.add(ended)
+        tick()
+        if desk.all() != undone:
+            desk.undo("ann" if commit else claim)
+        if not fired:  # it has fewer steps
+            break
+    assert ends == {"done", "interrupted"}
+    assert verify_store(desk.session.store).ok
+
+
+def interrupting(patched: pytest.MonkeyPatch, step: int) -> list[int]:
+    """Ctrl-C comes once, at the given step; then that is in the list."""
+    left = itertools.count(1)
+    fired: list[int] = []
+
+    def counted(function: Any) -> Any:
+        def call(*words: Any, **fields: Any) -> Any:
+            if next(left) == step:
+                fired.append(step)
+                raise KeyboardInterrupt
+            return function(*words, **fields)
+
+        return call
+
+    for name in ("replace", "unlink", "rename", "chmod", "rmdir"):
+        patched.setattr(os, name, counted(getattr(os, name)))
+    for name in ("_put", "_stage", "_commit", "_write_journal"):
+        patched.setattr(undo_work.Worker, name, counted(getattr(undo_work.Worker, name)))
+    return fired
+
+
 def killing(step: int) -> None:
     """This process dies by SIGKILL before the given step that changes a file."""
     left = itertools.count(1)
