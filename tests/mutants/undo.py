@@ -18,7 +18,7 @@ ROWS = (
     ("running/undo_work.py", "            return self.finish(made)  # after that: half an undo helps nobody\n", "            raise\n",
      f"{UNDO}::test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim"),
     ("running/undo_plan.py", "self._uncommitted(one, runs) or ", "",
-     "tests/running/test_undo_histories.py::test_with_commits_in_between_the_agent_s_work_goes_the_others_stays_and_all_of_it_comes_back"),
+     f"{UNDO}::test_unfinished_work_that_another_agent_s_commit_took_in_is_unfinished_again"),
     ("running/undo_plan.py", "            chain.sort(key=lambda one: one[0].looked)", "            pass",
      f"{UNDO}::test_a_file_that_was_changed_and_then_made_executable_comes_back"),
     ("running/undo_work.py", "            self._write_journal(made)\n", "            pass\n",

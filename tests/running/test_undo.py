@@ -343,6 +343,34 @@ def test_committed_work_is_reverted_by_one_commit_and_others_staged_work_stays(d
     assert git(desk.folder, "status", "--porcelain") == "M  keep"
 
 
+def test_unfinished_work_that_another_agent_s_commit_took_in_is_unfinished_again(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("bob", {"a": lines("1", "bob")})
+    desk.change("ann", {"a": lines("ann", "bob")})
+    desk.commit("ann's, with what bob had begun", "ann")
+    done = desk.undo("ann")
+    assert git(desk.folder, "show", "HEAD:a") == "1"
+    assert get(desk.folder / "a") == lines("1", "bob")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "ann\nbob"
+    assert get(desk.folder / "a") == lines("ann", "bob")
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+def test_committed_and_uncommitted_work_come_back_together(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.commit("ann's", "ann")
+    desk.change("ann", {"a": lines("3")})
+    done = desk.undo("ann")
+    assert get(desk.folder / "a") == lines("1")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "2"
+    assert get(desk.folder / "a") == lines("3")
+
+
 def test_a_commit_that_others_built_on_is_refused_and_merged_if_told_so(desk: Desk) -> None:
     put(desk.folder / "a", lines("1", "2", "3", "4", "5"))
     desk.commit("first")
