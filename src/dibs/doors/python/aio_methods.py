@@ -477,7 +477,7 @@ class AsyncMethods:
     ) -> LandAnswer:
         """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
 
-        Answers: landing; sometimes place, repeated.
+        Answers: landing; sometimes place, repeated, lands.
         Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: LandAnswer = await self._call(
@@ -501,7 +501,7 @@ class AsyncMethods:
     ) -> LandingsAnswer:
         """List the landing queue, then what was decided lately.
 
-        Answers: onto, queued, lander, last, landings[], more, cursor.
+        Answers: onto, queued, lander, last, stopped, landings[], more, cursor.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: LandingsAnswer = await self._call(

@@ -935,6 +935,9 @@ class LandAnswer(TypedDict):
     landing: LandingView
     place: NotRequired[int]  # in the queue, from 1, while it is queued
     repeated: NotRequired[bool]  # it was queued already
+    lands: NotRequired[
+        str
+    ]  # of `dibs land --wait 0`, who lands it: an agent, `server`, "" if nobody does at the moment
 
 
 class LandingCancelAnswer(TypedDict):
@@ -965,6 +968,13 @@ class LastLandingView(TypedDict):
     token: int
 
 
+class StoppedLandingView(TypedDict):
+    """Why nothing lands, although something is queued: a lock file of git, a remote that refuses, and the like."""
+
+    since: str
+    why: str
+
+
 class LandingsAnswer(Page):
     """Of `landings`."""
 
@@ -972,6 +982,7 @@ class LandingsAnswer(Page):
     queued: int
     lander: LanderView | None
     last: LastLandingView | None
+    stopped: StoppedLandingView | None
     landings: list[LandingView]
 
 

@@ -117,6 +117,7 @@ INTERNAL = {
     "land-leave": "operations.landing.lander",
     "land-move": "operations.landing.lander",
     "land-refuse": "operations.landing.lander",
+    "land-stop": "operations.landing.lander",
     "land-take": "operations.landing.lander",
     "land-turn": "operations.landing.lander",
     "log prune": "operations.upkeep.log_retention",
