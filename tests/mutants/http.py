@@ -82,7 +82,7 @@ ROWS = (
     ("doors/http/events.py", "        if credential == self.identity.id:\n", "        if False:\n",
      f"{EVENTS}::test_a_revoked_credential_loses_its_stream_at_once"),
     ("doors/http/events.py", "        for stream in list(self._streams):\n            stream.end()\n", "        pass\n",
-     f"{EVENTS}::test_a_stop_ends_open_streams_within_two_seconds"),
+     f"{EVENTS}::test_a_stop_ends_open_streams_in_good_order"),
     # the process
     ("doors/serve/process.py", "    if not lock.take():\n", "    if lock.take() is None:\n",
      f"{PROCESS}::test_of_two_that_start_at_once_one_serves_and_the_other_names_it"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import signal
@@ -11,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dibs.errors import Conflict, Forbidden, Held, NotFound
+import dibs
+from dibs import aio
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
+from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
 from dibs.running import undo_work
 from dibs.session import working_tree
-from tests.running.undoing import Desk, State, get, git, put
+from tests.running.undoing import Desk, State, get, git, put, tick
 
 ODD = (
     "a.txt",
@@ -70,6 +72,19 @@ def test_a_file_of_any_kind_comes_back_whatever_became_of_it(desk: Desk, tracked
     assert verify_store(desk.session.store).ok
 
 
+def test_a_file_that_was_changed_and_then_made_executable_comes_back(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.change("ann", {"a": (b"2\n", "x")})
+    desk.change("ann", {"a": (b"3\n", "x")})
+    assert desk.plan("ann").blocked == []
+    done = desk.undo("ann")
+    assert desk.all() == {"a": lines("1")}
+    desk.undo(done["undo"])
+    assert desk.all() == {"a": (b"3\n", "x")}
+
+
 def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     before: dict[str, State] = {name: (name.encode(), "x") for name in ODD}
     for name, state in before.items():
@@ -78,93 +93,6 @@ def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     desk.change("ann", {**dict.fromkeys(ODD), **{f"{name}2": (b"new", "") for name in ODD}})
     desk.undo("ann")
     assert desk.all() == before
-
-
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["ann", "bob", "cy"]),
-        st.dictionaries(st.sampled_from(["a", "b", "d/c"]), st.sampled_from(CONTENTS[:-1]), min_size=1, max_size=2),
-        st.booleans(),  # everything is committed afterwards
-    ),
-    min_size=1,
-    max_size=7,
-)
-OTHERS: State = (b"others built on it", "")
-
-
-def model(history: list[tuple[str, dict[str, State], bool]], start: dict[str, State], agent: str) -> dict[str, Any]:
-    """Reference: for each file what undoing all of an agent's edits makes of it; "others" where they built on it."""
-    chains: dict[str, list[tuple[str, State, State]]] = {name: [] for name in start}
-    now = dict(start)
-    for by, edit, _ in history:
-        for name, state in edit.items():
-            if now[name] != state:
-                chains[name].append((by, now[name], state))
-                now[name] = state
-    found: dict[str, Any] = {}
-    for name, chain in chains.items():
-        value = now[name]
-        merged: list[tuple[str, State, State]] = []
-        for by, before, after in chain:
-            if merged and by == merged[-1][0]:
-                merged[-1] = (by, merged[-1][1], after)
-            else:
-                merged.append((by, before, after))
-        for by, before, after in reversed(merged):
-            if by != agent or before == after:
-                continue
-            if value == after:
-                value = before
-            elif value != before:
-                value = OTHERS
-                break
-        found[name] = value
-    return found
-
-
-def play(desk: Desk, history: list[tuple[str, dict[str, State], bool]], start: dict[str, State]) -> None:
-    for name, state in start.items():
-        put(desk.folder / name, state)
-    desk.commit("first")
-    for by, edit, commit in history:
-        wanted = {name: state for name, state in edit.items() if get(desk.folder / name) != state}
-        if wanted:
-            desk.change(by, wanted)
-        if commit:
-            desk.commit("more", by)
-
-
-@settings(max_examples=max(8, settings().max_examples // 20))  # each has a repository of its own
-@given(history=EDITS)
-def test_random_histories_of_three_agents_come_back_as_the_model_says(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, dict[str, State], bool]]
-) -> None:
-    desk = Desk(tmp_path_factory.mktemp("h") / "repo")
-    start: dict[str, State] = {"a": (b"start\n", ""), "b": None, "d/c": (b"c\r\n", "x")}
-    history = [(by, edit, False) for by, edit, _ in history]
-    try:
-        play(desk, history, start)
-        before = desk.state(*start)
-        expected = model(history, start, "ann")
-        blocked = sorted(name for name, value in expected.items() if value == OTHERS)
-        free = [name for name in expected if name not in blocked]
-        try:
-            plan = desk.plan("ann")
-        except NotFound:
-            assert expected == before, history  # ann changed nothing
-            return
-        assert sorted(one.path for one in plan.blocked) == blocked
-        if not [one for one in plan.files if one.path in free]:
-            assert desk.state(*free) == {name: expected[name] for name in free}
-            return
-        done = desk.undo("ann", *free)
-        assert desk.state(*free) == {name: expected[name] for name in free}, history
-        assert desk.state(*blocked) == {name: before[name] for name in blocked}
-        desk.undo(done["undo"])
-        assert desk.state(*start) == before
-        assert verify_store(desk.session.store).ok
-    finally:
-        desk.close()
 
 
 def test_a_ledger_that_was_compacted_still_knows_what_was_there(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,6 +229,95 @@ def test_the_undone_agent_is_told_and_the_log_says_it(desk: Desk) -> None:
     assert status["claims"] == []
 
 
+def held_by(desk: Desk, agent: str) -> list[tuple[str, list[str], str, str]]:
+    found = desk.session.run(desk.session.operation("status"), desk.session.identify(agent), {})["claims"]
+    return [(one["agent"], one["resources"], one["mode"], one["reason"]) for one in found]
+
+
+@pytest.mark.parametrize("mode", ["write", "read"])
+def test_the_caller_s_own_claim_outlives_the_undo_with_its_own_reason(desk: Desk, mode: Any) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2"), "b": lines("b")})
+    with dibs.open(str(desk.folder), "cy") as ws:
+        ws.claim("a", mode=mode, reason="a look at the port")
+        done = desk.undo(claim, "a", by="cy")
+        (kept,) = held_by(desk, "cy")
+        assert kept == ("cy", ["a"], mode, "a look at the port")
+        assert [row["undo"] for row in claims_of(desk, "cy") if "undo" in row] == []
+        ws.release(all=True)
+        desk.undo(done["undo"], by="cy")
+        assert held_by(desk, "cy") == []
+
+
+def claims_of(desk: Desk, agent: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = desk.session.store.look(lambda tx: holds.of_agent(tx, holds.CLAIM, agent))
+    return found
+
+
+def test_an_agent_without_hooks_that_undoes_a_part_can_undo_the_rest(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("script", {"a": lines("2"), "new": lines("n")}, hooks=False)
+    desk.undo("script", "new", by="script")
+    assert [one.path for one in desk.plan("script").files] == ["a"]
+    desk.undo("script", by="script")
+    assert desk.all() == {"a": lines("1")}
+
+
+def test_what_a_live_agent_holds_is_refused_to_others_and_undone_by_itself(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    with dibs.open(str(desk.folder), "ann") as ann, dibs.open(str(desk.folder), "bob") as bob:
+        tree = working_tree.of(desk.session.place)
+        tree.look(["a"])
+        tree.write()
+        claim = ann.claim("a", reason="mine")
+        tick()
+        put(desk.folder / "a", lines("2"))
+        with pytest.raises(Held, match="ann holds a"):
+            bob.undo(claim.answer["claim"])
+        assert ann.undo(claim.answer["claim"])["restored"] == ["a"]
+        assert get(desk.folder / "a") == lines("1")
+        claim.check()
+
+
+# --- Python
+
+
+def test_python_undoes_by_the_same_code(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2"), "b": lines("b")})
+    with dibs.open(str(desk.folder), "boss") as ws:
+        shown = ws.undo(claim, "a", dry_run=True)
+        assert (shown["done"], [one["path"] for one in shown["files"]]) == (False, ["a"])
+        assert "-2\n+1" in shown["files"][0]["diff"]
+        done = ws.undo(claim, since="1h")
+        assert (done["done"], sorted(done["restored"]), done["commit"]) == (True, ["a", "b"], None)
+        assert desk.all() == {"a": lines("1")}
+        with pytest.raises(NotFound, match="nothing that claim"):
+            ws.undo(claim)
+        ws.undo(done["undo"])
+        assert desk.state("a", "b") == {"a": lines("2"), "b": lines("b")}
+        for odd in (0, "0s", "-1h", "soon", -1, True, float("nan"), [1]):
+            with pytest.raises(Invalid, match="since"):
+                ws.undo(claim, since=odd)  # type: ignore[arg-type]
+        for what in ("", " ", None, 7):
+            with pytest.raises(Invalid, match="what"):
+                ws.undo(what)  # type: ignore[arg-type]
+    assert desk.state("a", "b") == {"a": lines("2"), "b": lines("b")}
+
+
+def test_asyncio_undoes_as_well(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2")})
+
+    async def undone() -> list[str]:
+        async with aio.open(str(desk.folder), "boss") as ws:
+            return (await ws.undo(claim))["restored"]
+
+    assert asyncio.run(undone()) == ["a"]
+
+
 # --- commits
 
 
@@ -324,6 +341,34 @@ def test_committed_work_is_reverted_by_one_commit_and_others_staged_work_stays(d
     desk.undo(done["undo"])
     assert desk.state("a", "new") == {"a": lines("3"), "new": (b"n", "x")}
     assert git(desk.folder, "status", "--porcelain") == "M  keep"
+
+
+def test_unfinished_work_that_another_agent_s_commit_took_in_is_unfinished_again(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("bob", {"a": lines("1", "bob")})
+    desk.change("ann", {"a": lines("ann", "bob")})
+    desk.commit("ann's, with what bob had begun", "ann")
+    done = desk.undo("ann")
+    assert git(desk.folder, "show", "HEAD:a") == "1"
+    assert get(desk.folder / "a") == lines("1", "bob")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "ann\nbob"
+    assert get(desk.folder / "a") == lines("ann", "bob")
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+def test_committed_and_uncommitted_work_come_back_together(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.commit("ann's", "ann")
+    desk.change("ann", {"a": lines("3")})
+    done = desk.undo("ann")
+    assert get(desk.folder / "a") == lines("1")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "2"
+    assert get(desk.folder / "a") == lines("3")
 
 
 def test_a_commit_that_others_built_on_is_refused_and_merged_if_told_so(desk: Desk) -> None:
@@ -413,6 +458,62 @@ def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Pat
             assert step > 5
             return
     raise AssertionError("it never ended by itself")
+
+
+@pytest.mark.parametrize("commit", [False, True])
+def test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, commit: bool
+) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "b", (b"b", "x"))
+    desk.commit("first")
+    ends: set[str] = set()
+    for step in range(1, 60):
+        claim = desk.change("ann", {"a": lines("2"), "b": None, "new": (b"n", "")})
+        if commit:
+            desk.commit("ann's", "ann")
+        plan = desk.plan("ann" if commit else claim)
+        worker = undo_work.Worker(desk.session, desk.session.identify("boss"))
+        with monkeypatch.context() as patched:
+            fired = interrupting(patched, step)
+            try:
+                worker.begin(plan)
+                ended = "done"
+            except KeyboardInterrupt:
+                ended = "interrupted"
+        assert worker.unfinished() == []
+        assert held_by(desk, "boss") == []
+        undone = {"a": lines("1"), "b": (b"b", "x")}
+        assert desk.all() in ([undone] if ended == "done" else [undone, {"a": lines("2"), "new": (b"n", "")}]), step
+        ends.add(ended)
+        tick()
+        if desk.all() != undone:
+            desk.undo("ann" if commit else claim)
+        if not fired:  # it has fewer steps
+            break
+    assert ends == {"done", "interrupted"}
+    assert verify_store(desk.session.store).ok
+
+
+def interrupting(patched: pytest.MonkeyPatch, step: int) -> list[int]:
+    """Ctrl-C comes once, at the given step; then that is in the list."""
+    left = itertools.count(1)
+    fired: list[int] = []
+
+    def counted(function: Any) -> Any:
+        def call(*words: Any, **fields: Any) -> Any:
+            if next(left) == step:
+                fired.append(step)
+                raise KeyboardInterrupt
+            return function(*words, **fields)
+
+        return call
+
+    for name in ("replace", "unlink", "rename", "chmod", "rmdir"):
+        patched.setattr(os, name, counted(getattr(os, name)))
+    for name in ("_put", "_stage", "_commit", "_write_journal"):
+        patched.setattr(undo_work.Worker, name, counted(getattr(undo_work.Worker, name)))
+    return fired
 
 
 def killing(step: int) -> None:

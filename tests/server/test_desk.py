@@ -16,7 +16,7 @@ from dibs.stores import conformance
 from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.stores.seam import Outcome, Store, Transaction
 
-PATIENCE_S = 10
+PATIENCE_S = LIMIT_S / 4  # several of these may follow each other
 
 
 class Watched(MemoryStore):
@@ -526,3 +526,63 @@ def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: p
     assert clock.since_boot() - began < 4_000
     desk._is_led = False
     desk.close()
+
+
+def test_each_of_a_lent_group_is_answered_once_after_the_commit_and_by_its_own_refusal(tmp_path: Path) -> None:
+    path = str(tmp_path / "dibs.db")
+    sqlite_store.create(path)
+    store, other = sqlite_store.SqliteStore(path), sqlite_store.SqliteStore(path)
+    desk = Desk(store)
+    told: list[tuple[int, Any, str, int]] = []
+    ran: list[int] = []
+
+    def ask(loop: asyncio.AbstractEventLoop, number: int) -> None:
+        def decide(tx: Transaction) -> int:
+            ran.append(number)
+            if number == 2:
+                raise Busy
+            tx.append("test", "ann", str(number), {})
+            return number
+
+        def done(value: Any, error: Exception | None) -> None:  # another process has it by now
+            told.append((number, value, type(error).__name__, other.head().seq))
+
+        desk.submit(decide, done, loop.call_soon_threadsafe, loop.call_soon)
+
+    async def meet() -> None:
+        for number in range(1, 5):
+            ask(asyncio.get_running_loop(), number)
+        assert not ran, "not before its turn"
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    asyncio.run(meet())
+    assert ran == [1, 2, 3, 4]
+    assert told == [(1, 1, "NoneType", 3), (2, None, "Busy", 3), (3, 3, "NoneType", 3), (4, 4, "NoneType", 3)]
+    assert (desk.groups, desk.lost_answers, desk._thread) == (1, 0, None)
+    desk.close()
+    store.close()
+    other.close()
+
+
+def test_a_desk_that_is_closed_before_the_loops_turn_refuses_what_was_lent_and_runs_nothing(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.server.desk.CLOSE_TIMEOUT_S", 0.2)
+    told: list[str] = []
+    ran: list[bool] = []
+
+    async def meet() -> None:
+        loop = asyncio.get_running_loop()
+
+        def done(_: Any, error: Exception | None) -> None:
+            told.append(type(error).__name__)
+
+        desk.submit(lambda _: ran.append(True), done, loop.call_soon_threadsafe, loop.call_soon)
+        desk.close()
+        assert not desk._is_led, "nobody is waited for that will not come"
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    asyncio.run(meet())
+    assert (ran, told) == ([], ["Unavailable"])

@@ -115,7 +115,8 @@ class FarHalf:
         """The caller as its credential says; of what it knows, what it can know."""
         call.credential = identity.credential
         if identity.person:
-            call.fallback = identity.agent
+            if call.typed or not call.fallback:  # a client's own call (`dibs mcp`) is never a person's word
+                call.fallback = identity.agent
         elif not call.agent and identity.bearer == AGENT_KIND:
             call.agent = identity.agent
         here = sent.get("here") or ["", "", ""]

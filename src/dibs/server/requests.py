@@ -13,6 +13,7 @@ from dibs.errors import DibsError, Invalid, NotFound, Unavailable
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
+from dibs.operations.upkeep.store_reads import WAKE
 from dibs.session import catalogue, read_fields
 from dibs.session.store_link import StoreLink
 from dibs.stores.seam import Unsettled
@@ -53,13 +54,12 @@ class Caller:
         """Has it left?"""
         return self._gone
 
-    def waits(self, session: Session, state: dict[str, Any]) -> None:
-        """Called whenever the request has to wait: `leave` ends that from now on."""
+    def waits(self, session: Session, state: dict[str, Any], same: Callable[[], Call]) -> None:
+        """Called whenever the request has to wait: `leave` ends that from now on, by a call of the `same` agent."""
         with self._mutex:
             channel = state.get("wake", "")
             if channel:
-                store = session.store
-                self._wake = lambda: store.run(lambda tx: tx.wake(channel))
+                self._wake = lambda: _wake(session, same, channel)
             if self._gone:
                 raise Gone
         if self._told is not None:
@@ -75,6 +75,14 @@ class Caller:
                 wake()
             except DibsError:
                 pass  # it looks by itself within seconds
+
+
+def _wake(session: Session, same: Callable[[], Call], channel: str) -> None:
+    """Let the request look up that waits under this name, wherever its store is. From any thread."""
+    if session.is_far:
+        session.run(WAKE, same(), {"channel": channel})
+    else:  # not through the way in: also a caller whose credential was revoked meanwhile leaves its queue
+        session.store.run(lambda tx: WAKE.body(tx, None, None, channel))
 
 
 class _Timed(StoreLink):
@@ -210,7 +218,11 @@ class Requests:
             call = identity.call(session, agent, request)
             if fields.get("wait"):
                 fields["wait"] = min(fields["wait"], MAX_WAIT_MS)
-            result = session.answer(operation, call, fields, lambda state: there.waits(session, state))
+
+            def told(state: dict[str, Any]) -> None:
+                there.waits(session, state, lambda: identity.call(session, agent))
+
+            result = session.answer(operation, call, fields, told)
             if there.gone:
                 self._withdraw(session, operation, call)
                 raise Gone

@@ -24,6 +24,7 @@ from dibs.doors.serve import files, process
 from dibs.session.config_server import read as settings_of
 from tests.doors.http.web import PORT, Server, Web
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -187,7 +188,7 @@ class Running:
             time.sleep(0.01)
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), 10)
+        return socket.create_connection(("127.0.0.1", self.port), LIMIT_S)
 
     def close(self) -> None:
         self.server.should_exit = True
@@ -217,12 +218,10 @@ def answered(connection: socket.socket) -> bytes:
 def test_a_caller_that_sends_its_headers_slowly_is_cut_off(running: Running, sent: bytes) -> None:
     with running.connect() as connection:
         connection.sendall(sent)
-        began = time.monotonic()
         try:
             assert answered(connection) == b""
         except ConnectionResetError:
             pass
-        assert time.monotonic() - began < 5
 
 
 def test_a_slow_second_request_on_a_connection_is_cut_off_too(running: Running) -> None:

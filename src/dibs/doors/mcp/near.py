@@ -1,6 +1,7 @@
 """The workspace of a server on stdio: found from its folder, opened when a tool first needs it.
 
-Where there is no workspace yet, each call says so and looks again: `dibs init` may make one meanwhile.
+Where there is no workspace yet, each call says so and looks again: `dibs init` may make one meanwhile. Where its store
+is a server's, elsewhere (`DIBS_STORE=https://…`), each call asks that server, as every other door does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,10 @@ from dibs.doors.mcp.callers import Process
 from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.requests import Requests
+from dibs.session import config
+from dibs.session.far_link import FarLink
+from dibs.session.session import Session
+from dibs.storage import workspace_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +24,10 @@ if TYPE_CHECKING:
 
     from dibs.doors.mcp.callers import Who
     from dibs.facts.workspace import Place
-    from dibs.session.session import Session
+    from dibs.stores.seam import Store
+
+
+FAR_TIMEOUT_S = 5.0  # how long a call waits for a server elsewhere, as a command does
 
 
 class FolderHost(Host):
@@ -32,6 +40,51 @@ class FolderHost(Host):
     def session(self, cwd: str = "", place: Place | None = None, *, asked: bool = True) -> Session:
         """A session in that folder."""
         return super().session(cwd or self._cwd, place, asked=asked)
+
+
+class FarHost(FolderHost):
+    """A workspace whose store a server has, elsewhere: calls share the connections, and nothing is decided here."""
+
+    def __init__(self, place: Place, cwd: str) -> None:
+        super().__init__(place, cwd)
+        self.timeout = FAR_TIMEOUT_S
+        self.link = FarLink()
+
+    @property
+    def store(self) -> Store:
+        """What can be read of that store from here."""
+        with self._mutex:
+            if self._store is None:
+                settings = self.config(self.place)
+                self._store = workspace_store.open_store(
+                    self.place.local, settings.store, settings.id, self.timeout, shared=self.place.shared
+                )
+            return self._store
+
+    def session(self, cwd: str = "", place: Place | None = None, *, asked: bool = True) -> Session:  # noqa: ARG002 - no server that could be idle
+        """A session in that folder, whose requests go to the server."""
+        return _FarSession(self, cwd or self._cwd, place or self.place)
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._mutex:
+            store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+
+class _FarSession(Session):
+    """One call's way to the server; the connections are its host's."""
+
+    def __init__(self, host: FarHost, cwd: str, place: Place) -> None:
+        super().__init__(cwd, None, timeout=host.timeout, place=place)
+        self._host = host
+        self.link = host.link
+
+    @property
+    def store(self) -> Store:
+        """The host's: opened by the first call that needs it."""
+        return self._host.store
 
 
 class Near:
@@ -48,7 +101,8 @@ class Near:
         """How operations are asked for; raises Invalid where there is no workspace."""
         if self._requests is None:
             place = workspace.find(self._cwd, self._given or None)
-            host = FolderHost(place, place.top if self._given else self._cwd)
+            cwd = place.top if self._given else self._cwd
+            host = (FarHost if _is_far(place) else FolderHost)(place, cwd)
             host.session()  # refuses where it is no workspace yet
             self._requests = Requests(host)
         return self._requests
@@ -66,3 +120,11 @@ class Near:
         """Close the store."""
         if self._requests is not None:
             self._requests.host.close()
+
+
+def _is_far(place: Place) -> bool:
+    """Has a server elsewhere the store of this workspace?"""
+    if not place.exists:
+        return False
+    settings = config.load(place.config, place.local, place.top, place.shared)
+    return workspace_store.is_far(workspace_store.configured_url(settings.store))

@@ -402,10 +402,11 @@ class AsyncMethods:
         since: str | None = None,
         limit: int | None = None,
         after: int | None = None,
+        archives: bool | None = None,
     ) -> ExplainAnswer:
         """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
 
-        Answers: what, others[], steps[], now[], earlier, more, cursor.
+        Answers: what, others[], steps[], now[], earlier, unread, more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: ExplainAnswer = await self._call(
@@ -415,6 +416,7 @@ class AsyncMethods:
             since=since,
             limit=limit,
             after=after,
+            archives=archives,
         )
         return answer
 
@@ -1749,7 +1751,7 @@ class AsyncMethods:
     ) -> VerifyAnswer:
         """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
 
-        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, findings[].
+        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, settled, findings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: VerifyAnswer = await self._call(

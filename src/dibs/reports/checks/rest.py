@@ -18,6 +18,7 @@ from dibs.reports.checks.findings import (
     Line,
     Look,
     few,
+    slug,
 )  # fmt: skip
 from dibs.reports.checks.ten import listed
 
@@ -32,6 +33,23 @@ DEPLOYED = {
     "fenced": ("went on without its claim", HIGH), "unchecked": ("was not verified", MEDIUM),
     "unsynced": ("was not compared with the remote", MEDIUM),
 }  # fmt: skip
+
+
+CLAIM_FIRST, SEEN, SYNC_FIRST = (  # titles of rules that `init` writes
+    "Claim before you change", "Done means seen working", "Sync before you deploy",
+)  # fmt: skip
+RULE_OF_DEPLOY = {"unverified": SEEN, "unchecked": SEEN, "unsynced": SYNC_FIRST}
+
+
+def against(look: Look, title: str) -> str:
+    """Which rule of the workspace that is against, by its number; "" if it has no such rule."""
+    from dibs.session import rules_file
+
+    for line in rules_file.text(look.session.place).splitlines() if title else ():
+        number, dot, rest = line.strip().partition(". ")
+        if dot and number.isdigit() and rest.startswith(f"**{title}**"):
+            return f", against rule {number}"
+    return ""
 
 
 def guards(look: Look) -> Line:
@@ -107,7 +125,7 @@ def rules(look: Look) -> Line:
 
 
 def _code(agent: dict[str, Any]) -> str:
-    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in agent["name"].lower())[:60]
+    return slug(agent["name"])
 
 
 def agents(look: Look) -> Line:
@@ -141,7 +159,10 @@ def violations(look: Look) -> Line:
     for change in look.facts["unsettled"]:
         if change["how"] == "violated":
             event = look.history.changes.get(change["id"])
-            text = f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
+            text = (
+                f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
+                f"{against(look, CLAIM_FIRST)}"
+            )
             remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
             events = [event["seq"]] if event else []
             found.append(
@@ -153,20 +174,31 @@ def violations(look: Look) -> Line:
 
 
 def bypasses(look: Look) -> Line:
-    """No commit went past the guard."""
+    """No commit and no push went past the guard."""
     found = []
+    told = set()
     for event in look.history.bypasses:
         data = event["data"]
+        told.add(event["seq"])
+        if event["kind"] == "push.unverified":
+            commit, where = event["subject"][:SHORT], f"{data['remote']}/{data['branch']}"
+            by = f", by {data['by']}" if data["by"] else ""
+            text = f"a push of {commit} to {where} bypassed the guard{by}"
+            remedy = f"git log {where}, then settle event {event['seq']}"
+            found.append(Finding(text, HIGH, events=[event["seq"]], remedy=remedy))
+            continue
         held = f" with {few(data['paths'])}, held by {few(look.name(one) for one in data['holders'])}"
         text = (
             f"{look.name(event['agent'])} committed {event['subject'][:SHORT]} past the guard"
-            f"{held if data['paths'] else ''}"
+            f"{held + against(look, CLAIM_FIRST) if data['paths'] else ''}"
         )
         found.append(
             Finding(text, HIGH if data["paths"] else LOW, events=[event["seq"]], agent=event["agent"],
                     remedy=f"git show --stat {event['subject'][:SHORT]}, then settle event {event['seq']}")
         )  # fmt: skip
-    return listed(found, "Bypasses: no commit past the guard")
+    # one whose event was moved to an archive still has its alert, until somebody acknowledged that
+    found += [one for one in look.alerts("bypass") if not told.intersection(one.events)]
+    return listed(found, "Bypasses: no commit and no push past the guard")
 
 
 def deploys(look: Look) -> Line:
@@ -178,7 +210,8 @@ def deploys(look: Look) -> Line:
             how = "fenced" if data.get("fenced") else "unsynced" if data["result"] == "ok" else data["result"]
             said, severity = DEPLOYED[how]
             commit = data["commit"][:SHORT] or "something"
-            text = f"the deploy of {commit} to {target} by {look.name(event['agent'])} {said}"
+            rule = against(look, RULE_OF_DEPLOY.get(how, ""))
+            text = f"the deploy of {commit} to {target} by {look.name(event['agent'])} {said}{rule}"
             remedy = f"dibs deploy {quoted(target)} --verify CMD -- CMD"
             found.append(Finding(text, severity, events=[event["seq"]], remedy=remedy, agent=event["agent"]))
     targets = {one["target"]: one for one in look.facts["deploys"]}
@@ -227,7 +260,7 @@ def store(look: Look) -> Line:
 
 
 def tasks(look: Look) -> Line:
-    """No task is quarantined, no agent is held back by its breaker."""
+    """No task is quarantined, or failed and in the way of others; no agent is held back by its breaker."""
     found = []
     for task in look.facts["quarantined"]:
         event = look.history.quarantined.get(task["task"])
@@ -236,21 +269,33 @@ def tasks(look: Look) -> Line:
         events = [event["seq"]] if event else []
         remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
         found.append(Finding(text, MEDIUM, events=events, code=f"task-{task['task']}".lower()[:60], remedy=remedy))
+    for task in look.facts["failed"]:
+        if task["blocked"]:
+            event = look.history.failed.get(task["task"])
+            many = counted(len(task["blocked"]), "task")
+            text = f"task {task['task']} failed, and {many} after it cannot begin ({few(task['blocked'])})"
+            events = [event["seq"]] if event else []
+            remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
+            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{task['task']}"), remedy=remedy))
     for agent in look.agents.values():
         if agent["breaker"] != "closed" and agent["state"] not in ENDED:
             failed = look.history.failures.get(agent["agent"], [])
-            text = f"{agent['name']} failed so often in a row that it gets no work (breaker {agent['breaker']})"
+            times = counted(len(failed), "time") if failed else "repeatedly"
+            text = f"{agent['name']} failed {times} in a row and gets no work (breaker {agent['breaker']})"
             remedy = f"dibs log --agent {quoted(agent['agent'])} --kind task. --limit 20"
             found.append(
                 Finding(text, MEDIUM, events=failed[-3:], code=f"breaker-{_code(agent)}", remedy=remedy,
                         agent=agent["agent"])
             )  # fmt: skip
-    return listed(found, "Tasks: none quarantined, no breaker open")
+    count = len(look.facts["failed"])
+    more = f"; {count} failed, none waits for {'it' if count == 1 else 'them'}" if count else ""
+    return listed(found, f"Tasks: none quarantined, no breaker open{more}", {"failed": count})
 
 
 def log(look: Look) -> Line:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.lookout.verify import verify_store
+    from dibs.reports import expected_archives
 
     report = verify_store(look.session.store, None, look.session.progress)
     found = [
@@ -258,7 +303,11 @@ def log(look: Look) -> Line:
                 remedy="dibs verify; dibs doctor says how to recover")
         for one in report.findings
     ]  # fmt: skip
+    for one, why in expected_archives.lost(look.session, look.call):
+        text = f"the archive of the events {one.first} to {one.last}: {why} ({os.path.basename(one.path)})"
+        remedy = "put it back from a copy, or settle it: dibs verify then passes without it"
+        found.append(Finding(text, HIGH, code=f"archive-{one.last}", remedy=remedy))
     head = f"head {report.last}:{report.link[:SHORT]}"
     said = f"{counted(report.events, 'event')}, {counted(report.granted, 'claim')} granted, {report.live} live, {head}"
-    pruned = f"; events before {report.first} were pruned" if report.first > 1 else ""
+    pruned = f"; those before {report.first} are in archives (dibs verify reads them)" if report.first > 1 else ""
     return listed(found, f"Log: intact, {said}{pruned}", {"events": report.events, "found": report.found})

@@ -147,7 +147,7 @@ def ordering(look: Look) -> Line:
         refused = f", {counted(look.history.out_of_order, 'request')} refused" if look.history.out_of_order else ""
         return listed(found, f"Global order of claims enforced (by name){refused}{now}", figures)
     said = f"{counted(len(past), 'deadlock')} refused so far{at(past[-3:])}" if past else "none so far"
-    return listed(found, f"Deadlocks are found when they close: {said}{now}", figures)
+    return listed(found, f"Deadlocks are refused when they would begin: {said}{now}", figures)
 
 
 def events(look: Look) -> Line:
@@ -204,6 +204,9 @@ def alerting(look: Look) -> Line:
         text = "nobody looks: while agents think or wait, no alert is raised"
         remedy = "keep dibs sweep --watch or dibs serve running"
         found.append(Finding(text, MEDIUM, code="nobody-looks", remedy=remedy))
+    elif pending and not lasting:
+        text = f"{counted(pending, 'alert')} to deliver, and nobody who does: hooks only raise alerts"
+        found.append(Finding(text, MEDIUM, code="nobody-delivers", remedy="dibs sweep"))
     if not found and not look.is_fleet and not sinks:
         return Line(ABSENT, f"Alerting: {alone(look)}, no other is blocked unnoticed")
     who = f"a process looks (pid {looker['pid']})" if looker and lasting else "only agents' own hooks look"
