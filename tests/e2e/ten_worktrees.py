@@ -130,9 +130,7 @@ class Run:
         """Everything is as it has to be."""
         wanted = {change.branch: change.outcome for agent in range(AGENTS) for change in changes(agent)}
         assert self.outcomes() == wanted
-        line = self.repo.line_of_main()
-        for commit in line:
-            assert self.repo.git("grep", "-lx", "broken", commit, exit=None) == "", commit
+        assert self.repo.git("grep", "-lx", "broken", *self.repo.line_of_main(), "--", exit=None) == ""
         landed = [branch for branch, outcome in wanted.items() if outcome == "landed"]
         for branch in landed:
             assert self.repo.git("show", f"main:{branch}.txt") == f"by {branch}"

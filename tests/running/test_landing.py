@@ -414,6 +414,23 @@ def test_what_a_dead_lander_left_is_settled_by_the_next_one(repo: LandingRepo, m
     repo.clean()
 
 
+def test_a_lander_that_watches_continues_when_what_stopped_it_is_over(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo")
+    repo.commit_files("by hand", {"x.txt": "broken\n"}, repo.folder)
+    repo.change("a", a="1\n")
+    repo.queue("a")
+    words = [DIBS, "land", "--watch"]
+    process = subprocess.Popen(words, cwd=repo.folder, env=repo.environment, stderr=subprocess.PIPE)
+    until(lambda: repo.told("ag-a"))
+    repo.commit_files("mended", {"x.txt": "fine\n"}, repo.folder)
+    until(lambda: repo.states() == {"a": "landed"})
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert said.count(b"main itself fails") == 1
+    assert b"Traceback" not in said
+
+
 def test_a_freeze_holds_the_queue_and_says_who(repo: LandingRepo) -> None:
     repo.change("a", a="1\n")
     repo.json("claim", "land:main", "--as", "boss", "--reason", "release", exit=0)
@@ -427,8 +444,8 @@ def test_a_freeze_holds_the_queue_and_says_who(repo: LandingRepo) -> None:
 def test_what_cannot_be_meant_is_said(repo: LandingRepo, tmp_path: Path) -> None:
     repo.change("a", a="1\n")
     repo.git("checkout", "-q", "--detach", cwd=repo.tree("a"))
-    for words, cwd in ((("nosuch",), repo.folder), ((), repo.tree("a")), ((), repo.folder), (("--all", "--status"),
-                                                                                          repo.folder)):  # fmt: skip
+    said = (("nosuch",), ("--all", "--status"), ("--all", "a"), ("--status", "a"), ())
+    for words, cwd in (*[(words, repo.folder) for words in said], ((), repo.tree("a"))):
         assert repo.land(*words, cwd=cwd, exit=64)["error"]["code"] == "invalid"
     unchecked = LandingRepo(tmp_path / "unchecked" / "repo", check="")
     unchecked.change("a", a="1\n")

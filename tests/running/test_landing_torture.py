@@ -91,10 +91,9 @@ class Rounds:
     def check(self) -> None:
         """Main is whole and green at every commit, and every branch is where its agent left it."""
         self.repo.git("fsck", "--connectivity-only", "main")
-        for commit in self.repo.line_of_main():
-            assert self.repo.git("grep", "-lx", "broken", commit, exit=None) == "", commit
-        for branch, tip in self.tips.items():
-            assert self.repo.git("rev-parse", branch) == tip
+        assert self.repo.git("grep", "-lx", "broken", *self.repo.line_of_main(), "--", exit=None) == ""
+        rows = self.repo.git("for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads").splitlines()
+        assert {**dict(row.split() for row in rows), **self.tips} == dict(row.split() for row in rows)
 
     def finish(self) -> None:
         """Everything was decided once and rightly, and told once."""
@@ -125,7 +124,7 @@ def _round(folder: Path, seed: int, most: int) -> int:
 
 
 def test_a_killed_lander_leaves_main_as_it_was_or_landed_and_the_queue_continues(tmp_path: Path) -> None:
-    assert sum(_round(tmp_path / str(seed), seed, most=4) for seed in (1, 4)) > 0
+    assert _round(tmp_path, seed=4, most=4) > 0
 
 
 @pytest.mark.torture

@@ -1,9 +1,17 @@
-"""Whoever wants something landed: lands the queue itself, or waits while another process does (landing.py lands)."""
+"""Whoever wants something landed: lands the queue itself, or waits while another process does (landing.py lands).
+
+`Drain` is for a process that lasts (a server, `dibs land --watch`). What stops it (main that fails the check, a remote
+that refuses, a lock file) is tried again when the target or the queue has changed, else with a pause: a minute, and ten
+times what the attempt took.
+"""
 
 from __future__ import annotations
 
-from dibs.errors import Failed, Held
+from time import monotonic
+
+from dibs.errors import DibsError, Failed, Held
 from dibs.facts import clock
+from dibs.facts.git import queries as git
 from dibs.operations.landing import lander as steps
 from dibs.running.landing import Lander, OutOfTime
 from dibs.session.landing_branch import target_of
@@ -17,6 +25,8 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 LOOK_S = 1.0  # between two looks of a process that waits
+PAUSE_S = 60.0  # before what failed is tried again, unchanged
+SHARE = 10  # times what the attempt took
 
 
 def wait_for(
@@ -71,7 +81,7 @@ def wait_for(
         who = found.get("agent", "")
         if say is not None and who and who != waited:
             waited = who
-            say(f"{who} lands on {onto}; waiting")
+            say(f"{who} lands on {onto}; waiting" if found["lands"] else f"{who} holds land:{onto}; waiting")
         _rest(session, min(LOOK_S, max(0.0, (until - clock.since_boot()) / 1000)))
 
 
@@ -106,3 +116,46 @@ def land_all(
         if say is not None:
             say(why)
     return landed
+
+
+class Drain:
+    """Lands what is queued, step by step."""
+
+    def __init__(self, onto: str = "") -> None:
+        self._onto = onto
+        self._again = 0.0  # when what failed is tried again
+        self._failed: Any = None  # what was queued then, and where the target was
+
+    def step(
+        self,
+        session: Session,
+        call: Call,
+        *,
+        say: Callable[[str], None] | None = None,
+        started: Callable[[Lander | None], None] | None = None,
+    ) -> int:
+        """Land what is queued, unless somebody else does; returns how many landed. Raises what stops it, once."""
+        onto = self._onto or target_of(session)
+        call.facts.clear()
+        found = session.run(steps.TURN, call, {"onto": onto})
+        if not found["queued"] or not found["free"]:
+            return 0
+        state, begun = self._state(session, call, onto), monotonic()  # of before: what changes meanwhile counts
+        if state == self._failed and begun < self._again:
+            return 0
+        try:
+            landed = land_all(session, call, onto=onto, say=say, started=started)
+        except Held:
+            return 0
+        except DibsError:
+            self._failed = state
+            self._again = monotonic() + max(PAUSE_S, SHARE * (monotonic() - begun))
+            raise
+        self._failed = None
+        return landed
+
+    def _state(self, session: Session, call: Call, onto: str) -> Any:
+        """What has to change before the same attempt can end differently."""
+        listed = session.run(session.operation("landings"), call, {"onto": onto, "queue": True})
+        queued = [(one["branch"], one["commit"]) for one in listed["landings"]]
+        return git.commit(session.place.top, f"refs/heads/{onto}"), queued

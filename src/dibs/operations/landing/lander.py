@@ -313,12 +313,13 @@ def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str
     state, claim = queue.state_of(tx, target), queue.holder(tx, target)
     running = state["running"]
     free = claim is None
-    if running is not None and claim is not None and claim["token"] == running["token"]:
+    lands = running is not None and claim is not None and claim["token"] == running["token"]
+    if running is not None and lands:
         free = call.alive(running["process"]) is False
     record = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"] if landing else None
     found = {"free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None}
     if claim is not None:
-        found["agent"] = claim["agent"]
+        found.update(agent=claim["agent"], lands=lands)
     return found
 
 

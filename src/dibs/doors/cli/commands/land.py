@@ -16,7 +16,7 @@ from dibs.doors.cli import render
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import answer, open_session
 from dibs.doors.cli.long_running import SIGNALLED, on_signals
-from dibs.errors import CANNOT_DECIDE, NO, YES, Held, Invalid
+from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, Failed, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.facts.git import queries as git
 from dibs.facts.git import sides
@@ -28,11 +28,12 @@ from dibs.session.landing_branch import target_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
-    from typing import Any
+    from typing import Any, NoReturn
 
     from dibs.doors.cli.parse import Words
     from dibs.operations.core.call import Call
     from dibs.running.landing import Lander
+    from dibs.running.landing_wait import Drain
     from dibs.session.session import Session
 
 FIELDS = (
@@ -55,6 +56,10 @@ def run(words: Words) -> int:
     given = [name for name in EXCLUSIVE if words.fields.get(name)]
     if len(given) > 1:
         raise Invalid(f"land: either --{' or --'.join(given)}", field=given[1])
+    if words.fields.get("branch") and given and given[0] != "cancel":
+        raise Invalid(
+            f"land: --{given[0]} is for all that is queued; leave {words.fields['branch']} out", field="branch"
+        )
     session = open_session(words)
     call = session.identify(words.common.get("as"), request=words.common.get("request-id", ""))
     if not session.place.common:
@@ -93,6 +98,8 @@ def _branch(session: Session, word: str, *, exists: bool = True) -> str:
             if not side.branch:
                 raise Invalid(f"HEAD is on no branch in {folder}; `git switch -c NAME` makes one", field="branch")
             return side.branch
+    if not git.commit(top, "HEAD"):
+        raise Invalid("there is no commit in this repository yet: there is nothing to land", field="branch")
     raise Invalid(f"there is no branch and no worktree {word or folder} in this repository", field="branch")
 
 
@@ -250,26 +257,30 @@ class _Land:
         return code
 
     def _all(self) -> int:
-        from dibs.running import landing_wait
+        from dibs.running import landing, landing_wait
 
-        landed = 0
-        while True:
-            try:
-                landed += landing_wait.land_all(
-                    self.session, self.call, onto=self._target, say=self._say, started=self._started
-                )
-            except Held:
-                if not self.words.fields.get("watch"):
-                    raise
-            if not self.words.fields.get("watch"):
-                break
-            clock.sleep(PAUSE_S)
+        landing.need_check(self._settings)
+        if self.words.fields.get("watch"):
+            self._watch(landing_wait.Drain(self._target))
+        landed = landing_wait.land_all(self.session, self.call, onto=self._target, say=self._say, started=self._started)
         shown = {"landed": landed, "onto": self._target}
         if self.words.json:
             sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
         else:
             sys.stdout.write(f"{landed} landed on {shown['onto']}\n")
         return YES
+
+    def _watch(self, drain: Drain) -> NoReturn:
+        """Land until a signal comes; what stops it is said once."""
+        said = ""
+        while True:
+            try:
+                drain.step(self.session, self.call, say=self._say, started=self._started)
+            except (Unavailable, Failed, Conflict) as error:
+                if error.message != said:
+                    said = error.message
+                    self._say(said)
+            clock.sleep(PAUSE_S)
 
 
 COMMAND = Command(
