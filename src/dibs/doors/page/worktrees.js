@@ -1,9 +1,10 @@
 // Worktrees: which of them would conflict if merged now, and what lands on main. What the radar and the landing queue last said.
-import { html } from "./lib.js";
-import { S, may, nameOf, why } from "./store.js";
+import { html, useEffect } from "./lib.js";
+import { S, may, nameOf, refetch, why } from "./store.js";
 import { Agent, Icon, Path, Rows, Up } from "./parts.js";
 import { count } from "./words.js";
 
+const REFRESH_MS = 10000; // a look that finds nothing new leaves no event
 const FILES = 3; // of a pair, in its row; the story has all
 const span = ([first, n]) => (n <= 1 ? `line ${first}` : `lines ${first}–${first + n - 1}`);
 
@@ -57,7 +58,10 @@ function Queue({ act }) {
     <${Rows} items=${list} height=${34} label="Landings" empty=${empty} head=${list.length > 0 && html`<div class="wl hd" role="row"><span role="columnheader">Branch</span><span role="columnheader">State</span><span role="columnheader">Agent</span><span role="columnheader">How</span><span role="columnheader" class="num">Since</span><span role="columnheader"><span class="vh">Action</span></span></div>`} row=${(x) => html`<${Landing} key=${x.id} x=${x} place=${queued.indexOf(x) + 1} lander=${lander} act=${act} />`} /></section>`;
 }
 
-export const Worktrees = ({ act }) => html`<div class="wt"><${Radar} /><${Queue} act=${act} /></div>`;
+export function Worktrees({ act }) {
+  useEffect(() => { const timer = setInterval(() => refetch("worktrees", 0), REFRESH_MS); return () => clearInterval(timer); }, []);
+  return html`<div class="wt"><${Radar} /><${Queue} act=${act} /></div>`;
+}
 
 /** Facts for the drawer. */
 export const pairFacts = (c) => [
