@@ -34,7 +34,8 @@ function Pair({ c }) {
 function Radar() {
   const r = S.radar, list = r?.conflicts || [];
   const empty = !r ? html`<p class="pad c2">Reading…</p>`
-    : r.looked_at ? html`<p class="pad c-ok inl"><${Icon} name="ok" />No two of ${count(r.looked, "working tree or branch", "working trees and branches")} would conflict</p>`
+    : r.looked_at && r.looked < 2 ? html`<p class="pad c2">There is only one working tree or branch: nothing to merge</p>`
+    : r.looked_at ? html`<p class="pad c-ok inl"><${Icon} name="ok" />No two of ${r.looked} working trees and branches would conflict</p>`
     : html`<div class="pad c2"><p>Nobody has looked yet. A server looks by itself as soon as there are two worktrees or branches; or look now:</p><code class="todo">dibs radar</code></div>`;
   return html`<section class="panel wtr" aria-label="Coming conflicts"><header><h2>Would conflict if merged now</h2><span class="n">${count(list.length, "pair")}${r?.more ? "+" : ""}</span><span class="sp"></span>${r?.looked_at && html`<span class="c3">looked <${Up} at=${r.looked_at} fine=${false} /> ago</span>`}</header>
     <${Rows} items=${list} height=${56} label="Coming conflicts" empty=${empty} row=${(c) => html`<${Pair} key=${c.id} c=${c} />`} /></section>`;

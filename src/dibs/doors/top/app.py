@@ -71,7 +71,19 @@ class App:
         elif view.typing is not None:
             self._type(key)
         elif view.help:
-            view.help = False
+            by = {
+                "j": 1,
+                "down": 1,
+                "k": -1,
+                "up": -1,
+                " ": self._page,
+                "page-down": self._page,
+                "page-up": -self._page,
+            }
+            if key in by:
+                view.help_top = max(0, view.help_top + by[key])  # the picture stops at the end
+            else:
+                view.help = False
         elif self._going:
             self._going = False
             if key == "g":
@@ -92,7 +104,7 @@ class App:
         self.leaving = 1
 
     def _help(self) -> None:
-        self.view.help = True
+        self.view.help, self.view.help_top = True, 0
 
     def _paged(self, by: int) -> None:
         self.view.move(by * self._page)
