@@ -17,6 +17,7 @@ import pytest
 import dibs
 from benchmarks import watching
 from dibs.doors.page import sign_in
+from dibs.reports import audit
 from dibs.session.session import Session
 from tests.doors.http.web import Server
 from tests.doors.overwriting import BEFORE, overwritten
@@ -604,7 +605,7 @@ def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
         window.see("no sink: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
         window.see("src/b.py", ".matrix")
         window.see("Claims granted", ".plots")
-        assert window.page.locator(".chk").count() == 20
+        assert window.page.locator(".chk").count() == len(audit.CHECKS)
         bob.claim("src/c.py")
         window.page.click("#look:not([disabled])")
         window.see("src/c.py", ".matrix")

@@ -49,7 +49,7 @@ function stateOf(a, wait, held, task) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead") return "dead";
   if (wait) return "waiting";
-  if (a.health === "silent") return "silent";
+  if (a.health === "silent" && (held?.length || task)) return "silent"; // of one that has nothing, nobody depends on
   return held?.length || task ? "working" : "idle";
 }
 

@@ -73,9 +73,9 @@ class Model:
             return "dead"
         if identifier in self.wait_of:
             return "waiting"
-        if agent["health"] == "silent":
-            return "silent"
-        return "working" if identifier in self.held_by or identifier in self.task_of else "idle"
+        if identifier not in self.held_by and identifier not in self.task_of:
+            return "idle"  # also one that is not heard of: nobody depends on it
+        return "silent" if agent["health"] == "silent" else "working"
 
     def hurt(self, agent: str) -> str:
         """A path of this agent that another changed under it; "" if there is none."""
