@@ -100,6 +100,9 @@ def land_all(
         lander.leave()
         if started is not None:
             started(None)
-    if lander.passed and not landed:
-        raise Failed(next(iter(lander.passed.values())), target=lander.onto)
+    for why in lander.passed.values():
+        if not landed:
+            raise Failed(why, target=lander.onto)
+        if say is not None:
+            say(why)
     return landed
