@@ -240,9 +240,12 @@ def test_python_works_from_afar(apart: Far) -> None:
 
 def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
     half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
-    for name in ("void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7):
-        with pytest.raises(Invalid):
-            half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
+    for name in ("void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7, ["claim"], {}):
+        for function in (half.run, half.answer):
+            with pytest.raises(Invalid):
+                function(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
+    assert half.run(person, {"op": "status"})["result"]["claims"] == []  # what is left out is empty
+    assert half.answer(person, {"op": "log"})["result"]["events"]
 
 
 def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apart: Far) -> None:

@@ -82,10 +82,12 @@ class FarHalf:
         """One operation: result, refusal, or the processes that only the caller can see."""
         self.last_request = clock.since_boot()
         name = given.get("op")
-        if name in NOT_FROM_AFAR or not (isinstance(name, str) and (name in index.FILES or name in index.INTERNAL)):
+        known = isinstance(name, str) and name not in NOT_FROM_AFAR and (name in index.FILES or name in index.INTERNAL)
+        if not known:
             raise Invalid(f"there is no operation {ascii(name)[:80]} from afar", field="op")
-        request = self.half.read(name, given.get("call", {}), given.get("fields", {}), given.get("via"), store=None)
-        self._make_known(identity, request.call, given["call"])
+        sent = given.get("call", {})
+        request = self.half.read(name, sent, given.get("fields", {}), given.get("via"), store=None)
+        self._make_known(identity, request.call, sent)
         request.sent_as = request.call.agent, request.call.how
         self.half.finish(request)
         return request.answer
@@ -100,8 +102,9 @@ class FarHalf:
         if any(field.kind == "file" for field in operation.fields):
             raise Invalid(f"{name} is answered on the caller's machine", field="op")
         session = self.host.session()
-        call = wire.call_in(session.config.policy, given.get("call", {}))
-        self._make_known(identity, call, given["call"])
+        sent = given.get("call", {})
+        call = wire.call_in(session.config.policy, sent)
+        self._make_known(identity, call, sent)
         fields = wire.fields_in(operation, given.get("fields", {}))
         for name in fields:
             if name not in operation.by_name:
