@@ -240,7 +240,8 @@ def test_python_works_from_afar(apart: Far) -> None:
 
 def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
     half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
-    for name in ("void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7, ["claim"], {}):
+    wrong: list[Any] = ["void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7, ["claim"], {}]
+    for name in wrong:
         for function in (half.run, half.answer):
             with pytest.raises(Invalid):
                 function(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
@@ -257,3 +258,33 @@ def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apa
         call = {"agent": "far", "facts": facts, "here": theirs[:3]}
         answer = half.run(laptop, {"op": "claim", "call": call, "fields": {"resources": [["file", "a.txt"]]}})
         assert answer["refused"][0] == "held"
+
+
+def test_a_run_is_reported_and_archived_from_afar(apart: Far) -> None:
+    apart.away.json("run", "start", "far work", "--id", "r1", "--as", "far", exit=0)
+    report = apart.away.json("run", "report", exit=0)
+    assert keys(report) == keys(apart.home.json("run", "report", exit=0))
+    apart.away.json("run", "end", "--archive", "--as", "far", exit=0)
+    assert [one.name for one in (apart.away.folder / ".dibs/local/runs").iterdir()] == ["r1.tar.gz"]
+
+
+def test_doctor_looks_at_the_callers_own_machine_and_asks_whether_the_server_answers(apart: Far) -> None:
+    found = {one["check"]: one for one in apart.away.json("doctor")["checks"]}
+    assert str(apart.away.folder) in found["workspace"]["message"]
+    assert found["server"]["ok"]
+    assert apart.server.url in found["server"]["message"]
+    assert str(apart.home.folder) not in json.dumps(found)
+
+
+def test_what_a_far_caller_says_of_a_door_s_facts_is_held_to_its_form(apart: Far) -> None:
+    half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
+    half.run(person, {"op": "run start", "call": {"agent": "me"}, "fields": {"operation": "x"}})
+    half.run(person, {"op": "claim", "call": {"agent": "ann"}, "fields": {"resources": [["file", "a"]]}})
+    force = {"resources": [["file", "a"]], "force": True, "why": "x"}
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("run read", "facts", {}), ("run gates", "facts", {}), ("boot", "files", {}), ("release", "saved", force),
+    ]  # fmt: skip
+    for name, field, fields in asked:
+        for value in ("text", ["list"], 7, {"store": 7}, [["a", 7]]):
+            answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {**fields, field: value}})
+            assert answer["refused"][0] == "invalid", (name, value)

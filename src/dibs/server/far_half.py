@@ -18,6 +18,7 @@ from dibs.operations.agents.credentials import AGENT_KIND
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import CALLER
+from dibs.operations.core.query import HERE
 from dibs.server.store_half import StoreHalf
 from dibs.session import catalogue, wire
 
@@ -99,7 +100,7 @@ class FarHalf:
         if not (isinstance(name, str) and name in index.QUERIES):
             raise Invalid(f"there is no query {ascii(name)[:80]}", field="op")
         operation = catalogue.operation(name)
-        if any(field.kind == "file" for field in operation.fields):
+        if HERE in operation.wants or any(field.kind == "file" for field in operation.fields):
             raise Invalid(f"{name} is answered on the caller's machine", field="op")
         session = self.host.session()
         sent = given.get("call", {})
