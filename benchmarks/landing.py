@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.figures import AT_LEAST, Comparison, Row, Target, median
 from benchmarks.place import script
-from dibs.running import landing, radar
+from dibs.running import landing_wait, radar
 from dibs.session.session import Session
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _landed(folder: str, count: int, seconds: float) -> float:
         for number in range(count):
             fields = {"branch": f"b{number}", "onto": "main"}
             session.run(session.operation("land"), session.identify(f"agent-{number}"), fields)
-        landed = landing.land_all(session, session.identify("lander"))
+        landed = landing_wait.land_all(session, session.identify("lander"))
         taken = perf_counter() - begun
     finally:
         session.close()

@@ -28,7 +28,7 @@ from dibs.errors import DibsError
 from dibs.facts import clock, workspace
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call
-from dibs.reports import log_reader
+from dibs.reports import expected_archives
 from dibs.session import catalogue
 from dibs.session.session import Session
 from dibs.storage import local_files, log_archives
@@ -225,7 +225,7 @@ def run(
             told(line)
         call = Call(month.session.config.policy, fallback="person@month")
         began = time.perf_counter()
-        report = verify_store(month.session.store, archives=log_reader.expected(month.session, call))
+        report = verify_store(month.session.store, archives=expected_archives.expected(month.session, call))
         verified: dict[str, Any] = {"findings": report.found, "events": report.events, "archives": report.archives}
         verified["seconds"] = round(time.perf_counter() - began, 1)
         return {

@@ -22,6 +22,7 @@ from benchmarks import (
     scale,
     served_hooks,
     table,
+    watching,
     work,
 )  # fmt: skip
 from benchmarks.environment import Environment
@@ -45,6 +46,7 @@ GROUPS = (
     "mcp",
     "client",
     "land",
+    "top",
 )
 
 
@@ -136,6 +138,8 @@ def _doors(bench: Bench, options: Options) -> list[Row]:
         rows += client_edit.measure(bench)
     if "land" in options.groups:
         rows += landing.measure(bench)
+    if "top" in options.groups:
+        rows += watching.measure(bench)
     return rows
 
 

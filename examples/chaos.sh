@@ -18,6 +18,7 @@ git init -q -b main
 mkdir api
 for name in stock price tax; do echo "$name = 5" >"api/$name.py"; done
 git add -A && as you commit -qm 'the shop' # before there is a workspace
+git init -q --bare .git/there.git && git remote add origin .git/there.git && git push -q origin main
 quiet dibs init --clients claude
 cat >>.dibs/config.toml <<'END'
 
@@ -103,6 +104,21 @@ quiet dibs claim api/price.py --as nina
 echo 'price = 4' >api/price.py
 DIBS_AGENT=bert as bert commit -qnm 'cheaper' -- api/price.py >/dev/null 2>&1
 
+# A push to a protected branch past the guard; the process that looks for trouble has seen the pushes before it.
+until [ -e .dibs/local/pushes ]; do sleep 0.1; done
+as bert push -q --no-verify origin main
+
+# A run with an error that nobody handles, and a task that one agent has by its file and another one in the queue.
+quiet dibs run start 'the spring sale' --id spring --as boss
+quiet dibs run error 'the prices of tea are missing' --run spring --as boss
+mkdir -p .agent/registry/scoped .agent/registry/claimed
+echo 'Fix the login' >.agent/registry/scoped/TASK-103
+quiet env DIBS_AGENT=boss dibs import
+quiet dibs task move TASK-103 planned --as boss
+quiet dibs task claim TASK-103 --as nina
+mv .agent/registry/scoped/TASK-103 .agent/registry/claimed/TASK-103
+echo "alice:$(date +%s)" >.agent/registry/claimed/TASK-103
+
 # A deploy that nobody verified.
 quiet dibs deploy prod --unverified --unsynced --dirty --as nina -- true
 
@@ -113,4 +129,7 @@ for number in 1 2 3 4 5 6; do
     quiet dibs claim api/stock.py --as alice
     quiet dibs claim api/stock.py --as bert
 done
-until dibs alerts --json | grep -q '"kind":"hold"'; do sleep 0.2; done
+for kind in hold bypass; do
+    until dibs alerts --json | grep -q "\"kind\":\"$kind\""; do sleep 0.2; done
+done
+until dibs log --kind push. --json | grep -q push.unverified; do sleep 0.2; done

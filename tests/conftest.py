@@ -47,9 +47,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()  # until all is collected, see pytest_collection_finish
 
 declared.hold_workspaces()
-# A run in the background of a script comes with SIGINT ignored, and so would each process that a test interrupts.
+# A run in the background of a script comes with SIGINT ignored, one below nohup with SIGHUP, and so would each process
+# that a test interrupts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, is_typeddict
+from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_typeddict
 
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import ERRORS, DibsError
 from dibs.operations.core import answers, index
 from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DECIDED = {"BootAnswer": {"files"}}  # what a door turns into something else: the file system is its own to read
 
@@ -86,6 +89,64 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _hold(value: Any, hint: Any, where: str) -> None:
+    """Nearly every answer is right, so that is asked first; only one that is not is looked at again, for the words."""
+    if not _fits(hint)(value):
+        _explain(value, hint, where)
+        raise AssertionError(f"{where}: {value!r} is no {hint}, and nobody can say why")
+
+
+# --- is it right?
+
+
+@cache
+def _fits(hint: Any) -> Callable[[Any], bool]:
+    """What tells whether a value has this type; made once for each type."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda value: True  # noqa: ARG005 - whatever it is
+    if is_typeddict(hint):
+        return _fits_object(hint)
+    if kind is list:
+        fits = _fits(parts[0])
+        return lambda value: isinstance(value, list) and all(map(fits, value))
+    if kind is dict:
+        fits = _fits(parts[1])
+        return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
+    if kind is Literal:
+        return lambda value: value in parts
+    if kind in {Union, UnionType}:
+        some = [_fits(part) for part in parts if part is not NoneType]
+        null = NoneType in parts
+        return lambda value: null if value is None else any(fits(value) for fits in some)
+    return lambda value: _is_plain(value, hint)
+
+
+def _fits_object(hint: Any) -> Callable[[Any], bool]:
+    known: dict[str, Callable[[Any], bool]] = {}  # filled at the first call: an object may be part of itself
+    always = {key for key, one in _hints(hint).items() if not answers.is_sometimes(one)}
+
+    def fits(value: Any) -> bool:
+        if not known:
+            known.update({key: _fits(answers.plain(one)) for key, one in _hints(hint).items()})
+        if not isinstance(value, dict) or not always <= value.keys():
+            return False
+        for key, one in value.items():
+            is_right = known.get(key)
+            if is_right is None or not is_right(one):
+                return False
+        return True
+
+    return fits
+
+
+def _is_plain(value: Any, hint: Any) -> bool:
+    return isinstance(value, (int, float) if hint is float else hint) and (hint is bool or not isinstance(value, bool))
+
+
+# --- what is wrong with it?
+
+
+def _explain(value: Any, hint: Any, where: str) -> None:
     kind, parts = get_origin(hint), get_args(hint)
     if hint is Any:
         return
@@ -96,26 +157,26 @@ def _hold(value: Any, hint: Any, where: str) -> None:
             assert key in hints, f"{where}.{key} is not declared in {hint.__name__} (it is {value[key]!r})"
         for key, one in hints.items():
             if key in value:
-                _hold(value[key], answers.plain(one), f"{where}.{key}")
+                _explain(value[key], answers.plain(one), f"{where}.{key}")
             else:
                 assert answers.is_sometimes(one), f"{where}.{key} of {hint.__name__} is missing"
     elif kind is list:
         assert isinstance(value, list), f"{where}: {value!r} is no list"
         for place, one in enumerate(value):
-            _hold(one, parts[0], f"{where}[{place}]")
+            _explain(one, parts[0], f"{where}[{place}]")
     elif kind is dict:
         assert isinstance(value, dict), f"{where}: {value!r} is no object"
         for key, one in value.items():
-            _hold(one, parts[1], f"{where}[{key!r}]")
+            _explain(one, parts[1], f"{where}[{key!r}]")
     elif kind is Literal:
         assert value in parts, f"{where}: {value!r} is none of {parts}"
     elif kind in {Union, UnionType}:
-        _hold_one_of(value, parts, where)
+        _explain_union(value, parts, where)
     else:
-        _hold_plain(value, hint, where)
+        assert _is_plain(value, hint), f"{where}: {value!r} is no {hint.__name__}"
 
 
-def _hold_one_of(value: Any, parts: tuple[Any, ...], where: str) -> None:
+def _explain_union(value: Any, parts: tuple[Any, ...], where: str) -> None:
     if value is None:
         assert NoneType in parts, f"{where} is null"
         return
@@ -123,14 +184,9 @@ def _hold_one_of(value: Any, parts: tuple[Any, ...], where: str) -> None:
     for part in parts:
         if part is not NoneType:
             try:
-                _hold(value, part, where)
+                _explain(value, part, where)
             except AssertionError as error:
                 wrong.append(str(error))
             else:
                 return
     raise AssertionError("; ".join(wrong))
-
-
-def _hold_plain(value: Any, hint: Any, where: str) -> None:
-    fine = isinstance(value, (int, float) if hint is float else hint) and (hint is bool or not isinstance(value, bool))
-    assert fine, f"{where}: {value!r} is no {hint.__name__}"

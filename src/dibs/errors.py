@@ -447,6 +447,7 @@ class Unavailable(DibsError):
     forked: bool
     full: bool
     internal: bool
+    lock: str
     missing: bool
     moved: str
     node: str

@@ -148,6 +148,19 @@ def is_gone(pid: int) -> bool:
     return done.stdout.strip()[:1] in {"", "Z", "X"}
 
 
+def made_earlier(ledger: Path, seconds: int) -> None:
+    """What the ledger tells of happened so much earlier."""
+    lines = []
+    for line in ledger.read_text().splitlines():
+        fields = line.split("\t")
+        place = {"T": 2, "U": 2}.get(fields[0], 1)
+        when, colon, offset = fields[place].partition(":")
+        if colon:
+            fields[place] = f"{int(when) - seconds * 1_000_000_000}:{offset}"
+        lines.append("\t".join(fields) + "\n")
+    ledger.write_text("".join(lines))
+
+
 class Agent:
     """One session of Claude Code, as its hooks show it."""
 
@@ -313,15 +326,7 @@ class Repository:
 
     def later(self, seconds: int = 60) -> None:
         """Time passes: what the ledger tells of happened so much earlier."""
-        lines = []
-        for line in self.ledger.read_text().splitlines():
-            fields = line.split("\t")
-            place = {"T": 2, "U": 2}.get(fields[0], 1)
-            when, colon, offset = fields[place].partition(":")
-            if colon:
-                fields[place] = f"{int(when) - seconds * 1_000_000_000}:{offset}"
-            lines.append("\t".join(fields) + "\n")
-        self.ledger.write_text("".join(lines))
+        made_earlier(self.ledger, seconds)
 
     def config(self, text: str) -> None:
         """More settings."""

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import dibs
 from dibs.demo import plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 AGENTS, EDITS = 5, 4  # the smallest fleet that has one agent without a part
 DONE = plan.Size(AGENTS, EDITS).planned
@@ -104,6 +107,16 @@ def test_the_killed_agent_s_file_goes_on_long_before_its_deadline(played: dict[s
     assert dead["agent"] == "agent-02"
     assert dead["next"] != "agent-02"
     assert dead["milliseconds"] < 10_000  # a busy machine; the deadline is half an hour away
+
+
+def test_no_alert_is_raised_but_for_the_agent_that_was_killed_and_the_one_that_was_paused(
+    played: dict[str, Any],
+) -> None:
+    with dibs.open(f"{played['scratch']}/repo", agent="auditor") as workspace:
+        events = workspace.log(kind="alert.raised", limit=0)["events"]
+    assert [(event["data"]["what"], event["agent"]) for event in events] in (
+        [("dead", "agent-02"), ("expired", "agent-03")], [("expired", "agent-03"), ("dead", "agent-02")],
+    )  # fmt: skip
 
 
 def test_verify_is_clean(played: dict[str, Any]) -> None:

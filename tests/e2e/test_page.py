@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import dibs
+from benchmarks import watching
 from dibs.doors.page import sign_in
 from dibs.session.session import Session
 from tests.doors.http.web import Server
@@ -404,6 +405,60 @@ def test_a_thousand_claims_are_painted_within_a_second_and_scrolled_without_a_lo
     window.see("file-19.py", ".held")
 
 
+@pytest.fixture
+def fleet(workspace: Any, tmp_path: Path) -> Iterator[None]:  # noqa: ARG001 - it has to be there first
+    """200 agents with 1,000 claims, 5,000 tasks, and a hundred events in each second."""
+    crew = watching.fill(str(tmp_path), watching.AGENTS, watching.TASKS)
+    process = watching.busy(str(tmp_path))
+    yield
+    process.kill()
+    process.wait()
+    for one in crew:
+        one.close()
+
+
+@pytest.mark.usefixtures("fleet")
+def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long_task(
+    opened: Opened, workspace: Any
+) -> None:
+    window = opened()
+    for view in ("overview", "timeline", "tasks", "graph", "log"):
+        longest, heard = busiest_task(window, view)
+        assert longest < 200, view
+        assert heard > 100, view
+    begun = workspace.log(limit=1)["cursor"]
+    window.page.wait_for_function(
+        "(seq) => Number(document.querySelector('.lr[data-open]')?.dataset.open.slice(3)) >= seq", arg=begun
+    )
+
+
+def busiest_task(window: Window, view: str) -> tuple[float, int]:
+    """The most processor time, in ms, that one task of the page took in some seconds, and how many events came.
+
+    Not the time that passed: on a busy machine a task waits for its turn of the processor.
+    """
+    browser = window.page.context.browser
+    before = seen(window)
+    browser.start_tracing(page=window.page, categories=["toplevel"])
+    window.go(f"#/{view}")
+    window.page.wait_for_function(
+        "(after) => Number(document.querySelector('#foot b')?.textContent) > after + 300", arg=before
+    )
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    main = {
+        (one["pid"], one["tid"])
+        for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+    }  # fmt: skip
+    tasks = [one["tdur"] for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
+    assert tasks
+    return max(tasks) / 1000, seen(window) - before
+
+
+def seen(window: Window) -> int:
+    """The number of the last event that the page has."""
+    return int(window.page.evaluate("Number(document.querySelector('#foot b').textContent)"))
+
+
 def first_paint(window: Window) -> float:
     """Milliseconds from the page's arrival to the first picture of its state."""
     window.page.reload()
@@ -440,7 +495,11 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
     axe = program("axe").read_text(encoding="utf-8")
     with waiting(tmp_path, "ben", "src/a.py"):
         window.see("ben", ".waits")
-        for view in ("overview", "timeline", "tasks", "graph", "log", "overview?open=agent:ada"):
+        two_worktrees(tmp_path)
+        subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
+        workspace.land("ann")
+        window.see("would conflict", "#coming")
+        for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "overview?open=agent:ada"):
             window.go(f"#/{view}")
             plain = view.partition("?")[0]
             window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=plain)
@@ -487,6 +546,53 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
+def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch_is_taken_out(
+    opened: Opened, workspace: Any, tmp_path: Path
+) -> None:
+    window = opened()
+    window.page.keyboard.press("g")
+    window.page.keyboard.press("m")
+    window.see("Nobody has looked yet", ".wtr")
+    window.see("Nothing was queued yet", ".wtq")
+    two_worktrees(tmp_path)
+    subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
+    window.see("list.txt", ".wtr")
+    window.see("ann line 5, bob line 5", ".wtr")
+    window.page.keyboard.press("j")
+    window.page.keyboard.press("Enter")
+    window.see("would conflict if merged now", "#drawer")
+    window.see("radar", "#drawer")
+    window.page.keyboard.press("Escape")
+    workspace.claim("land:main", reason="release")
+    window.see("keeps others from landing: release", ".wtq")
+    workspace.land("ann")
+    window.see("number 1", ".wtq")
+    window.page.click("button:has-text('Take out…')")
+    window.see("The branch and its worktree stay as they are", "dialog")
+    window.page.click("dialog button:has-text('Take out')")
+    window.see("is out of the queue, event", "#toast")
+    window.see("cancelled", ".wtq")
+    window.go("#/overview")
+    window.see("ann and bob would conflict if merged now", "#coming")
+
+
+def two_worktrees(folder: Path) -> None:
+    """Ann and bob each change the same line, each in a worktree; bob has not committed it."""
+
+    def git(*words: str, cwd: Path = folder) -> None:
+        subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=cwd, check=True)
+
+    (folder / "list.txt").write_text("".join(f"{number}\n" for number in range(1, 10)))
+    git("checkout", "-q", "-B", "main")
+    git("add", "list.txt")
+    git("commit", "-q", "-m", "a list")
+    for name in ("ann", "bob"):
+        tree = folder.parent / f"{folder.name}-{name}"
+        git("worktree", "add", "-q", "-b", name, str(tree))
+        (tree / "list.txt").write_text((folder / "list.txt").read_text().replace("5", name))
+    git("commit", "-q", "-a", "-m", "five", cwd=folder.parent / f"{folder.name}-ann")
+
+
 def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
@@ -508,7 +614,7 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)
     window.see("index.py", ".held")
-    for view in ("overview", "timeline", "tasks", "graph", "log", "oversight"):
+    for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
         window.page.click(f"#tabs a[href='#/{view}']")
         window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view

@@ -174,6 +174,7 @@ def test_a_log_that_is_right_has_no_finding_and_is_counted() -> None:
         "link": log.head.link,
         "archives": 0,
         "elsewhere": 0,
+        "settled": 0,
         "findings": [],
     }
 

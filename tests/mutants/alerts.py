@@ -5,6 +5,7 @@ from __future__ import annotations
 ALERTS = "tests/operations/alerts/test_alerts.py"
 MACHINE = "tests/operations/alerts/test_alert_machine.py"
 SENT = "tests/session/test_alerts.py"
+PLACES = "tests/doors/test_alert_places.py::test_each_kind_is_raised_once_is_seen_in_every_place_and_clears_by_itself"
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
@@ -24,13 +25,16 @@ ROWS = (
     # true
     ("operations/alerts/kinds.py", 'or (alive is None and tx.now - agent["seen"] > RECENT_MS):', ":",
      f"{ALERTS}::test_an_expired_claim_of_an_agent_that_cannot_be_seen_is_an_alert_only_if_it_acted_lately"),
-    ("operations/alerts/kinds.py", "    if not held and not records.coordinators(tx, call, agent, persons=False):\n", "    if False:\n",
+    ("operations/alerts/kinds.py", "    if not held and not kept and not records.coordinators(tx, call, agent, persons=False):\n", "    if False:\n",
      f"{ALERTS}::test_an_agent_that_only_ended_without_a_word_is_no_alert"),
     ("operations/alerts/watch.py", '        if told or agent["left"]', '        if agent["left"]',
      f"{ALERTS}::test_agents_that_are_told_new_rules_in_time_are_no_alert"),
     # told, once, by dibs
     ("operations/alerts/records.py", "if one not in told][:MAX_TOLD]", "][:MAX_TOLD]",
      f"{ALERTS}::test_who_is_refused_is_not_told_the_deadlock_a_second_time"),
+    # what a dead agent leaves
+    ("operations/agents/deaths.py", 'left = [claim for claim in live if not claim["tied"]]', "left = []",
+     f"{PLACES}[dead, with a claim of no process]"),
     # evidence
     ("operations/alerts/suspicions.py", "*([[COMMIT, shows]] if shows else [])", "", f"{ALERTS}::test_evidence_names_the_events_that_show_it"),
     ("session/evidence.py", "        if found and found[0].commit < commit:\n", "        if found and found[0].commit <= commit:\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ANEW = "tests/doors/hooks/test_ledger_anew.py"
 HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
-ROOM = "tests/faults/test_room.py::test_only_what_makes_room_passes_on_a_full_disk"
+ROOM = "tests/faults/test_full_disk_hook.py::test_only_what_makes_room_passes_on_a_full_disk"
 SECOND = "tests/doors/hooks/test_second_look.py"
 
 ROWS = (
@@ -25,7 +25,7 @@ ROWS = (
      "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
     # a full disk
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
-    ("doors/hooks/room.py", 'target.how == "delete" and ', "", ROOM),
+    ("doors/hooks/full_disk.py", 'target.how == "delete" and ', "", ROOM),
     ("doors/hooks/caller.py", "    tree.write()\n    tree.shorten()\n", "    tree.write()\n",
      f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
     ("doors/hooks/edit_guard.py",
@@ -34,7 +34,7 @@ ROWS = (
     # what was once lost without a word
     ("doors/hooks/hook.py", "if content == contents.Index(git_dir).blob(path):", "if True:",
      "tests/doors/hooks/test_two_agents.py::test_once_found"),
-    ("doors/hooks/doubts.py", "and real not in _temporary()", "",
+    ("doors/hooks/open_targets.py", "and real not in _temporary()", "",
      "tests/doors/hooks/test_ordinary.py::test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies"),
     ("doors/hooks/hook.py", "    return _deny(client, event.name if event is not None else name, reason)\n",
      "    return Answer(ALLOW)\n", "tests/doors/hooks/test_hooks.py"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 QUEUE = "tests/operations/landing/test_queue.py"
 CONFLICTS = "tests/operations/landing/test_conflicts.py"
 LANDING = "tests/running/test_landing.py"
+LOCKS = "tests/running/test_landing_locks.py"
 
 ROWS = (
     ("operations/landing/lander.py", ' and running["turn"] == turn', "",
@@ -33,6 +34,10 @@ ROWS = (
      f"{LANDING}::test_a_dirty_worktree_of_main_keeps_its_work_and_only_what_it_touches_is_refused"),
     ("running/landing.py", "        red = self._checked(base, base, ())\n", "        red = None\n",
      f"{LANDING}::test_where_main_itself_fails_the_check_nobody_is_blamed"),
+    ("running/landing_target.py", "            del notes[top]\n", "            del notes[top]\n        notes.clear()\n",
+     f"{LOCKS}::test_a_worktree_of_main_that_a_lock_file_kept_behind_is_brought_along_by_the_next_lander"),
+    ("operations/landing/lander.py", '    new = [one for one in found if one.get("stopped") != cause]\n', "    new = found\n",
+     f"{QUEUE}::test_what_stops_the_queue_is_told_once_for_each_cause_and_shown_until_something_is_decided"),
     ("running/landing_commits.py", "if self._method != MERGE or len({", "if True or len({",
      f"{LANDING}::test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it"),
 )  # fmt: skip

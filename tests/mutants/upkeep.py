@@ -35,6 +35,11 @@ ROWS = (
      f"{ARCHIVES}::test_a_damaged_log_is_not_pruned"),
     ("lookout/archives.py", 'return "" if digest(self.path) == self.sha256 else', 'return "" if digest(self.path) else',
      f"{ARCHIVES}::test_a_changed_or_missing_archive_is_one_finding"),
+    # a lost archive is a finding until a person settles that very one; readers of the log read archives
+    ("lookout/verify.py", 'if gap.why and f"{LOST_ARCHIVE}{gap.last}" in self.settled:', "if gap.why and self.settled:",
+     f"{ARCHIVES}::test_a_person_settles_a_lost_archive_and_the_log_says_so"),
+    ("session/subscription_delivery.py", "            return page[:place], False\n", "            pass\n",
+     f"{ARCHIVES}::test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_told"),
     ("lookout/verify.py", "            if one is None:\n", "            if False:\n",
      f"{ARCHIVES}::test_an_archive_that_the_store_does_not_name_any_more_is_a_finding"),
     ("session/log_upkeep.py", "    _refuse(session, call, values)\n", "",

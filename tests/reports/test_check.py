@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
@@ -102,9 +103,10 @@ def test_a_fresh_workspace_and_one_with_one_agent_fail_nothing(place: Place) -> 
     found = place.as_("ann").check()
     assert (found["failed"], found["severity"], found["risk"]) == ([], "none", "")
     assert found["result"].startswith("no issues")
-    assert [line["number"] for line in found["checks"]] == list(range(1, 21))
+    assert [line["number"] for line in found["checks"]] == list(range(1, 23))
     assert {line["check"]: line["status"] for line in found["checks"] if line["status"] == "n/a"}.keys() == {
-        "orchestrator", "events", "alerting", "tested", "idempotency", "guards", "deploys", "files",
+        "orchestrator", "events", "alerting", "tested", "idempotency", "guards", "deploys", "files", "runs",
+        "registry",
     }  # fmt: skip
 
 
@@ -310,6 +312,30 @@ def test_14_a_change_under_the_holder_is_named_until_the_path_is_settled(place: 
     assert place.check("14")["message"].endswith("; 1 earlier, all settled")
 
 
+def test_15_a_commit_and_a_push_past_the_guard_are_named_until_they_are_settled(place: Place) -> None:
+    assert place.check("bypasses")["message"] == "Bypasses: no commit and no push past the guard"
+    place.append(
+        "commit.unverified", "bob", "a" * 40, {"tree": "", "how": "past", "paths": ["x.py"], "holders": ["ann"]}
+    )
+    place.append("push.unverified", "dibs", "b" * 40, {"remote": "origin", "branch": "main", "by": "eve <e@x>"})
+    line = place.check("15")
+    assert (line["status"], line["severity"]) == ("fail", "high")
+    assert "bob committed aaaaaaaaaaaa past the guard with x.py, held by ann (event " in line["message"]
+    assert "a push of bbbbbbbbbbbb to origin/main bypassed the guard, by eve <e@x> (event " in line["message"]
+    for finding in line["findings"]:
+        place.as_("root").check_settle(finding["id"], why="seen")
+    assert place.check("commits")["message"].startswith("Bypasses: 2 findings settled (events ")
+
+
+def test_15_a_bypass_whose_event_was_archived_is_named_by_its_alert(place: Place) -> None:
+    facts: Any = {"push": {"remote": "origin", "branch": "main", "by": ""}, "commit": "c" * 40}
+    store = place.as_("ann").session.store
+    store.run(lambda tx: suspicions.put(tx, "bypass", "c" * 40, "ann", event="", **facts))
+    line = place.check("15")
+    assert "a push to origin/main (cccccccccccc) bypassed the guard" in line["message"]
+    assert len(line["findings"]) == 1
+
+
 def test_16_an_unverified_deploy_is_named_until_a_later_one_is_good(place: Place) -> None:
     assert place.check("deploys")["status"] == "n/a"
     for result, more, severity in (
@@ -364,6 +390,60 @@ def test_20_a_log_that_cannot_have_happened_fails(place: Place) -> None:
     assert "two_holders" in line["message"]
 
 
+def test_21_an_active_run_that_fails_a_gate_is_named_until_it_passes_or_ends(place: Place) -> None:
+    ann = place.as_("ann")
+    assert place.check("runs")["message"] == "Runs: none is active"
+    ann.run_start("fix the tests", id="r1")
+    assert place.check("runs")["message"].startswith("Runs: 1 run active, all gates passed: r1 (")
+    ann.run_error("the database is gone")
+    line = place.check("gates")
+    assert (line["status"], line["severity"]) == ("fail", "medium")
+    assert line["message"].startswith("run r1 fails the gate “errors are handled”: 1 error not handled")
+    assert line["findings"][0]["id"] == "runs:r1-errors-are-handled"
+    ann.run_handled(1, "restarted it")
+    assert place.check("21")["status"] == "ok"
+    ann.run_error("again")
+    assert place.check("21")["status"] == "fail"
+    ann.run_end()
+    assert place.check("21")["status"] == "n/a"
+
+
+def test_22_files_of_a_registry_that_say_other_than_the_queue_are_named_until_they_agree(shell: Shell) -> None:
+    def line(exit: int) -> dict[str, Any]:
+        (found,) = shell.json("check", "--check", "registry", exit=exit)["checks"]
+        return dict(found)
+
+    assert line(0)["status"] == "n/a"
+    registry = shell.folder / ".agent" / "registry"
+    for state in ("scoped", "claimed", "complete"):
+        (registry / state).mkdir(parents=True)
+    (registry / "scoped" / "T1").write_text("the first\n")
+    assert line(1)["findings"][0]["id"] == "registry:not-taken-over"
+    shell.json("import", exit=0)
+    assert line(0)["message"] == "Registry: 1 file of .agent/registry, the same as in the queue"
+
+    shell.json("task", "move", "T1", "planned", exit=0)
+    token = shell.json("task", "claim", "T1", "--as", "ann", exit=0)["token"]
+    found = line(1)
+    assert (found["severity"], found["message"]) == ("low", "ann has T1 in the queue, and its file is in scoped/")
+    (registry / "scoped" / "T1").rename(registry / "claimed" / "T1")
+    (registry / "claimed" / "T1").write_text(f"bob:{int(time.time())}\n")
+    found = line(1)
+    assert (found["severity"], found["message"]) == ("high", "two agents for T1: bob by its file, ann in the queue")
+    shell.json("task", "done", "T1", "--token", str(token), "--as", "ann", exit=0)
+    assert "T1 is bob's by its file alone" in line(1)["message"]
+    (registry / "claimed" / "T1").write_text(f"bob:{int(time.time()) - 7200}\n")
+    assert line(1)["message"] == "T1 is bob's by its file, and its claim ended"
+    (registry / "complete" / "T1").write_text("the first\n")
+    assert "its files lie in claimed and complete" in line(1)["message"]
+    (registry / "claimed" / "T1").unlink()
+    assert line(0)["status"] == "ok"
+    (registry / "scoped" / "T2").write_text("new\n")
+    assert line(1)["message"] == "T2 (scoped) is not in the queue"
+    shell.json("check", "--settle", "registry:unknown-t2", "--why", "a note, no task", exit=0)
+    assert line(0)["findings"][0]["settled"]["why"] == "a note, no task"
+
+
 # --- the answer
 
 
@@ -376,7 +456,7 @@ def test_the_gravest_failure_names_the_severity_and_the_result_says_what_to_fix(
     assert found["severity"] == "high"
     assert found["risk"] == "data loss under concurrent load"
     assert found["failed"] == ["orchestrator", "alerting", "tested", "bypasses"]
-    assert found["result"] == "4 issues — review the bypassed commits, add alerting, let somebody coordinate and 1 more"
+    assert found["result"] == "4 issues — review what bypassed the guards, add alerting, name a coordinator and 1 more"
 
 
 def test_a_check_that_cannot_look_is_unknown_and_not_green(place: Place) -> None:
@@ -415,10 +495,10 @@ def test_the_command_prints_lines_writes_junit_and_settles(shell: Shell) -> None
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0] == "  CHECK — Multi-Agent Coordination of repo"
-    assert [line[2:4].strip() for line in lines[2:] if re.match(r"  [ \d]\d ", line)] == [str(n) for n in range(1, 21)]
+    assert [line[2:4].strip() for line in lines[2:] if re.match(r"  [ \d]\d ", line)] == [str(n) for n in range(1, 23)]
     assert lines[-1] == "  Severity: MEDIUM — trouble that nobody notices"
     suite = ET.parse(shell.folder / "check.xml").getroot()[0]  # noqa: S314 our own
-    assert (suite.get("tests"), suite.get("failures")) == ("20", str(len(suite.findall("testcase/failure"))))
+    assert (suite.get("tests"), suite.get("failures")) == ("22", str(len(suite.findall("testcase/failure"))))
     one = shell.run("check", "--check", "6", "--verbose").stdout
     assert one.startswith("  CHECK 6 — Alerting of repo\n")
     assert "or accept it: dibs check --settle alerting:no-sink --why T" in one
@@ -438,15 +518,17 @@ def test_the_report_of_the_document_names_each_planted_fault_and_nothing_else() 
         3: "slow has held db:invoices", 4: "deadlock, refused to bert", 5: "alice emits stock.changed",
         7: "never tested", 8: "data_enricher did task enrich again", 9: "api/stock.py is a bottleneck",
         12: "dora acts on old rules", 13: "ghost", 14: "bob changed api/tax.py, which nina held",
-        15: "bert committed", 16: "to prod by nina was not verified", 17: "docs/STATE.md", 19: "task migrate",
+        15: "bert committed", 21: "run spring fails the gate “errors are handled”", 22: "two agents for TASK-103",
+        16: "to prod by nina was not verified", 17: "docs/STATE.md", 19: "task migrate",
     }  # fmt: skip
     assert lines.keys() == planted.keys()
     assert all(planted[number] in lines[number] for number in planted)
     assert "rogue was killed" in lines[13]
     assert "clumsy failed so often" in lines[19]
-    assert sum(line.count("(event") for line in lines.values()) == 13, "each fault once"
+    assert "a push of" in lines[15]
+    assert sum(line.count("(event") for line in lines.values()) == 14, "each fault once"
 
 
 def test_every_check_has_a_name_of_its_own_and_a_place_in_the_order() -> None:
-    assert [one.number for one in audit.CHECKS] == list(range(1, 21))
+    assert [one.number for one in audit.CHECKS] == list(range(1, 23))
     assert sorted(audit.GRAVITY) == sorted(one.name for one in audit.CHECKS)

@@ -25,7 +25,9 @@ NASTY = (
 
 
 class Door:
-    """As much of a session as a report needs, on a fleet's store."""
+    """As much of a session as a report needs, on a fleet's store; no archive is on this machine."""
+
+    is_far = True
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet, self.store = fleet, fleet.store
@@ -235,7 +237,7 @@ def test_a_pruned_log_is_said_and_the_records_stand_in(fleet: Fleet) -> None:
     fleet.prune("x", keep=1)
     found = report(fleet)
     assert bars(found, "w") == [("a", "complete")]
-    assert "was pruned" in found["notes"][0]
+    assert "is not on this machine" in found["notes"][0]
     assert found["performance"]["average_time"] == 0.5
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def lander_of(repo: LandingRepo, agent: str) -> Lander:
     """A lander in this process."""
     ws = dibs.Workspace(str(repo.folder), agent)
     return Lander(ws.session, ws.caller())
+
+
+def target_of(repo: LandingRepo, turn: int, token: int) -> Target:
+    """Main, as a lander sees it."""
+    return Target(str(repo.folder), str(repo.folder / ".git"), "main", turn, token)
 
 
 def test_a_branch_lands_as_a_merge_that_says_who_and_main_s_worktree_follows(repo: LandingRepo) -> None:
@@ -153,6 +159,80 @@ def test_a_linear_history_keeps_its_authors_and_leaves_out_what_is_there(tmp_pat
     repo.clean()
 
 
+def test_every_commit_of_a_rebased_branch_is_checked_if_the_config_wants_that(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", 'method = "rebase"', 'green = "every"')
+    repo.change("a", a="1\n")
+    repo.change("a", x="broken\n")
+    repo.change("a", x="fine\n")
+    why = repo.land("a", exit=1)["landing"]["why"]
+    assert why.endswith("ended with exit code 1 at commit 2 of 3 of a.")
+    repo.change("b", b="1\n")
+    repo.change("b", b="2\n")
+    repo.land("b")
+    assert all(repo.is_green(commit) for commit in repo.line_of_main())
+    assert repo.git("rev-list", "--count", "main") == "3"
+
+
+@pytest.mark.parametrize("method", ["merge", "rebase"])
+def test_landed_commits_are_signed_where_git_s_config_says_so(tmp_path: Path, method: str) -> None:
+    repo = LandingRepo(tmp_path / "repo", f'method = "{method}"')
+    key = tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    for name in "abc":
+        repo.change(name, **{name: "1\n"})
+    for name, value in (("commit.gpgsign", "true"), ("gpg.format", "ssh"), ("user.signingkey", f"{key}.pub")):
+        repo.git("config", name, value)
+    repo.queue("a", "b")
+    assert repo.land("--all")["landed"] == 2
+    for commit in repo.line_of_main()[:-1]:
+        assert "BEGIN SSH SIGNATURE" in repo.git("cat-file", "commit", commit)
+    key.unlink()
+    before = repo.main()
+    error = repo.land("c", exit=2)["error"]
+    assert "cannot be signed" in error["message"]
+    assert 'sign = "never"' in error["message"]
+    assert (repo.main(), repo.states()["c"]) == (before, "queued")
+    config = repo.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text() + 'sign = "never"\n')
+    assert repo.land("--all")["landed"] == 1
+
+
+@pytest.mark.parametrize("name", ["master", "trunk"])
+def test_a_repository_without_a_main_branch_lands_on_the_one_it_has(tmp_path: Path, name: str) -> None:
+    repo = LandingRepo(tmp_path / "repo")
+    repo.change("a", a="1\n")
+    repo.git("branch", "-m", "main", name)
+    ws = dibs.Workspace(str(repo.folder), "ann")
+    assert ws.land("a")["landing"]["onto"] == name  # and not only the command knows it
+    assert f"1 queued to land on {name}" in repo.run("status").stdout
+    assert repo.land("a")["landing"]["state"] == "landed"
+    assert repo.git("log", "-1", "--format=%s", name) == "Land a"
+
+
+def test_another_branch_can_be_landed_on_by_its_name(repo: LandingRepo) -> None:
+    repo.git("branch", "release")
+    repo.change("a", a="1\n")
+    repo.change("b", b="1\n")
+    before = repo.main()
+    assert repo.land("a", "--onto", "release")["landing"]["state"] == "landed"
+    assert repo.land("b", "--onto", "release", "--wait", "0")["place"] == 1
+    assert repo.land("--all", "--onto", "release")["landed"] == 1
+    assert repo.main() == before
+    assert {"a.txt", "b.txt"} <= set(repo.git("ls-tree", "--name-only", "release").split())
+    assert len(repo.json("landings", "--onto", "release", exit=0)["landings"]) == 2
+    error = repo.land("a", "--onto", "nosuch", exit=64)["error"]
+    assert "--onto" in error["message"]
+
+
+def test_a_worktree_of_main_that_was_deleted_by_hand_stops_nothing(repo: LandingRepo, tmp_path: Path) -> None:
+    repo.git("switch", "-q", "-c", "elsewhere")
+    gone = tmp_path / "gone"
+    repo.git("worktree", "add", "-q", str(gone), "main")
+    shutil.rmtree(gone)
+    repo.change("a", a="1\n")
+    assert repo.land("a")["landing"]["state"] == "landed"
+
+
 def test_a_dirty_worktree_of_main_keeps_its_work_and_only_what_it_touches_is_refused(repo: LandingRepo) -> None:
     repo.line("a", 5, "five of a")
     repo.change("b", b="1\n")
@@ -186,7 +266,7 @@ def test_main_that_a_person_moves_during_the_check_is_not_lost_and_the_landing_i
 def test_main_that_a_person_moves_right_before_the_move_stays(repo: LandingRepo) -> None:
     tip, before = repo.change("a", a="1\n"), repo.main()
     by_hand = repo.commit_files("by hand", {"hand.txt": "1\n"}, repo.folder)
-    target = Target(str(repo.folder), "main", 1, 10)
+    target = target_of(repo, 1, 10)
     target.fence(lambda: None)
     assert not target.move(before, tip, "late")
     assert repo.main() == by_hand
@@ -210,9 +290,9 @@ def test_two_landers_at_once_are_one_and_the_other_waits(repo: LandingRepo) -> N
 def test_a_stale_lander_cannot_move_main_even_if_it_asks_git_alone(repo: LandingRepo) -> None:
     repo.change("a", a="1\n")
     before = repo.main()
-    stale = Target(str(repo.folder), "main", 1, 10)
+    stale = target_of(repo, 1, 10)
     stale.fence(lambda: None)
-    Target(str(repo.folder), "main", 2, 20).fence(lambda: None)
+    target_of(repo, 2, 20).fence(lambda: None)
     assert not stale.is_mine()
     assert not stale.move(before, repo.git("rev-parse", "a"), "late")
     assert repo.main() == before

@@ -7,6 +7,7 @@ own children count too: then git itself is killed in the middle.
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import subprocess
@@ -56,6 +57,7 @@ class Rounds:
         self.shims = folder / "shims"
         self.shims.mkdir()
         self.count = folder / "count"
+        self.removed: list[str] = []  # lock files, because the lander said so
         shim = self.shims / "git"
         shim.write_text(SHIM.replace("{git}", shutil.which("git") or "git"))
         shim.chmod(0o755)
@@ -66,8 +68,6 @@ class Rounds:
         for number in range(100):
             if "queued" not in self.repo.states().values():
                 return killed
-            if number == most + 10:  # nobody is killed any more
-                self.remove_locks()
             self.count.write_text("0\n")
             how = {"SHIM_AT": str(self.chance.randint(1, STEPS)) if number < most else "0",
                    "SHIM_HOW": self.chance.choice(("never", "orphan", "after"))}  # fmt: skip
@@ -77,13 +77,16 @@ class Rounds:
                                   env=env, capture_output=True, check=False, timeout=300)  # fmt: skip
             killed += done.returncode == KILLED
             assert b"Traceback" not in done.stderr, done.stderr.decode()
+            self.obey(done.stdout.decode())
             self.check()
         raise AssertionError(self.repo.run("land", "--status").stdout)
 
-    def remove_locks(self) -> None:
-        """Those of a git that was killed: git leaves them to a person."""
-        for lock in (self.repo.folder / ".git").rglob("*.lock"):
-            lock.unlink()
+    def obey(self, printed: str) -> None:
+        """Do what the lander says of a lock file that a killed git left, and nothing else."""
+        error = json.loads(printed or "{}").get("error") or {}
+        if "lock" in error and f"Remove it: `rm {error['lock']}`." in error["message"]:
+            Path(error["lock"]).unlink()
+            self.removed.append(error["lock"])
 
     def check(self) -> None:
         """Main is whole and green at every commit, and every branch is where its agent left it."""
@@ -103,8 +106,11 @@ class Rounds:
         assert {f"f{place}.txt" for place in range(BRANCHES)} <= names
         for branch in self.tips:
             assert len(self.repo.told(f"ag-{branch}")) == 1, branch
-        self.remove_locks()
-        self.repo.land("--all")
+        for _ in range(5):
+            done = self.repo.run("land", "--all", "--json")
+            self.obey(done.stdout)
+            if done.returncode == 0:
+                break
         self.repo.json("verify", exit=0)
         assert self.repo.git("status", "--porcelain", "--untracked-files=no") == ""
         if self.there is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import signal
@@ -14,13 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dibs.errors import Conflict, Forbidden, Held, NotFound
+import dibs
+from dibs import aio
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
+from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
 from dibs.running import undo_work
 from dibs.session import working_tree
-from tests.running.undoing import Desk, State, get, git, put
+from tests.running.undoing import Desk, State, get, git, put, tick
 
 ODD = (
     "a.txt",
@@ -299,6 +303,95 @@ def test_the_undone_agent_is_told_and_the_log_says_it(desk: Desk) -> None:
     assert get(desk.folder / "a") == lines("2")
     status = desk.session.run(desk.session.operation("status"), desk.session.identify("ann"), {})
     assert status["claims"] == []
+
+
+def held_by(desk: Desk, agent: str) -> list[tuple[str, list[str], str, str]]:
+    found = desk.session.run(desk.session.operation("status"), desk.session.identify(agent), {})["claims"]
+    return [(one["agent"], one["resources"], one["mode"], one["reason"]) for one in found]
+
+
+@pytest.mark.parametrize("mode", ["write", "read"])
+def test_the_caller_s_own_claim_outlives_the_undo_with_its_own_reason(desk: Desk, mode: Any) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2"), "b": lines("b")})
+    with dibs.open(str(desk.folder), "cy") as ws:
+        ws.claim("a", mode=mode, reason="a look at the port")
+        done = desk.undo(claim, "a", by="cy")
+        (kept,) = held_by(desk, "cy")
+        assert kept == ("cy", ["a"], mode, "a look at the port")
+        assert [row["undo"] for row in claims_of(desk, "cy") if "undo" in row] == []
+        ws.release(all=True)
+        desk.undo(done["undo"], by="cy")
+        assert held_by(desk, "cy") == []
+
+
+def claims_of(desk: Desk, agent: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = desk.session.store.look(lambda tx: holds.of_agent(tx, holds.CLAIM, agent))
+    return found
+
+
+def test_an_agent_without_hooks_that_undoes_a_part_can_undo_the_rest(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("script", {"a": lines("2"), "new": lines("n")}, hooks=False)
+    desk.undo("script", "new", by="script")
+    assert [one.path for one in desk.plan("script").files] == ["a"]
+    desk.undo("script", by="script")
+    assert desk.all() == {"a": lines("1")}
+
+
+def test_what_a_live_agent_holds_is_refused_to_others_and_undone_by_itself(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    with dibs.open(str(desk.folder), "ann") as ann, dibs.open(str(desk.folder), "bob") as bob:
+        tree = working_tree.of(desk.session.place)
+        tree.look(["a"])
+        tree.write()
+        claim = ann.claim("a", reason="mine")
+        tick()
+        put(desk.folder / "a", lines("2"))
+        with pytest.raises(Held, match="ann holds a"):
+            bob.undo(claim.answer["claim"])
+        assert ann.undo(claim.answer["claim"])["restored"] == ["a"]
+        assert get(desk.folder / "a") == lines("1")
+        claim.check()
+
+
+# --- Python
+
+
+def test_python_undoes_by_the_same_code(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2"), "b": lines("b")})
+    with dibs.open(str(desk.folder), "boss") as ws:
+        shown = ws.undo(claim, "a", dry_run=True)
+        assert (shown["done"], [one["path"] for one in shown["files"]]) == (False, ["a"])
+        assert "-2\n+1" in shown["files"][0]["diff"]
+        done = ws.undo(claim, since="1h")
+        assert (done["done"], sorted(done["restored"]), done["commit"]) == (True, ["a", "b"], None)
+        assert desk.all() == {"a": lines("1")}
+        with pytest.raises(NotFound, match="nothing that claim"):
+            ws.undo(claim)
+        ws.undo(done["undo"])
+        assert desk.state("a", "b") == {"a": lines("2"), "b": lines("b")}
+        for odd in (0, "0s", "-1h", "soon", -1, True, float("nan"), [1]):
+            with pytest.raises(Invalid, match="since"):
+                ws.undo(claim, since=odd)  # type: ignore[arg-type]
+        for what in ("", " ", None, 7):
+            with pytest.raises(Invalid, match="what"):
+                ws.undo(what)  # type: ignore[arg-type]
+    assert desk.state("a", "b") == {"a": lines("2"), "b": lines("b")}
+
+
+def test_asyncio_undoes_as_well(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    claim = desk.change("ann", {"a": lines("2")})
+
+    async def undone() -> list[str]:
+        async with aio.open(str(desk.folder), "boss") as ws:
+            return (await ws.undo(claim))["restored"]
+
+    assert asyncio.run(undone()) == ["a"]
 
 
 # --- commits

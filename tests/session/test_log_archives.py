@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.doors import above
-from dibs.errors import Forbidden, Unavailable
+from dibs.errors import Forbidden, NotFound, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.lookout.verify import verify_archives, verify_store
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
 from dibs.operations.upkeep import log_retention
-from dibs.reports import events, housekeeping, log_reader
-from dibs.session import catalogue, log_upkeep, upkeep
+from dibs.reports import audit, events, expected_archives, housekeeping
+from dibs.running import undo_scope
+from dibs.session import catalogue, log_reader, log_upkeep, upkeep
 from dibs.session.session import Session
 from dibs.storage import log_archives
 from tests.operations.fleet import resource
@@ -73,7 +74,7 @@ class Keeper:
         return log_reader.LogReader(self.session, self.session.identify("ann"))
 
     def verified(self) -> Any:
-        named = log_reader.expected(self.session, self.session.identify("ann"))
+        named = expected_archives.expected(self.session, self.session.identify("ann"))
         return verify_store(self.session.store, archives=named)
 
     def codes(self) -> list[str]:
@@ -160,6 +161,95 @@ def test_a_changed_or_missing_archive_is_one_finding(keeper: Keeper, harm: Calla
     archived(keeper, 60)
     harm(keeper.archives[which])
     assert keeper.codes() == ["archive"]
+
+
+def test_a_person_settles_a_lost_archive_and_the_log_says_so(keeper: Keeper) -> None:
+    archived(keeper, 60)
+    lost = keeper.archives[1]
+    kept = lost.read_bytes()
+    lost.unlink()
+    (line,) = keeper.call("check", check="log")["checks"]
+    ((finding, name),) = [(one["text"], one["id"]) for one in line["findings"]]
+    assert "it is missing" in finding
+    assert name.startswith("log:archive-")
+    _, said = audit.record_of(keeper.session)
+    assert f"dibs check --settle {name} --why T" in said
+    person = keeper.session.identify(None)
+    keeper.session.answer(catalogue.operation("check settle"), person, {"what": name, "why": "the disk broke"})
+    assert keeper.codes() == []
+    assert keeper.verified().settled == 1
+    assert keeper.call("check", check="log")["failed"] == []
+    assert audit.record_of(keeper.session)[0]
+    assert "the disk broke" in [event.body for event in keeper.session.store.events(0, 1000)][-1]
+    keeper.archives[0].unlink()
+    assert keeper.codes() == ["archive"], "another one is another loss"
+    keeper.session.answer(catalogue.operation("check settle"), person, {"what": name, "undo": True})
+    assert keeper.codes() == ["archive", "archive"]
+    lost.write_bytes(kept)
+    assert keeper.codes() == ["archive"], "what comes back is whole again"
+
+
+def test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_told(keeper: Keeper) -> None:
+    keeper.call("subscribe", agent="bob", what="build.*")
+    for number in range(30):
+        keeper.call("emit", kind="build.done", data=number)
+        keeper.work(2)
+        keeper.sweep()
+    assert keeper.session.store.events(0, 1)[0].seq > 60
+    second = keeper.archives[1]
+    whole = second.read_bytes()
+    heard = [one["text"] for one in _inbox(keeper)]
+    assert heard == [f"build.done: {number}" for number in range(30)]
+    keeper.session.store.run(lambda tx: tx.put("su\tbob", {**tx.fetch(["su\tbob"]).values["su\tbob"], "cursor": 2}))
+    second.unlink()
+    again = [one["text"] for one in _inbox(keeper)]
+    gaps = [text for text in again if "were dropped from the log" in text]
+    assert len(gaps) == 1
+    numbers = [int(text.rpartition(" ")[2]) for text in again if text not in gaps]
+    assert numbers == sorted(set(numbers))
+    assert 0 < len(numbers) < 30
+    assert again.index(gaps[0]) not in {0, len(again) - 1}, "what is missing is told in its place"
+    second.write_bytes(whole)
+
+
+def _inbox(keeper: Keeper) -> list[dict[str, Any]]:
+    found = []
+    while page := keeper.call("inbox", agent="bob")["messages"]:
+        found += page
+        for one in page:
+            keeper.call("ack", agent="bob", message=one["message"])
+    return found
+
+
+def test_a_report_a_story_figures_and_a_map_read_archives(keeper: Keeper) -> None:
+    keeper.call("run start", name="fix", id="r1")
+    keeper.call("task add", title="the first", id="t1", run="r1")
+    token = keeper.call("task claim", id="t1")["token"]
+    keeper.now += 5_000
+    keeper.call("task done", id="t1", token=token)
+    claim = keeper.call("claim", resources=[resource("old.py")])["claim"]
+    held = keeper.session.store.head().seq
+    keeper.call("release", resources=[resource("old.py")])
+    archived(keeper, 60)
+    assert keeper.session.store.events(0, 1)[0].seq > held
+    found = keeper.call("run report", run="r1")
+    assert found["notes"] == []
+    assert found["by_agent"]["ann"]["work_time"] == 5.0
+    assert keeper.call("stats", since="1h")["totals"]["complete"] == 1
+    assert "old.py" in [row["resource"] for row in keeper.call("map", since="1h")["resources"]]
+    scope, _ = undo_scope.find(keeper.session, keeper.session.identify("ann"), claim, 0)
+    assert (scope.kind, scope.agents) == ("claim", ["ann"])
+    with pytest.raises(NotFound, match="--archives reads"):
+        keeper.call("explain", what="task:t1")
+    story = keeper.call("explain", what="task:t1", archives=True)
+    assert [step["kind"] for step in story["steps"]][:2] == ["task.added", "task.moved"]
+    assert story["unread"] == 0
+    assert keeper.call("explain", what="agent:ann")["unread"] > held
+    around = keeper.call("explain", what=f"#{held}")
+    assert [step["asked"] for step in around["steps"] if step.get("asked")] == [True]
+    (keeper.folder / ".dibs" / "local" / "archive" / keeper.archives[0].name).unlink()
+    with pytest.raises(NotFound, match="no archive on this machine has it"):
+        keeper.call("explain", what="#3")
 
 
 def test_an_archive_that_the_store_does_not_name_any_more_is_a_finding(keeper: Keeper) -> None:

@@ -116,7 +116,7 @@ def _check(desk: Desk, brief: Brief, *, ready: bool) -> int:
     if task:
         say(f"Agent believes it is working on task: {task}")
         if desk.registry.state(task):
-            desk.standing(task)
+            desk.recorded(task)
     files = memory_files.load(desk.session)
     believed = [one for one in env_beliefs.fields()["believed"] if one != task]
     fields: dict[str, Any] = {"task": task_id(task), "believed": believed, "files": memory_files.digests(files)}

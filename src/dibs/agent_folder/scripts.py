@@ -122,7 +122,7 @@ class Desk:
             made += self.run(registries.IMPORT, self.caller(), tasks=some)["tasks"]
         return made
 
-    def standing(self, task: str) -> dict[str, Any]:
+    def recorded(self, task: str) -> dict[str, Any]:
         """The task's state, after a claim made with files alone was taken into the record."""
         found = self.look_at(task)
         mark = None if found["holder"] else self.registry.mark(task)
@@ -247,7 +247,7 @@ def claim_task(desk: Desk, words: list[str]) -> int:
         say(f"ERROR: Task {task} not found in scoped registry.")
         return NO
     call = desk.speak_as(agent)
-    found = desk.moved_by_hand(task, desk.standing(task))
+    found = desk.moved_by_hand(task, desk.recorded(task))
     try:
         spec = {**desk.spec(task), "state": SCOPED if state == CLAIMED else state}
         answer = desk.run(registries.TAKE, call, spec=spec)
@@ -296,7 +296,7 @@ def release_task(desk: Desk, words: list[str]) -> int:
     if state not in {SCOPED, COMPLETE}:
         say(f"ERROR: Task {task} can be released to {SCOPED} or {COMPLETE}, not to {state}.")
         return NO
-    found = desk.standing(task) if is_task(task) else NOBODY
+    found = desk.recorded(task) if is_task(task) else NOBODY
     if not found["holder"]:
         say(f"ERROR: Task {task} is not claimed.")
         return NO
@@ -317,7 +317,7 @@ def release_task(desk: Desk, words: list[str]) -> int:
 def check_stale(desk: Desk, _words: list[str]) -> int:
     """`check_stale.sh`: tasks without a holder go back to scoped, and the files follow the record."""
     for task in desk.registry.tasks(CLAIMED):
-        found, mark = desk.standing(task), desk.registry.mark(task)
+        found, mark = desk.recorded(task), desk.registry.mark(task)
         if mark is None:
             continue
         found = desk.settle(task, found)

@@ -1,6 +1,6 @@
 """CPU and memory use of processes. Never loaded on the hook path.
 
-`Meter` measures running processes, through psutil; a process that ends during the measurement counts as nothing.
+`Meter` and `of_trees` measure running processes, through psutil; one that ends meanwhile counts as nothing.
 `Stretch` and `of_command` return what the kernel counted for finished work, however short it was.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 
+from dibs.facts import clock
+
 try:
     import psutil
 except ImportError:  # then there is no Meter; the kernel's counts still work
@@ -16,7 +18,7 @@ except ImportError:  # then there is no Meter; the kernel's counts still work
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from resource import struct_rusage
 
 CAN_METER = psutil is not None
@@ -87,3 +89,60 @@ class Meter:
                 continue
             found.update({one.pid: one for one in (root, *below)})
         return list(found.values())
+
+
+def of_trees(roots: Iterable[int], pause: Callable[[], None]) -> dict[int, dict[str, float | int]]:
+    """What each of these processes uses with all below it: percent of one core during the pause, bytes of memory.
+
+    The processes of the machine are listed once, and each is measured once, however many roots there are.
+    """
+    wanted = set(roots)
+    if not wanted:
+        return {}
+    below: dict[int, list[int]] = {}
+    for one in psutil.process_iter(["ppid"]):
+        below.setdefault(one.info["ppid"], []).append(one.pid)
+    trees = {root: _tree(root, below) for root in wanted}
+    known = [(pid, made) for pid in set().union(*trees.values()) if (made := _process(pid)) is not None]
+    before, began = {pid: _seconds(one) for pid, one in known}, clock.since_boot()
+    pause()
+    used: dict[int, tuple[float, int]] = {}
+    for pid, one in known:
+        after = _seconds(one)
+        try:
+            used[pid] = max(0.0, after - before[pid]), one.memory_info().rss
+        except psutil.Error:  # it ended, or access is denied
+            continue
+    passed = max(1, clock.since_boot() - began) / 1000
+    return {
+        root: {
+            "cpu": round(100 * sum(used[pid][0] for pid in pids if pid in used) / passed, 1),
+            "memory": sum(used[pid][1] for pid in pids if pid in used),
+        }
+        for root, pids in trees.items()
+    }
+
+
+def _tree(root: int, below: dict[int, list[int]]) -> set[int]:
+    found, left = {root}, [root]
+    while left:
+        for pid in below.get(left.pop(), ()):
+            if pid not in found:
+                found.add(pid)
+                left.append(pid)
+    return found
+
+
+def _process(pid: int) -> psutil.Process | None:
+    try:
+        return psutil.Process(pid)
+    except psutil.Error:
+        return None
+
+
+def _seconds(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)

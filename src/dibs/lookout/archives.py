@@ -125,12 +125,13 @@ def digest(path: str) -> str:
 class Expected:
     """An archive that the record names: where it should be, and what it should be."""
 
-    __slots__ = ("first", "here", "last", "link", "path", "sha256", "size")
+    __slots__ = ("first", "here", "is_settled", "last", "link", "path", "sha256", "size")
 
     def __init__(self, record: dict[str, Any], folder: str, host: str) -> None:
         self.first, self.last, self.link = record["first"], record["last"], record["link"]
         self.sha256, self.size = record["sha256"], record["size"]
         self.path = os.path.join(folder, os.path.basename(record["file"]))
+        self.is_settled = False  # a person accepted that it cannot be read
         self.here = record["host"] == host or os.path.exists(self.path)  # else another machine has it
 
     def problem(self) -> str:

@@ -52,6 +52,10 @@ class Landings:
         self._check_token(said, target)
         self._end(said, said.kind.partition(".")[2])
 
+    def on_stopped(self, said: Statement) -> None:
+        """The lander says that nothing can land now."""
+        self._check_token(said, said.subject)
+
     def on_cancelled(self, said: Statement) -> None:
         """A landing is taken out of the queue."""
         self._end(said, "cancelled")

@@ -131,6 +131,7 @@ class Replay:
             "landing.moving": self._landings.on_moving,
             "landing.landed": self._landings.on_decided,
             "landing.refused": self._landings.on_decided,
+            "landing.stopped": self._landings.on_stopped,
             "landing.cancelled": self._landings.on_cancelled,
             "store.recovered": self._on_recovered,
         }

@@ -71,6 +71,7 @@ CODES = {
     "vote": "a vote got a ballot that does not count, or its outcome came twice or contradicts its ballots",
 }
 
+LOST_ARCHIVE = "log:archive-"  # and its last event: how a person settles that it is lost
 MAX_FINDINGS = 100  # in a report; further ones are only counted
 PAGE_EVENTS = 2_000  # read from a store at a time
 PROGRESS_EVENTS = 10_000  # between two calls of `progress`
@@ -105,6 +106,7 @@ class Report:
         self.findings: list[Finding] = []
         self.found = self.events = self.granted = self.live = self.token = self.first = self.last = 0
         self.archives = self.elsewhere = 0  # read here; on other machines, which could not be read
+        self.settled = 0  # archives that cannot be read, and that a person settled
         self.link = GENESIS
 
     @property
@@ -130,7 +132,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
         names = ("ok", "found", "events", "granted", "live", "token", "first", "last", "link", "archives",
-                 "elsewhere")  # fmt: skip
+                 "elsewhere", "settled")  # fmt: skip
         return {name: getattr(self, name) for name in names} | {"findings": [one.as_json() for one in self.findings]}
 
 
@@ -166,10 +168,13 @@ def verify(
             said = replay.apply(event)
             if said is not None and said.kind.startswith("log."):
                 known.hear(said, chain)
+            elif said is not None and said.kind.startswith("audit."):
+                chain.hear(said)
             known.compare(event.seq, event.link, replay)
         if progress is not None and report.events % PROGRESS_EVENTS == 0:
             progress(report.events, head.seq)
     replay.finish()
+    chain.blame_gaps()
     report.live = len(replay.live)
     if archives is not None:
         chain.compare_archives(archives)
@@ -302,6 +307,7 @@ class _Chain:
         self.archived: dict[int, tuple[int, Any]] = {}  # last event of an archive → the event that records it, facts
         self.dropped: set[int] = set()  # the same, of archives that were given up
         self.gaps: list[Gap] = []
+        self.settled: set[str] = set()  # findings that a person accepted, as `audit.settled` names them
 
     def follow(self, event: Event) -> bool:
         """Check how an event follows its predecessor. False: it is out of place and cannot be replayed."""
@@ -331,12 +337,25 @@ class _Chain:
         return True
 
     def jump(self, gap: Gap) -> None:
-        """An archive that cannot be read: a finding, unless another machine has it. The record has the last link."""
+        """An archive that cannot be read. The record has the last link."""
         self.gaps.append(gap)
-        if gap.why:
-            self._report.add(gap.first, "archive", gap.why)
         self._replay.lose()
         self.seq, self.link = gap.last, gap.link
+
+    def hear(self, said: Statement) -> None:
+        """What a person accepted, or accepts no more."""
+        if said.kind == "audit.settled":
+            self.settled.add(said.subject)
+        else:
+            self.settled.discard(said.subject)
+
+    def blame_gaps(self) -> None:
+        """An archive that cannot be read is a finding, unless another machine has it, or a person settled its loss."""
+        for gap in self.gaps:
+            if gap.why and f"{LOST_ARCHIVE}{gap.last}" in self.settled:
+                self._report.settled += 1
+            elif gap.why:
+                self._report.add(gap.first, "archive", gap.why)
 
     def compare_archives(self, named: Sequence[Expected]) -> None:
         """Check the archives that the store names against those that the log names."""

@@ -81,7 +81,7 @@ def _pack(session: Session, found: source.Gathered, report: dict[str, Any], pack
         add("report.md", iter([markdown.render(report).encode()]))
         add("report.html", iter([html_page.render(report).encode()]))
         add("tasks.jsonl", (_line(task) for task in _tasks(session, run["run"])))
-        add("events.jsonl", (_line(event) for event in source.events(session.store, run, found.raw["last"])))
+        add("events.jsonl", (_line(event) for event in found.events()))
         for digest, path in kept_files(session, run["run"]):
             if os.path.exists(path):
                 add(f"results/{digest}", _content(path))

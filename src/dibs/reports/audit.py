@@ -13,7 +13,7 @@ from dibs.errors import DibsError, Invalid, counted
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
-from dibs.reports.checks import rest, ten
+from dibs.reports.checks import rest, ten, work
 from dibs.reports.checks.findings import (
     FAIL,
     FEW,
@@ -60,7 +60,7 @@ class Check:
 
 CHECKS = (
     Check(1, "resources", "Shared resources", ten.resources, "find the unknown writers", CORRUPTION),
-    Check(2, "orchestrator", "Orchestrator", ten.orchestrator, "let somebody coordinate", "work without coordination"),
+    Check(2, "orchestrator", "Orchestrator", ten.orchestrator, "name a coordinator", "work without coordination"),
     Check(3, "deadlines", "Deadlines", ten.deadlines, "end the overdue claims", "agents blocked by one that does not "
           "finish"),
     Check(4, "ordering", "Order and deadlocks", ten.ordering, "resolve the deadlock", "agents blocked for good",
@@ -77,20 +77,23 @@ CHECKS = (
     Check(13, "agents", "Agents", rest.agents, "look after the agents that are gone", "work left unfinished",
           also="holders"),
     Check(14, "violations", "Violations", rest.violations, "settle the violations", LOSS),
-    Check(15, "bypasses", "Bypasses", rest.bypasses, "review the bypassed commits", LOSS, also="commits"),
+    Check(15, "bypasses", "Bypasses", rest.bypasses, "review what bypassed the guards", LOSS, also="commits"),
     Check(16, "deploys", "Deploys", rest.deploys, "verify the deploys", "what runs is not what was checked"),
     Check(17, "files", "Memory files", rest.files, "write the memory files", "agents without memory"),
     Check(18, "store", "Store and persistence", rest.store, "repair the store", "answered commits can be lost"),
     Check(19, "tasks", "Quarantine and breakers", rest.tasks, "look at the failing tasks", "work that is not done"),
     Check(20, "log", "Log", rest.log, "find out who changed the log", "a record that cannot be trusted",
           also="record"),
+    Check(21, "runs", "Active runs", work.runs, "look after the runs", "a run that does not end well", also="gates"),
+    Check(22, "registry", "Registry files", work.registry, "bring registry and queue together",
+          "files that say other than the queue"),
 )  # fmt: skip
 
 # Of several checks with one severity, the first of these says what is at risk.
 GRAVITY = (
     "log", "violations", "bypasses", "guards", "store", "deploys", "kill-switch", "resources", "idempotency",
-    "ordering", "deadlines", "agents", "tasks", "alerting", "orchestrator", "rules", "events", "tested",
-    "contention", "files",
+    "registry", "ordering", "deadlines", "agents", "tasks", "runs", "alerting", "orchestrator", "rules", "events",
+    "tested", "contention", "files",
 )  # fmt: skip
 
 
@@ -218,13 +221,13 @@ def record_of(session: Session) -> Found:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
     from dibs.lookout.verify import verify_store
     from dibs.operations.core.call import Call
-    from dibs.reports import log_reader
+    from dibs.reports import expected_archives
 
     report = verify_store(session.store, None, session.progress)
-    if not session.is_far:  # a server's archives are the server's to look at
-        for one in log_reader.expected(session, Call(session.config.policy))():
-            if one.here and (why := one.problem()):
-                report.add(one.first, "archive", f"{one.path}: {why}")
+    for one, why in expected_archives.lost(session, Call(session.config.policy)):
+        if not one.is_settled:
+            how = f"put it back, or `dibs check --settle log:archive-{one.last} --why T`"
+            report.add(one.first, "archive", f"{one.path}: {why}; {how}")
     return report.ok, "; ".join(record_lines(report.as_json(), ok=report.ok)[:SHOWN])
 
 
@@ -236,6 +239,8 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
         what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
         if found.get("archives"):
             what += f", {counted(found['archives'], 'archive')} read"
+        if found.get("settled"):
+            what += f", {counted(found['settled'], 'archive')} lost and settled"
         if found.get("elsewhere"):
             what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
         return [f"clean: {what}, highest token {found['token']}, {head}"]

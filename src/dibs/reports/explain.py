@@ -33,6 +33,7 @@ from dibs.reports.story_events import (
     Subject,
 )
 from dibs.session import quotes
+from dibs.session.log_reader import LogReader
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.stores.seam import Store
 
+    Log = Store | LogReader
     Event = dict[str, Any]  # as the log has it, with `wall`
 
 PAGE_EVENTS = 1_000  # read at a time
@@ -58,17 +61,17 @@ FAMILIES = {"claim": CLAIM, "task": TASK, "alert": ALERT, "run": RUN, "state": S
 # --- what the word means
 
 
-def _subject(session: Session, call: Call, word: str) -> Subject:
+def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     """What a word means; an event before an id, an id before a task, a task before an agent, an agent before a path."""
     prefix, colon, rest = word.partition(":")
     if colon and prefix in PREFIXES and rest:
-        found = [one for one in _meanings(session, call, rest) if one.kind == prefix]
+        found = [one for one in _meanings(session, call, log, rest) if one.kind == prefix]
         if not found:
             raise NotFound(f"there is no {prefix} {rest}", what=word)
         return found[0]
     if word.startswith("#") and word[1:].isdecimal():
-        return _subject(session, call, f"{EVENT}:{word[1:]}")
-    found = _meanings(session, call, word)
+        return _subject(session, call, log, f"{EVENT}:{word[1:]}")
+    found = _meanings(session, call, log, word)
     others = [one for one in found if one.kind != PATH]
     if others and not any(_exists(session, one) for one in found if one.kind == PATH):
         found = others
@@ -84,7 +87,7 @@ def _as_written(subject: Subject) -> str:
     return subject.word if subject.kind == NAME else f"{subject.kind}:{subject.word}"
 
 
-def _meanings(session: Session, call: Call, word: str) -> list[Subject]:
+def _meanings(session: Session, call: Call, log: Log, word: str) -> list[Subject]:
     """All that a word can mean, by one look at the log."""
     from dibs.operations.agents.lookups import FOUND
 
@@ -92,7 +95,7 @@ def _meanings(session: Session, call: Call, word: str) -> list[Subject]:
     path = _path_of(session, word)
     seen = {AGENT} if agent != word else set()
     reader = Reader(path) if path is not None else None
-    for event in _events(session):
+    for event in _events(log):
         family, subject, data = event["kind"].partition(".")[0], event["subject"], event["data"]
         if event["agent"] == agent or (family == "agent" and subject == agent):
             seen.add(AGENT)
@@ -127,11 +130,11 @@ def _exists(session: Session, path: Subject) -> bool:
     return os.path.lexists(f"{session.place.top}/{path.id}")
 
 
-def _events(session: Session) -> Iterator[Event]:
+def _events(log: Log) -> Iterator[Event]:
     """The whole log, in its order."""
     after = 0
     while True:
-        page = session.store.events(after, PAGE_EVENTS)
+        page = log.events(after, PAGE_EVENTS)
         for one in page:
             event = read_event(one)
             event["wall"] = one.wall
@@ -145,16 +148,33 @@ def _events(session: Session) -> Iterator[Event]:
 
 
 def _explain(
-    session: Session, call: Call, what: str, since: str = "", limit: int = LISTED, after: int | None = None
+    session: Session,
+    call: Call,
+    what: str,
+    since: str = "",
+    limit: int = LISTED,
+    after: int | None = None,
+    archives: bool = False,
 ) -> dict[str, Any]:
-    subject = _subject(session, call, what)
+    whole = LogReader(session, call)
+    unread = 0 if archives else _archived(session, whole)
+    log: Log = session.store if unread else whole
+    try:
+        subject = _subject(session, call, log, what)
+    except NotFound as error:
+        if not unread:
+            raise
+        text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
+        raise NotFound(text, what=what) from None
     about, mark = subject, 0
     if subject.kind == EVENT:
         mark = int(subject.id)
-        about = _of_event(session, mark) or subject
+        about = _of_event(whole, mark) or subject
+        if mark <= unread:  # the story around it is there
+            log, unread = whole, 0
     since_seq, since_wall = since_of(since)
     more_steps = _from_git(session, about) if about.kind == PATH else []
-    steps, count, kept = _gathered(session, about, more_steps, (since_seq, since_wall), limit or MAX_LISTED, after)
+    steps, count, kept = _gathered(log, about, more_steps, (since_seq, since_wall), limit or MAX_LISTED, after)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call))
     told = [_shown(teller, step, mark) for step in steps]
     return {
@@ -165,11 +185,12 @@ def _explain(
         "more": kept if after is not None else False,
         "cursor": count,
         "earlier": kept if after is None else False,
+        "unread": unread,
     }
 
 
 def _gathered(
-    session: Session, subject: Subject, also: list[Step], since: tuple[int, int], limit: int, after: int | None
+    log: Log, subject: Subject, also: list[Step], since: tuple[int, int], limit: int, after: int | None
 ) -> tuple[list[Step], int, bool]:
     """The wanted steps, the position after the last of them, and whether there are more on that side.
 
@@ -196,7 +217,7 @@ def _gathered(
             found.append(step)
         return True
 
-    for event in _events(session):
+    for event in _events(log):
         while waiting and waiting[0].wall <= event["wall"]:
             if not take(waiting.popleft()):
                 return list(found), count, True
@@ -209,11 +230,17 @@ def _gathered(
     return list(found), count, first > 0
 
 
-def _of_event(session: Session, seq: int) -> Subject | None:
+def _archived(session: Session, whole: LogReader) -> int:
+    """How many events are before those of the store, in archives of this machine."""
+    first = next((event.seq for event in session.store.events(0, 1)), 1)
+    return first - 1 if first > 1 and whole.archives() else 0
+
+
+def _of_event(log: Log, seq: int) -> Subject | None:
     """What an event is about, so that the story around it can be told."""
-    page = session.store.events(seq - 1, 1)
+    page = log.events(seq - 1, 1)
     if not page or page[0].seq != seq:
-        raise NotFound(f"event {seq} was pruned from the log", what=str(seq))
+        raise NotFound(f"event {seq} was pruned, and no archive on this machine has it", what=str(seq))
     event = read_event(page[0])
     family, subject = event["kind"].partition(".")[0], event["subject"]
     if event["kind"] == "claim.asked":
@@ -352,6 +379,7 @@ EXPLAIN = Query(
         Field("since", "text", "only the last 10m, 2h …, or after this event number", default="", metavar="D|SEQ"),
         Field("limit", "integer", "at most N steps, the last ones", default=LISTED, most=MAX_LISTED, metavar="N"),
         Field("after", "integer", "continue after this position (a `cursor`), oldest first", metavar="CURSOR"),
+        Field("archives", "flag", "also the events that were moved to archives", default=False),
     ),
     errors=(NotFound,),
     answer="ExplainAnswer",

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
     from typing import Any
 
+    from dibs.session.log_reader import LogReader
     from dibs.session.session import Session
     from dibs.stores.seam import Event
 
@@ -21,9 +22,11 @@ PROGRESS_EVENTS = 10_000  # between two words on how far it is
 BEGIN = '{"kind":"'  # how the text of every event begins (`seam.body_of`)
 
 
-def events(session: Session, wanted: Container[str], through: int, after: int = 0) -> Iterator[dict[str, Any]]:
-    """The events of these kinds after one number, up to another, in order."""
-    store, first, told = session.store, after, 0
+def events(
+    session: Session, wanted: Container[str], through: int, after: int = 0, log: LogReader | None = None
+) -> Iterator[dict[str, Any]]:
+    """The events of these kinds after one number, up to another, in order. Without `log`, those of the store."""
+    store, first, told = log or session.store, after, 0
     while after < through:
         page = store.events(after, PAGE_EVENTS)
         for event in page:
@@ -50,12 +53,13 @@ def kind_of(event: Event) -> str:
     return body[len(BEGIN) : body.index('"', len(BEGIN))]
 
 
-def first_since(session: Session, wall: int, through: int) -> int:
+def first_since(session: Session, wall: int, through: int, log: LogReader | None = None) -> int:
     """The number of the last event before that time of the wall clock, by bisection; 0 if there is none."""
+    store = log or session.store
     low, high = 0, through
     while low < high:
         middle = (low + high) // 2
-        found = session.store.events(middle, 1)
+        found = store.events(middle, 1)
         if found and found[0].wall < wall and found[0].seq <= through:
             low = found[0].seq
         else:

@@ -47,7 +47,8 @@ def wanted(session: Session, fields: dict[str, Any]) -> Filter:
 
 def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The last events, or those after a cursor."""
-    from dibs.reports import events, log_reader
+    from dibs.reports import events
+    from dibs.session import log_reader
 
     found, limit = wanted(session, fields), fields["limit"]
     log = log_reader.LogReader(session, call)
@@ -81,9 +82,9 @@ def head_of(text: str) -> tuple[int, str] | None:
 def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> dict[str, Any]:
     """What an independent check of the record finds."""
     from dibs.lookout.verify import verify_store
-    from dibs.reports import log_reader
+    from dibs.reports import expected_archives
 
-    named = None if live else log_reader.expected(session, call)
+    named = None if live else expected_archives.expected(session, call)
     found = verify_store(session.store, head_of(head), session.progress, named).as_json()
     del found["ok"]  # `found` is 0
     return found

@@ -164,12 +164,15 @@ def _map(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     from dibs.operations.claims import resources as overlap
     from dibs.operations.oversight.snapshot import READ as SNAPSHOT
     from dibs.reports import events, log_walk
+    from dibs.session.log_reader import LogReader
 
     limit = paging.check_limit(fields["limit"])
     since_seq, since_wall = events.since_of(fields["since"])
     facts = session.run(SNAPSHOT, call, {})
     learned = Learned(since_wall)
-    for event in log_walk.events(session, KINDS, facts["events"], since_seq):
+    log = LogReader(session, call) if since_seq or since_wall else None  # a time that is asked for may be in archives
+    start = since_seq or (log_walk.first_since(session, since_wall, facts["events"], log) if since_wall else 0)
+    for event in log_walk.events(session, KINDS, facts["events"], start, log):
         learned.read(event)
     rows = learned.rows
     if fields["path"]:

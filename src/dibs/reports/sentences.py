@@ -453,6 +453,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "landing.moving": _form("{who} was about to move {what} to {commit}."),
     "landing.landed": _form("{branch} landed on {target} ({commit})."),
     "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
+    "landing.stopped": _form("Nothing could land on {what} for the moment{because}; all stayed queued."),
     "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
     "push.unverified": _form("A push of {what} bypassed the guard."),
     "git.moved": _form("HEAD moved while a command of {who} ran."),

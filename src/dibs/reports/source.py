@@ -14,6 +14,7 @@ from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.reports import timeline
 from dibs.reports.story import Story
+from dibs.session.log_reader import LogReader
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, Record
     from dibs.session.session import Session
-    from dibs.stores.seam import Store, Transaction
+    from dibs.stores.seam import Transaction
 
 PAGE_EVENTS = 2_000  # read at a time
 MAX_RESULT_LETTERS = 2_000  # of one result in the report; the archive and `dibs task show` have all of it
@@ -81,11 +82,11 @@ READ = Operation(
 INTERNAL = (READ,)
 
 
-def events(store: Store, run: Record, last: int) -> Iterator[dict[str, Any]]:
+def events(log: LogReader, run: Record, last: int) -> Iterator[dict[str, Any]]:
     """The events of a run, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
-        page = store.events(after, PAGE_EVENTS)
+        page = log.events(after, PAGE_EVENTS)
         for stored in page:
             after = stored.seq
             if after > last:
@@ -102,6 +103,7 @@ class Gathered:
     """A run's records and its story; `report` makes a plain value of them."""
 
     def __init__(self, session: Session, call: Call, run: str, facts: dict[str, str]) -> None:
+        self.log = LogReader(session, call)
         self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
         self.run: Record = self.raw["run"]
         self.start, self.end = self.run["since"], self.raw["now"]
@@ -109,11 +111,15 @@ class Gathered:
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
         self.story = Story(set(self.titles))
         self.first = 0
-        for event in events(session.store, self.run, self.raw["last"]):
+        for event in self.events():
             self.first = self.first or event["seq"]
             self.story.read(event)
         self.story.close(self.end)
         self._fill_in()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events of the run, also those that were archived."""
+        return events(self.log, self.run, self.raw["last"])
 
     def _fill_in(self) -> None:
         """Tasks whose work is no longer in the log: their records have its end."""
@@ -135,7 +141,9 @@ class Gathered:
         left = len(self.raw["tasks"]) - MAX_TASKS
         notes = []
         if self.first > self.run["seq"] + 1:
-            notes.append(f"the log before event {self.first} was pruned: earlier work is known from the records only")
+            notes.append(
+                f"the log before event {self.first} is not on this machine: earlier work is known from the records only"
+            )
         if left > 0:
             notes.append(f"{left} tasks are not listed one by one")
         hidden = len(self.story.contention) - MAX_RESOURCES

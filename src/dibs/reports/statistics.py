@@ -428,21 +428,23 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The figures of a window, from one pass through its part of the log."""
     from dibs.reports import events as log_events
     from dibs.reports import log_walk
+    from dibs.session.log_reader import LogReader
 
     limit = paging.check_limit(fields["limit"])
     head = session.store.head()
     wall = clock.wall()
     seq, since = log_events.since_of(fields["since"] or SINCE)
+    log = LogReader(session, call)
     if seq:
-        found = session.store.events(max(0, seq - 1), 1)
+        found = log.events(max(0, seq - 1), 1)
         since = found[0].wall if found else wall
     figures = Figures(since, wall, fields["buckets"] or BUCKETS)
     back = max(DAY, 2 * session.config.policy.max_life)  # no live claim, and no attempt, is older than that
-    start = log_walk.first_since(session, since - back, head.seq)
-    for event in log_walk.events(session, figures.wanted, head.seq, start):
+    start = log_walk.first_since(session, since - back, head.seq, log)
+    for event in log_walk.events(session, figures.wanted, head.seq, start, log):
         figures.read(event)
     figures.close(max(figures.now, head.now), wall)
-    figures.events = head.seq - log_walk.first_since(session, since, head.seq)
+    figures.events = head.seq - log_walk.first_since(session, since, head.seq, log)
     figures.sort(_kinds(session, figures))
     return _answer(session, call, figures, limit, fields["after"])
 

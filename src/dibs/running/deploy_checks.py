@@ -70,20 +70,20 @@ def examine(
     """The same, but raises; returns HEAD's position. `said`: dirty, unsynced, rollback."""
     last = session.run(deploy_guard.CHECK, call, {"targets": [target]})["last"][target]
     if not session.place.common:
-        standing = sync.BranchStatus(why="this is not a git repository")
-        _judge(session, call, target, [standing], **said)
-        return standing
+        status = sync.BranchStatus(why="this is not a git repository")
+        _judge(session, call, target, [status], **said)
+        return status
     changed = [] if said.get("dirty") else [change.path for change in git.dirty(top, untracked=False)]
     if changed:
         _judge(session, call, target, [], changed=changed, tree=top, **said)
-    standing = sync.stand(top, *branch_for(session, target), timeout=timeout or fetch_timeout_s(session))
+    status = sync.stand(top, *branch_for(session, target), timeout=timeout or fetch_timeout_s(session))
     ships, since = settings(session, target).get("ships", ()), last["commit"] if last else ""
     facts = {
-        "contains": _contains(top, standing.commit, last),
-        "placeholders": placeholders(session, top, ships, since, standing.commit),
+        "contains": _contains(top, status.commit, last),
+        "placeholders": placeholders(session, top, ships, since, status.commit),
     }
-    _judge(session, call, target, [standing], **facts, **said)
-    return standing
+    _judge(session, call, target, [status], **facts, **said)
+    return status
 
 
 def branch_for(session: Session, target: str = "") -> tuple[str, str]:

@@ -17,22 +17,21 @@ A lander that is killed anywhere leaves the target where it was, or landed with 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from time import monotonic
 
-from dibs.errors import Conflict, DibsError, Failed, Fenced, Held, Invalid, Unavailable
+from dibs.errors import Conflict, DibsError, Failed, Fenced, Invalid, Unavailable
 from dibs.facts import clock, processes
+from dibs.facts.git import locks, sync
 from dibs.facts.git import queries as git
-from dibs.facts.git import sides, sync
 from dibs.facts.paths import of_name
 from dibs.operations.landing import lander as steps
-from dibs.running import child_process, landing_commits, radar
+from dibs.running import child_process, landing_commits
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
-from dibs.running.verification import REPLACEMENT
-from dibs.stores.seam import digest_of
+from dibs.running.landing_tree import CleanTree, plain
+from dibs.session.landing_branch import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,9 +45,7 @@ if TYPE_CHECKING:
 MAX_REDONE = 20  # times in a row that somebody else may move the target first
 MAX_LOGS = 40  # of checks that are kept
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
-CHECKOUT_TIMEOUT_S = 600.0
-FOLDERS = "dibs-land-"  # how the folders of clean working trees begin, in the folder for temporary files
-LOOK_S = 1.0  # between two looks of a process that waits
+MAX_REFUSAL_CHARS = 800  # of a remote
 
 
 class Interrupted(Exception):
@@ -80,11 +77,12 @@ class Lander:
         say: Callable[[str], None] | None = None,
         deadline: int | None = None,
         own: str = "",
+        onto: str = "",
     ) -> None:
         """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
         self.session, self.call = session, call
         self.settings: dict[str, Any] = session.config.policy.work["land"]
-        self.onto = radar.target_of(session)
+        self.onto = onto or target_of(session)
         self._say = say or (lambda _: None)
         self._own = own
         self._deadline = deadline
@@ -93,7 +91,6 @@ class Lander:
         self._signal = 0
         self._green: set[str] = set()  # trees that passed the check
         self._checks = 0
-        self._folder = ""  # of the clean working tree
         self.passed: dict[str, str] = {}  # landings that this lander passes over → why
 
     def interrupt(self, number: int) -> None:
@@ -117,22 +114,24 @@ class Lander:
             confirm=lambda: self._step(steps.CONFIRM), renew=self._renew,
         )  # fmt: skip
         place = self.session.place
-        self._target = Target(place.top, self.onto, self._turn, self._token)
-        self._workshop = landing_commits.Workshop(
-            place.top, place.common, self.onto, self.settings["method"], self._token
-        )
+        self._clean = CleanTree(place, self.onto, self._turn, self._held)
+        self._target = Target(place.top, place.common, self.onto, self._turn, self._token)
+        self._workshop = landing_commits.Workshop(place.top, place.common, self.onto, self.settings, self._token)
         try:
             self._target.fence(lambda: self._step(steps.CONFIRM))
             if "interrupted" in taken:
                 self._settle(taken["interrupted"])
-        except BaseException:
+            else:
+                self._follow()
+        except BaseException as error:
+            self._note_stop(error)
             self.leave()
             raise
 
     def leave(self) -> None:
         """End the turn. If the store cannot be used, the claim ends with this process or at its deadline."""
         self._keeper.close()
-        self._drop_tree()
+        self._clean.drop()
         try:
             self._step(steps.LEAVE)
         except DibsError:
@@ -156,15 +155,40 @@ class Lander:
             self._follow_remote(here, there)
             here = self._target.commit()
         if any(tip and self._workshop.contains(tip, commit) for tip in (here, there)):
-            self._target.bring_along(intent["base"], commit)
-            self._step(steps.DONE)
+            self._step(steps.DONE, note=self._follow())
         else:
             self._step(steps.BACK)
+
+    def _follow(self) -> str:
+        """Bring the target's working trees along; why one could not follow, "" if all did."""
+        followed, why = self._target.bring_along()
+        for tree, before in followed:
+            self._settle_ledger(tree, before, self._target.commit())
+        if why:
+            why = f"{why.rstrip('.')}. The next landing brings it along."
+            self._say(why)
+        return why
+
+    def _note_stop(self, error: BaseException) -> None:
+        """What keeps the queue from landing is told to the agents that wait for it; they stay queued."""
+        if not isinstance(error, (Unavailable, Failed, Conflict, Invalid)):
+            return
+        try:
+            self._step(steps.STOP, what=str(error.fields.get("lock") or error.message), why=error.message)
+        except DibsError:  # the store is what cannot be used
+            pass
 
     # --- the queue
 
     def run(self, until: Callable[[], bool]) -> int:
         """Land until `until`, or until nothing is left to land; returns how many landed."""
+        try:
+            return self._run(until)
+        except DibsError as error:
+            self._note_stop(error)
+            raise
+
+    def _run(self, until: Callable[[], bool]) -> int:
         landed = redone = failed = 0
         limit = self._batch_size()
         while not until():
@@ -176,8 +200,9 @@ class Lander:
             chain = self._chain(base, chosen)
             if not chain:
                 continue
+            self._target.try_locks(self._target.commit())
             commit = self._workshop.together(base, chain)
-            output = self._checked(base, commit, chain)
+            output = self._checked_all(base, commit, chain)
             if output is None:
                 count = self._move(base, commit, chain)
                 landed += count
@@ -200,7 +225,7 @@ class Lander:
     def _batch_size(self) -> int:
         """How many are checked together. A linear history has each landing on its own line: each is checked."""
         linear = self.settings["method"] != landing_commits.MERGE
-        return 1 if linear and self.settings["green"] == "each" else int(self.settings["batch"])
+        return 1 if linear and self.settings["green"] != "last" else int(self.settings["batch"])
 
     def _attend(self) -> None:
         """Keep the claim; raises if it is lost, or if it is time to end."""
@@ -276,8 +301,18 @@ class Lander:
             f"cannot be known; it stays queued. Repair {self.onto} first; the output is in {red[1]}."
         )
         self._say(self.passed[made.id])
+        self._step(steps.STOP, what=f"red {base}", why=self.passed[made.id], landings=[made.id])
 
     # --- the check
+
+    def _checked_all(self, base: str, commit: str, chain: Sequence[Prepared]) -> tuple[str, str, str] | None:
+        """The same for what the target is to be moved to, and, if the config wants it, for each commit on the way."""
+        for made in chain if self.settings["green"] == "every" else ():
+            for number, step in enumerate(made.commits[:-1], 1):
+                found = self._checked(base, step, chain)
+                if found is not None:
+                    return *found[:2], f"{found[2]} at commit {number} of {len(made.commits)} of {made.branch}"
+        return self._checked(base, commit, chain)
 
     def _checked(self, base: str, commit: str, chain: Sequence[Prepared]) -> tuple[str, str, str] | None:
         """None if a commit passes the check; else the end of the output, the file with all of it, how it ended."""
@@ -285,7 +320,7 @@ class Lander:
         if tree in self._green or (chain and all(one.commit == base for one in chain)):
             return None
         self._attend()
-        folder = self._clean_tree(commit)
+        folder = self._clean.at(commit)
         names = ", ".join([one.branch for one in chain]) or self.onto
         self._say(f"checking {names}")
         log = self._log_file()
@@ -299,7 +334,7 @@ class Lander:
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said,
             )  # fmt: skip
             said.seek(max(0, said.seek(0, os.SEEK_END) - OUTPUT_BYTES))
-            output = _plain(said.read())
+            output = plain(said.read())
         if code == 0:
             os.unlink(log)
             self._green.add(tree)
@@ -346,63 +381,6 @@ class Lander:
                 pass
         return f"{folder}/check-{self._turn:08d}-{self._checks:04d}.log"
 
-    # --- the clean working tree
-
-    def _clean_tree(self, commit: str) -> str:
-        """A working tree of dibs' own with exactly this commit in it."""
-        if self._folder:
-            done = self._git(self._folder, "checkout", "--quiet", "--detach", "--force", commit)
-            if not done and not self._git(self._folder, "clean", "-ffdxq"):
-                return self._folder
-            self._drop_tree()
-        self._drop_others()
-        outer = tempfile.mkdtemp(prefix=self._prefix)
-        self._folder = f"{outer}/{os.path.basename(self.session.place.root) or 'tree'}"
-        reason = f"{sides.OWN_LOCK}: {self.onto}, turn {self._turn}"
-        words = ("worktree", "add", "--quiet", "--detach", "--lock", "--reason", reason, self._folder, commit)
-        said = self._git(self.session.place.top, *words)
-        if said:
-            raise Unavailable(f"a clean working tree cannot be made: {said}", path=self._folder)
-        return self._folder
-
-    @property
-    def _prefix(self) -> str:
-        """How the folders of this target's landers begin, so that the next one finds what a dead one left."""
-        return f"{FOLDERS}{digest_of(f'{self.session.place.common} {self.onto}')[:10]}-"
-
-    def _git(self, cwd: str, *words: str) -> str:
-        """Git under the claim, for what may take long; what it said if it failed, else ""."""
-        with tempfile.TemporaryFile() as said:
-            code = self._held(
-                ["git", "-C", cwd, *words], CHECKOUT_TIMEOUT_S, env=git.environment(), stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=said,
-            )  # fmt: skip
-            if code == 0:
-                return ""
-            said.seek(0)
-            return _plain(said.read(4_000)) or f"git ended with {code}"
-
-    def _drop_tree(self) -> None:
-        folder, self._folder = self._folder, ""
-        if folder:
-            _remove_tree(self.session.place.top, folder)
-
-    def _drop_others(self) -> None:
-        """Remove what dead landers of this target left; there is only one lander at a time."""
-        out = git.ask(self.session.place.top, "worktree", "list", "--porcelain", "-z").out
-        tree = ""
-        for row in out.split(b"\0"):
-            name, _, value = os.fsdecode(row).partition(" ")
-            if name == "worktree":
-                tree = value
-            elif name == "locked" and value.startswith(f"{sides.OWN_LOCK}: {self.onto}, "):
-                _remove_tree(self.session.place.top, tree)
-        with os.scandir(tempfile.gettempdir()) as entries:  # of one that died before git knew of it
-            for entry in entries:
-                own = entry.name.startswith(self._prefix) and entry.is_dir(follow_symlinks=False)
-                if own and entry.stat(follow_symlinks=False).st_uid == os.getuid():
-                    shutil.rmtree(entry.path, ignore_errors=True)
-
     # --- the move
 
     def _move(self, base: str, commit: str, chain: Sequence[Prepared]) -> int:
@@ -415,12 +393,16 @@ class Lander:
         if self._step(steps.MOVE, base=here or base, commit=commit, moves=moves)["gone"]:
             return 0
         text = f"dibs land: {', '.join([one.branch for one in chain])}"
-        if not self._published(base, here, commit, text):
+        try:
+            published = self._published(base, here, commit, text)
+        except Unavailable:
+            if not self.settings["remote"] and self._target.commit() == here:
+                self._step(steps.BACK)
+            raise
+        if not published:
             self._step(steps.BACK)
             return 0
-        for tree in self._target.bring_along(here, commit):
-            self._settle_ledger(tree, here, commit)
-        landed: list[str] = self._step(steps.DONE)["landed"]
+        landed: list[str] = self._step(steps.DONE, note=self._follow())["landed"]
         others = [one.branch for one in chain if one.id != self._own]
         if others:
             self._say(f"{', '.join(others)} landed on {self.onto} as {commit[:12]}")
@@ -441,8 +423,13 @@ class Lander:
                 raise Fenced(resource=f"land:{self.onto}", given=self._token, holder=None)
             if not self._pushed(commit):
                 return False
-        if not self._target.move(here, commit, text):
-            self._say(f"{remote} has {commit[:12]}; {self.onto} here was moved by somebody else and stays as it is")
+        why = "was moved by somebody else and stays as it is"
+        try:
+            if self._target.move(here, commit, text):
+                return True
+        except Unavailable as error:  # it has landed where it counts; here it follows with the next landing
+            why = f"could not follow: {error.message}"
+        self._say(f"{remote} has {commit[:12]}; {self.onto} here {why}")
         return True
 
     def _pushed(self, commit: str) -> bool:
@@ -461,20 +448,19 @@ class Lander:
                 stderr=said,
             )
             said.seek(0)
-            text = _plain(said.read(8_000))
+            text = plain(said.read(8_000))
         if code == 0:
             return True
-        if "[rejected]" in text or "fetch first" in text or "cannot lock ref" in text:
+        if locks.REASON not in text and ("[rejected]" in text or "fetch first" in text or "cannot lock ref" in text):
             return False
         self._step(steps.BACK)
-        raise Failed(f"{remote} did not take it: {text[-600:] or 'it did not answer'}", target=self.onto, commit=commit)
+        raise Failed(f"{remote} did not take it: {_refusal(text)}", target=self.onto, commit=commit)
 
     def _follow_remote(self, here: str, there: str) -> None:
         """The remote has what a dead lander pushed: the target here follows, if it only lacks that."""
         behind = not here or self._workshop.contains(there, here)
         if behind and not self._target.in_the_way(here, there):
             self._target.move(here, there, "dibs land: follow")
-            self._target.bring_along(here, there)
 
     def _settle_ledger(self, tree: str, before: str, after: str) -> None:
         """What landed in a working tree is committed, so it is nobody's unfinished work."""
@@ -486,105 +472,8 @@ class Lander:
             pass
 
 
-def _remove_tree(top: str, folder: str) -> None:
-    git.ask(top, "worktree", "unlock", folder, fine=range(256))
-    git.ask(top, "worktree", "remove", "--force", "--force", folder, fine=range(256), timeout=CHECKOUT_TIMEOUT_S)
-    outer = os.path.dirname(folder)
-    if os.path.basename(outer).startswith(FOLDERS):
-        shutil.rmtree(outer, ignore_errors=True)
-    git.ask(top, "worktree", "prune", fine=range(256))
-
-
-def _plain(data: bytes) -> str:
-    """Output as a text that can be shown and kept."""
-    from dibs.running.task_command import ESCAPES
-
-    text = ESCAPES.sub("", data.decode(errors="replace").replace("\r\n", "\n"))
-    return "".join([one if one.isprintable() or one in "\n\t" else REPLACEMENT for one in text]).strip()
-
-
-# --- a caller that waits for its landing
-
-
-def wait_for(
-    session: Session,
-    call: Call,
-    landing: str,
-    *,
-    until: int,
-    say: Callable[[str], None] | None = None,
-    started: Callable[[Lander | None], None] | None = None,
-) -> dict[str, Any]:
-    """Land, or wait until another process has; returns the landing, still queued if the time is over.
-
-    `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
-    """
-    onto = radar.target_of(session)
-
-    def turn() -> Any:
-        call.facts.clear()
-        return session.run(steps.TURN, call, {"onto": onto, "landing": landing})
-
-    waited = ""
-    while True:
-        found = turn()
-        if found["landing"]["state"] != "queued":
-            shown: dict[str, Any] = found["landing"]
-            return shown
-        if found["free"]:
-            lander = Lander(session, call, say=say, deadline=until, own=landing)
-            try:
-                lander.take()
-            except Held:
-                pass
-            else:
-                if started is not None:
-                    started(lander)
-                try:
-                    lander.run(lambda: turn()["landing"]["state"] != "queued")
-                except OutOfTime:
-                    pass
-                finally:
-                    lander.leave()
-                    if started is not None:
-                        started(None)
-                if landing in lander.passed:
-                    raise Failed(lander.passed[landing], target=onto)
-                if turn()["landing"]["state"] != "queued":
-                    continue
-        if clock.since_boot() >= until:
-            return dict(turn()["landing"])
-        who = found.get("agent", "")
-        if say is not None and who and who != waited:
-            waited = who
-            say(f"{who} lands on {onto}; waiting")
-        _rest(session, min(LOOK_S, max(0.0, (until - clock.since_boot()) / 1000)))
-
-
-def _rest(session: Session, seconds: float) -> None:
-    """Until something happens in the workspace, this long at most."""
-    store = session.store
-    store.follow(store.head().seq, seconds)
-
-
-def land_all(
-    session: Session,
-    call: Call,
-    *,
-    say: Callable[[str], None] | None = None,
-    started: Callable[[Lander | None], None] | None = None,
-) -> int:
-    """Land what is queued; returns how many landed. Raises Held if another process lands."""
-    lander = Lander(session, call, say=say)
-    lander.take()
-    if started is not None:
-        started(lander)
-    try:
-        landed = lander.run(lambda: False)
-    finally:
-        lander.leave()
-        if started is not None:
-            started(None)
-    if lander.passed and not landed:
-        raise Failed(next(iter(lander.passed.values())), target=lander.onto)
-    return landed
+def _refusal(text: str) -> str:
+    """What a remote said, without git's frame around it."""
+    lines = [line.strip().removeprefix("remote:").strip() for line in text.splitlines()]
+    said = " ".join([line for line in lines if line and line != "Done" and not line.startswith("To ")])
+    return said[:MAX_REFUSAL_CHARS] or "it did not answer"

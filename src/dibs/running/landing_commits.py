@@ -7,7 +7,8 @@
   Commits whose content is there already are left out. A branch with merges in it is squashed: replaying what was
   resolved would bring the conflicts back.
 
-Every commit says who landed it in its trailers. No ref is touched here: until the target is moved nothing has happened.
+Every commit says who landed it in its trailers, and is signed where git's commit.gpgsign says so. No ref is touched
+here: until the target is moved nothing has happened.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ MERGE, REBASE, SQUASH = "merge", "rebase", "squash"
 class Prepared:
     """A landing as a commit on top of the target, or why there is none."""
 
-    __slots__ = ("code", "commit", "landing", "paths", "tip", "why")
+    __slots__ = ("code", "commit", "commits", "landing", "paths", "tip", "why")
 
     def __init__(self, landing: dict[str, Any], tip: str = "") -> None:
         self.landing, self.tip = landing, tip
         self.commit = ""
+        self.commits: list[str] = []  # that were replayed, the oldest first
         self.code = self.why = ""  # of a refusal
         self.paths: list[str] = []  # that conflict
 
@@ -55,9 +57,10 @@ class Prepared:
 class Workshop:
     """Makes the commits of one lander."""
 
-    def __init__(self, top: str, common: str, target: str, method: str, token: int) -> None:
-        self.top, self._target, self._method, self._token = top, target, method, token
+    def __init__(self, top: str, common: str, target: str, settings: dict[str, Any], token: int) -> None:
+        self.top, self._target, self._method, self._token = top, target, settings["method"], token
         self._objects = merges.Objects(common)
+        self._signs: bool | None = None if settings["sign"] == "git" else False  # None until git was asked
         self._who: dict[str, str] | None = None  # the committer, where git knows none
 
     def prepare(self, base: str, landing: dict[str, Any]) -> Prepared:
@@ -119,13 +122,16 @@ class Workshop:
         """Each commit on top of the one before, with its own parent as the base of the merge."""
         here, tree = base, self.tree(base)
         for commit in commits:
-            stand_in = self._commit(tree, (f"{commit}^",), "the target", (), {})
+            stand_in = self._objects.ask(
+                self.top, "commit-tree", tree, "-p", f"{commit}^", "-m", "the target", env=self._identity(commit)
+            ).strip()
             merge = merges.merge(self.top, self._objects, stand_in, commit)
             if self._refused(made, merge):
                 return
             if merge.tree != tree:
                 text = self._objects.ask(self.top, "log", "-1", "--format=%B", commit)
                 here = self._commit(merge.tree, (here,), text, self._trailers(made), self._author(commit))
+                made.commits.append(here)
                 tree = merge.tree
         made.commit = here
 
@@ -179,7 +185,27 @@ class Workshop:
                 self.top, "interpret-trailers", "--if-exists", "addIfDifferent", *given, given=os.fsencode(message)
             )
         env = {**self._identity(parents[-1]), **author}
+        if self._signed():
+            return self._signed_commit((tree, *words), message, env)
         return self._objects.ask(self.top, "commit-tree", tree, *words, given=os.fsencode(message), env=env).strip()
+
+    def _signed(self) -> bool:
+        if self._signs is None:
+            asked = git.ask(self.top, "config", "--type=bool", "--get", "commit.gpgsign", fine=(0, 1, 128))
+            self._signs = asked.out.strip() == b"true"
+        return self._signs
+
+    def _signed_commit(self, words: Sequence[str], message: str, env: dict[str, str]) -> str:
+        try:
+            done = self._objects.ask(self.top, "commit-tree", "-S", *words, given=os.fsencode(message), env=env)
+        except Unavailable as error:
+            raise Unavailable(
+                f"git's commit.gpgsign is on and the landed commit cannot be signed here: {error.message.rstrip('.')}. "
+                'Unlock the key for this process, or set `sign = "never"` in [land] of .dibs/config.toml.',
+                program="git",
+                path=self.top,
+            ) from None
+        return done.strip()
 
     def _identity(self, commit: str) -> dict[str, str]:
         """The committer: git's own setting; where there is none, the author of what is landed."""

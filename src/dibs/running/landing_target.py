@@ -6,20 +6,27 @@ it was, now it is there. A lander that slept through the end of its claim finds 
 refuses.
 
 A working tree that has the target checked out follows it, as after `git pull --ff-only`. Whether it can is asked first:
-git refuses where a file that the landing changes has uncommitted changes, and other changes stay as they are. A lander
-that dies between the move and this leaves the tree one commit behind; the next one brings it along. Files that are
-neither the old nor the new content are somebody's work and are left alone.
+git refuses where a file that the landing changes has uncommitted changes, and other changes stay as they are. Where
+each tree stood is noted below git's directory before the move, until it has followed: so a tree that was left behind (a
+lander that died, a lock file that came in between) is brought along by the next lander, whoever recorded the landing.
+Files that are neither the old nor the new content are somebody's work and are left alone.
+
+A lock file of git in the way is waited for, and then named (facts/git/locks.py). None is removed: these are the user's
+index, HEAD and refs, and another git may need them.
 """
 
 from __future__ import annotations
 
 import os
 
+from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
-from dibs.facts.git import commits
+from dibs.facts import clock
+from dibs.facts.git import commits, locks
 from dibs.facts.git import queries as git
 from dibs.facts.git.queries import environment
 from dibs.facts.programs import run
+from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +36,16 @@ if TYPE_CHECKING:
 
 MOVE_TIMEOUT_S = 300.0  # of a large working tree that follows
 MAX_TRIES = 10  # to write the fence against others who write it
+LOCK_TIMEOUT_S = 5.0  # for another git that is at work; longer than any that waits for nobody
+LOCK_POLL_S = 0.05
 
 
 class Target:
     """One branch of one repository."""
 
-    def __init__(self, top: str, name: str, turn: int, token: int) -> None:
+    def __init__(self, top: str, common: str, name: str, turn: int, token: int) -> None:
         self.top, self.name = top, name
+        self._notes = f"{common}/dibs/land-{digest_of(name)[:12]}.json"  # working tree → the commit it has to leave
         self._ref, self._fence_ref = f"refs/heads/{name}", f"refs/dibs/land/{name}"
         self._turn, self._token = turn, token
         self._fence = ""  # the blob with my turn
@@ -59,7 +69,7 @@ class Target:
             if old and self._turn_in(old) >= self._turn:
                 confirm()
             zeros = "0" * len(mine)
-            if git.ask(self.top, "update-ref", self._fence_ref, mine, old or zeros, fine=(0, 1, 128)).ok:
+            if self._run(self.top, "update-ref", self._fence_ref, mine, old or zeros).ok:
                 self._fence = mine
                 return
         raise Unavailable(f"{self._fence_ref} cannot be written; try again.", path=self.top)
@@ -76,28 +86,45 @@ class Target:
 
     # --- the move
 
+    def try_locks(self, before: str) -> None:
+        """Could the branch be moved now? Raises Unavailable for a lock file that stays, before a long check."""
+        trees = self.trees()
+        orders = self._orders(before, before, "abort")
+        if before:
+            self._run(trees[0] if trees else self.top, "update-ref", "--stdin", given=orders)
+
+    def _orders(self, before: str, after: str, end: str) -> str:
+        """One transaction of git: the fence is mine, the branch is where it was, now it is there."""
+        zeros = "0" * len(after)
+        words = ["start", f"verify {self._fence_ref} {self._fence}", f"update {self._ref} {after} {before or zeros}"]
+        return "\n".join([*words, "prepare", end, ""])
+
     def move(self, before: str, after: str, text: str) -> bool:
         """Move the branch, if it is where it was and the fence is mine; False if it is not."""
         assert self._fence, "a lander fences first"
-        zeros = "0" * len(after)
-        orders = [
-            "start", f"verify {self._fence_ref} {self._fence}", f"update {self._ref} {after} {before or zeros}",
-            "prepare", "commit", "",
-        ]  # fmt: skip
-        trees = self.trees()
-        done = self._run(trees[0] if trees else self.top, "update-ref", "-m", text, "--stdin", given="\n".join(orders))
-        if not done.ok and self.commit() == after:  # it was told so by a signal after the deed
-            return True
-        return done.ok
+        orders = self._orders(before, after, "commit")
+        trees, earlier = self.trees(), self._read_notes()
+        if before:
+            left = {top: base for top, base in earlier.items() if top not in trees or not self._same(top, before)}
+            self._write_notes(dict.fromkeys(trees, before) | left)
+        moved = False
+        try:
+            done = self._run(trees[0] if trees else self.top, "update-ref", "-m", text, "--stdin", given=orders)
+            moved = done.ok or self.commit() == after  # or it was told so by a signal after the deed
+        finally:
+            if not moved and before:
+                self._write_notes(earlier)
+        return moved
 
     # --- the working trees that have it checked out
 
     def trees(self) -> list[str]:
         """Their tops."""
-        return [top for top, branch in commits.checked_out(self.top).items() if branch == self.name]
+        found = commits.checked_out(self.top).items()
+        return [top for top, branch in found if branch == self.name and os.path.isdir(top)]
 
     def in_the_way(self, before: str, after: str) -> str:
-        """Why a working tree could not follow; "" if all can."""
+        """Why a working tree could not follow; "" if all can. Raises Unavailable for a lock file that stays."""
         for top in self.trees():
             self._run(top, "update-index", "-q", "--refresh")
             done = self._run(top, "read-tree", "-n", "-m", "-u", before, after) if before else None
@@ -105,16 +132,58 @@ class Target:
                 return f"{self.name} is checked out in {top}, which cannot follow: {_reason(done)}"
         return ""
 
-    def bring_along(self, before: str, after: str) -> list[str]:
-        """Let the working trees follow; the paths in each tree that changed. Raises nothing: the branch has moved."""
-        followed = []
-        for top in self.trees():
-            if not before or self._same(top, after):
+    def bring_along(self) -> tuple[list[tuple[str, str]], str]:
+        """Let the working trees follow that are noted: those that did, with where they were; why one could not.
+
+        Raises nothing: the branch has moved. A tree that could not stays noted.
+        """
+        notes, after = self._read_notes(), self.commit()
+        if not notes or not after:
+            return [], ""
+        followed, why = [], ""
+        trees = self.trees()
+        for top, before in list(notes.items()):
+            try:
+                if top in trees and not self._same(top, after):
+                    if not self._follows(top, before, after):
+                        why = why or f"{top} has {self.name} checked out and could not follow it: files there changed"
+                        continue
+                    followed.append((top, before))
+            except DibsError as error:
+                why = why or f"{top} has {self.name} checked out and could not follow it: {error.message}"
                 continue
-            self._run(top, "update-index", "-q", "--refresh")
-            if self._run(top, "read-tree", "-m", "-u", before, after).ok or self._repair(top, before, after):
-                followed.append(top)
-        return followed
+            del notes[top]
+        self._write_notes(notes)
+        return followed, why
+
+    def _follows(self, top: str, before: str, after: str) -> bool:
+        self._run(top, "update-index", "-q", "--refresh")
+        return self._run(top, "read-tree", "-m", "-u", before, after).ok or self._repair(top, before, after)
+
+    def _read_notes(self) -> dict[str, str]:
+        try:
+            with open(self._notes, encoding="utf-8", errors="surrogateescape") as file:
+                found = jsontext.decode(file.read())
+        except (OSError, ValueError):
+            return {}
+        return found if isinstance(found, dict) else {}
+
+    def _write_notes(self, notes: dict[str, str]) -> None:
+        """Keep them; none are no file."""
+        if not notes:
+            try:
+                os.unlink(self._notes)
+            except OSError:
+                pass
+            return
+        making = clock.temporary(self._notes)
+        try:
+            os.makedirs(os.path.dirname(self._notes), 0o700, exist_ok=True)
+            with open(making, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(jsontext.encode(notes))
+            os.replace(making, self._notes)
+        except OSError as error:
+            raise Unavailable(f"{self._notes} cannot be written: {error.strerror}", path=self._notes) from None
 
     def _same(self, top: str, commit: str) -> bool:
         """Is the index that of this commit?"""
@@ -150,8 +219,20 @@ class Target:
         return os.fsdecode(git.ask(self.top, *words, given=given).out)
 
     def _run(self, top: str, *words: str, given: str | bytes = b"") -> Outcome:
+        """Git, again while another git's lock file is in its way; raises Unavailable if that stays."""
         text = given.encode() if isinstance(given, str) else given
-        return run(["git", "-C", top, *words], env=environment(), given=text, timeout=MOVE_TIMEOUT_S)
+        end = clock.since_boot() + int(LOCK_TIMEOUT_S * 1000)
+        while True:
+            done = run(["git", "-C", top, *words], env=environment(), given=text, timeout=MOVE_TIMEOUT_S)
+            lock = "" if done.ok else locks.named(os.fsdecode(done.err), top)
+            if not lock:
+                return done
+            if clock.since_boot() >= end:
+                tops = [self.top, *commits.checked_out(self.top)]
+                raise Unavailable(
+                    f"a lock file of git is in the way: {locks.describe(lock, tops)}", lock=lock, target=self.name
+                )
+            clock.sleep(LOCK_POLL_S)
 
 
 def _reason(done: Outcome) -> str:

@@ -20,6 +20,7 @@ from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
 from dibs.operations.landing import conflicts
+from dibs.session.landing_branch import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ MAX_SIDES = 100  # of 100 there are 4,950 pairs
 MAX_AUTHORED = 200  # commits that are searched for their agents
 MAX_OBJECTS_A_FOLDER = 60  # of 256 folders; then the kept objects are thrown away and made anew
 MAX_KEPT_PAIRS = 20_000  # results
-USUAL_TARGETS = ("main", "master")
 
 
 class Look:
@@ -49,18 +49,6 @@ class Look:
         self.left_off = 0  # sides beyond the limit
         self.notes: list[str] = []
         self.seconds = 0.0
-
-
-def target_of(session: Session) -> str:
-    """The branch that the others are landed on: the config's, else main or master."""
-    named: str = session.config.policy.work["land"]["branch"]
-    if named:
-        return named
-    top = session.place.top
-    for name in USUAL_TARGETS:
-        if git.commit(top, f"refs/heads/{name}"):
-            return name
-    return USUAL_TARGETS[0]
 
 
 def look(session: Session, call: Call) -> Look:

@@ -1,6 +1,7 @@
 """What `dibs undo` is asked for: the claim, task, agent or earlier undo that a word means, as times and agents.
 
-Read from the log, once, from its beginning. operations/guards/undo.py says which changes belong to it.
+Read from the log, once, from its beginning, archives included. operations/guards/undo.py says which changes belong to
+it.
 """
 
 from __future__ import annotations
@@ -8,7 +9,8 @@ from __future__ import annotations
 from dibs.errors import NotFound
 from dibs.operations.core.call import within
 from dibs.operations.guards.undo import Span
-from dibs.stores.seam import read_event
+from dibs.reports import log_walk
+from dibs.session.log_reader import LogReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-PAGE_EVENTS = 1_000  # read at a time
 MS = 1_000_000  # ns
 FOREVER = 1 << 62
 CLAIM, UNDO, TASK, AGENT = "claim", "undo", "task", "agent"
@@ -61,23 +62,24 @@ class _Claim:
         ]
 
 
+class _Wanted:
+    """The kinds of events that say something about claims, tasks, undos, commits and who is an agent."""
+
+    def __contains__(self, kind: object) -> bool:
+        return str(kind).partition(".")[0] in {"claim", "task", "undo", "commit", "agent"}
+
+
 class Log:
     """What the log says of claims, undos, tasks and commits."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, call: Call) -> None:
         self.claims: dict[str, _Claim] = {}
         self.undos: dict[str, _Claim] = {}
         self.tasks: dict[str, list[Span]] = {}
         self.agents: set[str] = set()
         self.commits: list[tuple[str, int, str]] = []  # agent, time, commit
-        after = 0
-        while True:
-            page = session.store.events(after, PAGE_EVENTS)
-            for one in page:
-                self._read(read_event(one), one.wall * MS)
-                after = one.seq
-            if len(page) < PAGE_EVENTS:
-                return
+        for event in log_walk.events(session, _Wanted(), session.store.head().seq, 0, LogReader(session, call)):
+            self._read(event, event["wall"] * MS)
 
     def _read(self, event: dict[str, Any], when: int) -> None:
         kind, subject, data, agent = event["kind"], event["subject"], event["data"], event["agent"]
@@ -154,10 +156,12 @@ def find(session: Session, call: Call, word: str, since: int) -> tuple[Scope, li
     kinds: tuple[str, ...] = KINDS
     if colon and prefix in KINDS and rest:
         kinds, word = (prefix,), rest
-    log = Log(session)
+    log = Log(session, call)
     agent = session.run(FOUND, call, {"word": word})["id"]
     found = [kind for kind in kinds if log.has(kind, word, agent)]
     if not found:
-        text = f"there is no {' or '.join(kinds) if len(kinds) > 1 else prefix} {word} in the log"
-        raise NotFound(f"{text}; `dibs explain PATH` names the claims of a file", what=word)
+        one = "claim, undo, task or agent" if len(kinds) > 1 else prefix
+        raise NotFound(
+            f"there is no {one} {word} in the log; `dibs explain PATH` names the claims of a file", what=word
+        )
     return log.scope(found[0], word, agent, since), [f"{kind}:{word}" for kind in found[1:]]

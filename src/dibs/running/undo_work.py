@@ -15,7 +15,7 @@ from dibs.facts import contents
 from dibs.facts.clock import random_id
 from dibs.facts.paths import of_parts
 from dibs.operations.guards import undo as rules
-from dibs.operations.guards.ledger import MISSING, NAMED, WHOLE
+from dibs.operations.guards.ledger import MISSING, NAMED, UNDO, WHOLE
 from dibs.running import undo_commits
 from dibs.session import file_writes, working_tree
 
@@ -187,7 +187,7 @@ class Worker:
         rows = sorted(
             made["files"], key=lambda row: (row[3] != MISSING, -row[0].count("/") if row[3] == MISSING else 0)
         )
-        call = f"undo-{made['undo']}"
+        call = f"{UNDO}{made['undo']}"
         self.tree.open_call(call, self.call.agent, is_open=False)
         for path, _, _, blob, _ in rows:
             self.tree.add(("N", call, WHOLE, blob, path))

@@ -40,6 +40,7 @@ class Host:
         self._retired: list[Desk] = []
         self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
         self.used = clock.since_boot()  # when somebody last asked for something
+        self.working = 0  # what the server does by itself and should not be ended for being idle
 
     @property
     def store(self) -> Store:

@@ -22,12 +22,7 @@ def complete(result: dict[str, Any]) -> dict[str, Any]:
     if not usage.CAN_METER:
         return result
     mine = [one for one in result["agents"] if one["state"] == "alive" and one["host"] == processes.host()]
-    meters = [(agent, usage.Meter([agent["pid"]])) for agent in mine[:MAX_MEASURED]]
-    for _, meter in meters:
-        meter.read()
-    if meters:
-        clock.sleep(SAMPLE_S)
-    for agent, meter in meters:
-        found = meter.read()
-        agent.update(cpu=found["cpu"], memory=found["memory"])
+    found = usage.of_trees({agent["pid"] for agent in mine[:MAX_MEASURED]}, lambda: clock.sleep(SAMPLE_S))
+    for agent in mine[:MAX_MEASURED]:
+        agent.update(found[agent["pid"]])
     return result

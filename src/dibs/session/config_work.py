@@ -33,7 +33,7 @@ def read(text: dict[str, Any], path: str) -> dict[str, dict[str, Any]]:
 
 TEXTS = ("command", "webhook", "secret_file", "branch", "check", "remote")
 CHOICES = {"strategy": STRATEGIES, "min_severity": ("warning", "error"), "method": ("merge", "rebase", "squash"),
-           "green": ("each", "last")}  # fmt: skip
+           "green": ("each", "every", "last"), "sign": ("git", "never")}  # fmt: skip
 MAX_BRANCHES = 200  # of `radar.branches`: each is merged with each other one
 MAX_TEXT = 2_000  # letters
 LOOPBACK = ("http://127.0.0.1", "http://localhost", "http://[::1]")
@@ -52,9 +52,11 @@ def _text(given: Any, name: str, title: str, path: str) -> str:
 def _value(given: Any, name: str, title: str, default: Any, path: str) -> Any:
     if given is None:
         return default
-    if name in CHOICES:
-        if given not in CHOICES[name]:
-            raise Invalid(f"{path}: {title}.{name} is one of {', '.join(CHOICES[name])}, not {given!r}", path=path)
+    allowed = (True, False) if isinstance(default, bool) else CHOICES.get(name)
+    if allowed is not None:
+        if given not in allowed or isinstance(given, bool) is not isinstance(default, bool):
+            some = "true or false" if isinstance(default, bool) else f"one of {', '.join(CHOICES[name])}"
+            raise Invalid(f"{path}: {title}.{name} is {some}, not {given!r}", path=path)
         return given
     if name == "ignore":
         if not isinstance(given, list) or not all(isinstance(one, str) and one for one in given):

@@ -114,7 +114,17 @@ def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, An
     return complete
 
 
+def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch that is landed on, where the caller names none: only the repository knows it."""
+    if fields.get("onto") or not session.place.common:
+        return fields
+    from dibs.session.landing_branch import target_of
+
+    return {**fields, "onto": target_of(session)}
+
+
 BEFOREHAND = {
+    "landing branch": _landing_branch,
     "look for trouble": _look_for_trouble,
     "save contents": _save_contents,
     "beliefs": _beliefs,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.declare import Operation
     from dibs.session.session import Session
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Event, Transaction
 
 STORE_ROUNDS = 64  # times the store may have lost commits, or moved, before one answer
 
@@ -78,7 +78,13 @@ def _deliver(session: Session, call: Call) -> None:
     if not call.agent or session.store.look(lambda tx: mailbox.subscribed(tx, call.agent)):
         from dibs.session import subscription_delivery
 
-        subscription_delivery.deliver(session.store, call)
+        subscription_delivery.deliver(session.store, call, lambda after, most: _archived(session, call, after, most))
+
+
+def _archived(session: Session, call: Call, after: int, most: int) -> list[Event]:
+    from dibs.session.log_reader import LogReader
+
+    return LogReader(session, call).events(after, most)
 
 
 def _follow(session: Session, error: Unavailable) -> bool:

@@ -1,4 +1,4 @@
-"""Delivers what an agent subscribes to: reads the log behind its cursor and has the operation put it into the inbox.
+"""Delivers what an agent subscribes to: reads the log after its cursor and has the operation put it into the inbox.
 
 Run before an agent looks into its inbox. Nothing is decided here: whether what was read still counts, the operation
 says (operations/messages/subscriptions.py). Bounded: what is left comes with the next look.
@@ -11,28 +11,48 @@ from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Store
+    from dibs.stores.seam import Event, Store
+
+    Read = Callable[[int, int], list[Event]]  # the events after a number, at most so many
 
 PAGE = 500  # events read at once
 PAGES = 20  # of them before one look into an inbox: some 50 ms
 LAZY = 100  # events without one that fits which may be read again next time: a commit would cost more
 
 
-def deliver(store: Store, call: Call) -> None:
-    """Bring the caller's inbox up to date with the log."""
+def deliver(store: Store, call: Call, archived: Read | None = None) -> None:
+    """Bring the caller's inbox up to date with the log. `archived` reads events that the store no longer has."""
     known = _pending(store, call)
     for _ in range(PAGES):
         if known is None:
             return
-        page = [read_event(event) for event in store.events(known["cursor"], PAGE)]
+        found, is_end = _page(store, archived, known["cursor"])
+        page = [read_event(event) for event in found]
         fitting = [event for event in page if subscriptions.wants(known, event)]
-        if not page or (not fitting and len(page) <= LAZY and page[0]["seq"] == known["cursor"] + 1):
+        is_few = is_end and len(page) <= LAZY
+        if not page or (not fitting and is_few and page[0]["seq"] == known["cursor"] + 1):
             return
         done = _hand_in(store, call, known, fitting, page[0]["seq"], page[-1]["seq"])
-        if done is not None and (done["held"] or len(page) < PAGE):
+        if done is not None and (done["held"] or is_end):
             return
-        known = done or _pending(store, call)  # else somebody else delivered, or subscribed, meanwhile
+        known = done or _pending(store, call)  # else another process delivered, or subscribed, meanwhile
+
+
+def _page(store: Store, archived: Read | None, after: int) -> tuple[list[Event], bool]:
+    """The events after that number, and whether these are the last ones.
+
+    A page ends before a gap, so that the next one begins after it, and the agent is told what is missing.
+    """
+    page = store.events(after, PAGE)
+    if archived is not None and page and page[0].seq > after + 1:
+        page = archived(after, PAGE)
+    for place in range(1, len(page)):
+        if page[place].seq != page[place - 1].seq + 1:
+            return page[:place], False
+    return page, len(page) < PAGE
 
 
 def _pending(store: Store, call: Call) -> Record | None:

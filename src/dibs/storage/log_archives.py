@@ -6,22 +6,25 @@ seal after them. Equal events give equal bytes.
 
 It is written under another name, synced, read back, renamed, and the folder synced: a file with an archive's name is
 complete, and only then the events leave the store (session/log_upkeep.py). Each event's link is computed while it is
-written: a log that is damaged is not pruned. lookout/archives.py reads the files, by code of its own.
+written: a log that is damaged is not pruned. `read` gives the events back to readers of the log
+(session/log_reader.py); lookout/archives.py checks the files, by code of its own.
 """
 
 from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from hashlib import sha256
 
 from dibs import jsontext
 from dibs.errors import Unavailable
 from dibs.facts import clock
-from dibs.stores.seam import digest_of, link_of
+from dibs.stores.seam import Event, digest_of, link_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.stores.seam import Seal, Store
@@ -108,6 +111,30 @@ def _pack(
 
 def _line(packed: gzip.GzipFile, value: Any) -> None:
     packed.write((jsontext.encode(value) + "\n").encode("utf-8", "surrogatepass"))
+
+
+class DamagedError(Exception):
+    """An archive that is missing, or is not what was written."""
+
+
+def read(path: str, after: int = 0) -> Iterator[Event]:
+    """The events of an archive above `after`, in order; DamagedError where it does not continue as it was written."""
+    try:
+        with gzip.open(path, "rb") as file:
+            head = _value(file.readline())
+            for seq in range(head["first"], head["last"] + 1):
+                line = file.readline()
+                if seq > after:
+                    row = _value(line)
+                    if row[0] != seq:
+                        raise DamagedError(path)
+                    yield Event(*row)
+    except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, IndexError) as error:
+        raise DamagedError(path) from error
+
+
+def _value(line: bytes) -> Any:
+    return jsontext.decode(line.rstrip(b"\n").decode("utf-8", "surrogatepass"))
 
 
 def digest_and_size(path: str) -> tuple[str, int]:

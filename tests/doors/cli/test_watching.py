@@ -47,6 +47,39 @@ def test_a_watched_status_in_a_pipe_is_an_object_for_each_change(shell: Shell) -
     assert (watching.returncode, out, said) == (130, "", "")
 
 
+def test_a_watched_check_follows_the_record_and_the_config_and_always_shows_the_result(shell: Shell) -> None:
+    for agent in ("ann", "bob"):
+        shell.json("claim", f"db:{agent}", "--as", agent, exit=0)
+    screen = Screen(shell.folder, "check", "--watch", rows=12)
+    first = bare(screen.until("Ctrl-C ends this."))
+    assert "checks passed or do not apply" in first
+    assert "Result: 4 issues" in first
+    assert "Severity: MEDIUM" in first
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(f'{config.read_text()}\n[alerts]\ncommand = "true"\n')
+    shell.json("check", "--settle", "alerting:nobody-looks", "--why", "a trial", exit=0)
+    screen.until("Result: 2 issues")
+    screen.press(CTRL_C)
+    code, text = screen.end()
+    assert code == 130
+    assert text.index(ON) < text.index(OFF)
+    assert "Traceback" not in text
+
+
+def test_a_watched_check_in_a_pipe_is_an_object_for_each_change(shell: Shell) -> None:
+    words = [DIBS, "check", "--watch", "--json", "--check", "files"]
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(f'{config.read_text()}\n[files]\nstate = "STATE.md"\n')
+    watching = subprocess.Popen(words, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert watching.stdout is not None
+    assert json.loads(watching.stdout.readline())["failed"] == ["files"]
+    (shell.folder / "STATE.md").write_text("here\n")
+    assert json.loads(watching.stdout.readline())["failed"] == []
+    watching.send_signal(signal.SIGINT)
+    out, said = watching.communicate(timeout=30)
+    assert (watching.returncode, out, said) == (130, "", "")
+
+
 def test_a_spinner_shows_the_holder_and_ones_place_in_line(shell: Shell) -> None:
     shell.json("claim", "x.py", "--as", "ann", exit=0)
     first = subprocess.Popen([DIBS, "claim", "x.py", "--as", "bob", "--wait", "60s"], cwd=shell.folder,

@@ -8,27 +8,53 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dibs.doors.hooks.start import build
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 SRC = Path(__file__).resolve().parents[3] / "src"
 
 
 class Copy:
-    """A copy of the package that a hook can be started from."""
+    """A copy of the package that a hook can be started from, and a repository in which ada holds a.py."""
 
-    def __init__(self, folder: Path, source: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         self.root = folder / "src"
         # With Python's own byte code, which is good where the times are copied: to make it takes seconds.
-        left_out = shutil.ignore_patterns("*.bin", "*.pyc.*") if source == SRC else None
-        shutil.copytree(source, self.root, ignore=left_out)
+        shutil.copytree(SRC, self.root, ignore=shutil.ignore_patterns("*.bin", "*.pyc.*"))
         self.repo = folder / "repo"
         self.repo.mkdir()
         subprocess.run(["git", "init", "-q", "."], cwd=self.repo, check=True)
         self.dibs("init", "--clients", "none")
         self.cache = self.root / "dibs" / "doors" / "hooks" / "start" / "__pycache__"
+        assert not list(self.cache.glob("bundle.*.bin"))
+        assert self.hook("ada").returncode == 0  # makes Python's own byte code, where it is not there yet
+        assert self.hook("ada").returncode == 0
+        self._kept = folder / "kept"
+        shutil.copytree(self.cache, self._kept)
+
+    def make_no_more(self) -> None:
+        """Hooks cannot make the file anew, which takes a second of each: they have to do with what is there."""
+        (self.cache.parent / "build.py").unlink()
+
+    def put_back(self) -> None:
+        """As it was made: the sources that a test changed, and what hooks keep beside them."""
+        for source in (
+            self.root / "dibs" / "errors.py",
+            *self.cache.parent.glob("*.py"),
+            self.cache.parent / "build.py",
+        ):
+            shutil.copy2(SRC / source.relative_to(self.root), source)
+        if self.cache.is_dir():
+            shutil.rmtree(self.cache)
+        else:
+            self.cache.unlink()
+        shutil.copytree(self._kept, self.cache)
 
     @property
     def file(self) -> Path:
@@ -62,19 +88,15 @@ class Copy:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Copy:
-    """One copy with all that hooks make in it; it takes seconds, and each test gets a copy of it."""
-    first = Copy(tmp_path_factory.mktemp("made"), SRC)
-    assert not list(first.cache.glob("bundle.*.bin"))
-    assert first.hook("ada").returncode == 0  # makes Python's own byte code, where it is not there yet
-    assert first.hook("ada").returncode == 0
-    return first
+    """One copy with all that hooks make in it; it takes seconds."""
+    return Copy(tmp_path_factory.mktemp("made"))
 
 
 @pytest.fixture
-def copy(tmp_path: Path, made: Copy) -> Copy:
-    another = Copy(tmp_path, made.root)
-    assert another.hook("ada").returncode == 0
-    return another
+def copy(made: Copy) -> Iterator[Copy]:
+    """The copy, put back afterwards to how it was."""
+    yield made
+    made.put_back()
 
 
 def test_the_first_hook_makes_it_and_the_next_ones_use_it(copy: Copy) -> None:
@@ -97,6 +119,7 @@ def test_a_changed_source_counts_at_once_and_the_file_is_made_anew(copy: Copy) -
 @pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "code", "length"])
 def test_a_damaged_file_is_not_in_the_way(copy: Copy, damage: str) -> None:
     data = copy.file.read_bytes()
+    copy.make_no_more()
     copy.file.write_bytes({
         "empty": b"", "cut": data[: len(data) // 2], "garbage": b"\xff" * 5000,
         "code": data[:-400_000] + b"\xff" * 400_000, "length": b"\x7f" * 8 + data[8:],
@@ -106,8 +129,16 @@ def test_a_damaged_file_is_not_in_the_way(copy: Copy, damage: str) -> None:
     assert (refused.returncode, "ada holds a.py" in refused.stderr) == (2, True)
 
 
+def test_a_damaged_file_is_made_anew(copy: Copy) -> None:
+    data = copy.file.read_bytes()
+    copy.file.write_bytes(data[: len(data) // 2])
+    assert copy.hook("bob").returncode == 2
+    assert len(copy.file.read_bytes()) == len(data)
+
+
 @pytest.mark.parametrize("damage", ["empty", "magic", "garbage", "another"])
 def test_damaged_byte_code_of_the_bundle_itself_is_not_in_the_way(copy: Copy, damage: str) -> None:
+    copy.make_no_more()
     (file,) = copy.cache.glob("bundle.*.pyc")
     data = file.read_bytes()
     file.write_bytes({

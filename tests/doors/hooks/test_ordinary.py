@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hooks import doubts, payload, tool_call
+from dibs.doors.hooks import open_targets, payload, tool_call
 from dibs.doors.hooks.caller import open_session
 from dibs.errors import DibsError
 from dibs.facts import workspace
@@ -150,10 +150,10 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     monkeypatch.setenv("TMPDIR", temporary)
     place = workspace.find(str(shared.folder), None)
     session = open_session(place)
-    assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/"], "/")]) == []
-    assert doubts.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
+    assert open_targets.placed(session, [Doubt("cp $X", [f"{temporary}/"], "/")]) == []
+    assert open_targets.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)
-    assert doubts.placed(session, [Doubt("cp $X", [f"{above}/"], "/")]) == [
+    assert open_targets.placed(session, [Doubt("cp $X", [f"{above}/"], "/")]) == [
         {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", "", ""]]}
     ]
 

@@ -42,8 +42,8 @@ class Look:
     def again(self) -> None:
         """Read everything."""
         self.hear()
-        for topic in ("status", "agents", "alerts", "tasks", "runs"):
-            self.reader._read(topic)
+        for topic in ("status", "agents", "alerts", "tasks", "runs", "worktrees"):
+            self.reader.read(topic)
 
     def press(self, *keys: str) -> None:
         for key in keys:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from dibs.doors.top import panes
 from dibs.doors.top.model import Model, covers, tree
 from dibs.doors.top.state import KEPT_EVENTS, State
 from tests.doors.top.looking import Look, opened
+from tests.waiting import until
 
 
 def claims_of(state: State) -> list[Any]:
@@ -69,15 +69,16 @@ def waiting(folder: Path, agent: str, path: str) -> threading.Thread:
     return thread
 
 
-def until(look: Look, condition: Any) -> Model:
-    end = time.monotonic() + 60
-    while True:
+def seen_when(look: Look, condition: Any) -> Model:
+    """Look again until the picture is so."""
+
+    def seen() -> Model | None:
         look.again()
         model = Model(look.state)
-        if condition(model):
-            return model
-        assert time.monotonic() < end
-        time.sleep(0.02)
+        return model if condition(model) else None
+
+    found: Model = until(seen)
+    return found
 
 
 @pytest.fixture
@@ -86,7 +87,7 @@ def deadlock(look: Look, ada: Any, ben: Any) -> Any:
     ada.claim("a.py")
     ben.claim("b.py")
     thread = waiting(look.folder, "ben", "a.py")
-    until(look, lambda model: model.waits)
+    seen_when(look, lambda model: model.waits)
     with pytest.raises(dibs.Deadlock):
         ada.claim("b.py", wait="5s")
     yield look

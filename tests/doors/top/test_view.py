@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,9 +12,6 @@ from dibs.doors.top import words
 from dibs.doors.top.draw import width_of
 from dibs.doors.top.state import State
 from tests.doors.top.looking import Look, opened
-
-if TYPE_CHECKING:
-    from dibs.doors.top.draw import Line
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07<b>[bold]${x}\u202e\u200d\x9b31m日本"
 ALLOWED = "<b>[bold]${x} 日本"
@@ -195,8 +191,8 @@ def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, 
     assert ">  b.py" in look.shown()
 
 
-def test_a_state_of_thousands_is_drawn_from_what_is_seen() -> None:
-    """A picture draws its rows and no more, however many there are."""
+def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture makes and draws its rows and no more, however many there are; nothing is sorted twice."""
     from dibs.doors.top import panes
     from dibs.doors.top.view import View
 
@@ -210,14 +206,18 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen() -> None:
     view.go(panes.TASKS)
     rows = view.rows(panes.TASKS)
     assert len(rows) == 5_000
-    drawn: list[str] = []
+    made: list[str] = []
+    row = panes.Row
 
-    def noted(name: str, columns: int) -> Line:
-        drawn.append(name)
-        return [(" " * columns, "")]
+    def noted(name: str, *given: Any, **named: Any) -> panes.Row:
+        made.append(name)
+        return row(name, *given, **named)
 
-    for row in rows:
-        row.draw = partial(noted, row.id)
+    monkeypatch.setattr(panes, "Row", noted)
     view.frame(80, 24)
-    assert 5 <= len(drawn) <= 24
+    assert 5 <= len(made) <= 24
     assert view.rows(panes.TASKS) is rows  # made once
+    board = view.model.board()
+    state.take("alerts", {"alerts": []})
+    assert view.model.board() is board  # the tasks are the same
+    assert panes.place_of(rows, rows[4_000].id) == 4_000

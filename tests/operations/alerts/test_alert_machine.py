@@ -65,7 +65,7 @@ class Planting(RuleBasedStateMachine):
         path = f"v{number}.py"
         if path in self.violated:
             (alert,) = [one for one in self.fleet.call("v", "alerts")["alerts"] if one["resources"] == [path]]
-            self.fleet.call(f"h{number}", "ack", message=alert["remedy"].rpartition(" ")[2])
+            self.fleet.call(f"h{number}", "ack", message=alert["remedy"].split()[2])
             self.violated.discard(path)
 
     @rule(number=NUMBERS)

@@ -191,7 +191,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
         lambda fleet: fleet.call("boss", "task move", id="t", state="planned"),
     ),
     "breaker": ("ann", "warning", ["ann"], plant_breaker, mend_breaker),
-    "store": ("ann", "error", ["boss"], plant_store, lambda fleet: look(fleet, WELL)),
+    "store": ("", "error", ["boss"], plant_store, lambda fleet: look(fleet, WELL)),
     "rules": ("ann", "warning", ["ann"], plant_rules, lambda fleet: fleet.call("ann", "rules", ack=True, client=7)),
 }
 

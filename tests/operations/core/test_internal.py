@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 
 import dibs
 from dibs.canonical import Canonical
-from dibs.errors import DibsError, Invalid
+from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.operations.core import index
 from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
@@ -81,6 +81,7 @@ def test_an_odd_value_is_refused_or_decided_and_never_a_raw_error(operation: Ope
     for field in operation.fields:
         for value in ODD if FREE.get(operation.name) != field.name else ():
             _decided(fleet, operation, {**usual, field.name: value})
+    fleet.clean()
 
 
 def test_an_odd_value_in_a_nested_field_is_refused() -> None:
@@ -92,6 +93,22 @@ def test_an_odd_value_in_a_nested_field_is_refused() -> None:
         fleet.internal("a", judge, target="prod", syncs=[{"behind": 0}, {"behind": "0"}])
     with pytest.raises(Invalid, match="under: token is missing"):
         fleet.internal("a", judge, target="prod", under={"target": "prod"})
+
+
+def test_a_file_of_nobody_is_nobodys_unfinished_work() -> None:
+    fleet = Fleet()
+    owned = [["tree", Canonical(("file", "x.py")), []]]
+    answer = fleet.internal(
+        "a", catalogue.operation("command"), tree="tree", sweeps=[{"what": "git add -A"}], owned=owned
+    )
+    assert answer == {"claims": []}
+
+
+def test_a_push_past_the_hook_is_refused_also_if_nobody_says_which_branch_is_protected() -> None:
+    fleet = Fleet()
+    sweep = {"what": "git push --no-verify", "past": "--no-verify"}
+    with pytest.raises(Forbidden, match="push to a protected branch past git's own hook"):
+        fleet.internal("a", catalogue.operation("command"), tree="tree", sweeps=[sweep])
 
 
 @pytest.mark.parametrize("operation", [one for one in INTERNAL if one.fields], ids=lambda operation: operation.name)
@@ -108,6 +125,7 @@ def test_what_the_fields_accept_is_refused_or_decided_and_never_a_raw_error(
         if FREE.get(operation.name) != field.name and (field.required or data.draw(some.booleans()))
     }
     _decided(fleet, operation, given)
+    fleet.clean()
 
 
 def _decided(fleet: Fleet, operation: Operation, fields: dict[str, Any]) -> None:
@@ -116,7 +134,6 @@ def _decided(fleet: Fleet, operation: Operation, fields: dict[str, Any]) -> None
         fleet.internal("a", operation, **fields)
     except DibsError:
         pass
-    fleet.clean()
 
 
 def _usual_request(operation: Operation) -> dict[str, Any]:

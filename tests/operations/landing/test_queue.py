@@ -268,3 +268,25 @@ def test_the_lookout_finds_a_target_that_was_moved_without_a_live_token() -> Non
 
     crew.store.run(forged)
     assert [finding.code for finding in verify_store(crew.store).findings] == ["landing", "landing"]
+
+
+def test_what_stops_the_queue_is_told_once_for_each_cause_and_shown_until_something_is_decided(fleet: Queue) -> None:
+    first = fleet.land("ann", "a", commit="c1")["landing"]
+    fleet.land("bob", "b")
+    taken = fleet.take("cy")
+    for age in ("5s", "9s"):
+        fleet.step("cy", lander.STOP, taken, what="x.lock", why=f"x.lock is {age} old.")
+    assert [len(fleet.told(agent)) for agent in ("ann", "bob")] == [1, 1]
+    assert fleet.call("me", "landings")["stopped"]["why"] == "x.lock is 5s old."
+    fleet.land("ann", "late")
+    fleet.step("cy", lander.STOP, taken, what="x.lock", why="x.lock is 20s old.")  # who came later is told as well
+    assert [len(fleet.told(agent)) for agent in ("ann", "bob")] == [2, 1]
+    fleet.step("cy", lander.STOP, taken, what="red", why="main is red.", landings=[first["id"]])
+    assert [len(fleet.told(agent)) for agent in ("ann", "bob")] == [3, 1]
+    assert fleet.queued() == ["a", "b", "late"]
+    fleet.move("cy", taken, first)
+    fleet.step("cy", lander.DONE, taken)
+    assert fleet.call("me", "landings")["stopped"] is None
+    with pytest.raises(Fenced):
+        fleet.step("cy", lander.STOP, {**taken, "turn": taken["turn"] + 1}, what="x", why="x")
+    fleet.clean()

@@ -320,10 +320,10 @@ def _makes_room(event: payload.Event) -> bool:
     if event.kind != SHELL:
         return False
     try:
-        from dibs.doors.hooks import room
+        from dibs.doors.hooks import full_disk
 
         place = _place(event)
-        return place is not None and room.is_made_by(event, place)
+        return place is not None and full_disk.only_frees(event, place)
     except BaseException:  # noqa: BLE001 - then that cannot be known either
         return False
 

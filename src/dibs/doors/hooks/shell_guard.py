@@ -146,7 +146,7 @@ def _decide(
     from dibs.doors.hooks.edit_guard import Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
-    unresolved = _doubts(session, reading)
+    unresolved = _open_targets(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[Canonical] = []
     owned: list[list[Any]] = []
@@ -215,13 +215,13 @@ def _not_claimed(reading: Any) -> list[Any]:
     return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
 
 
-def _doubts(session: Session, reading: Any) -> list[Any]:
+def _open_targets(session: Session, reading: Any) -> list[Any]:
     """The open targets, in the working trees of this workspace."""
     if not reading.unresolved:
         return []
-    from dibs.doors.hooks import doubts
+    from dibs.doors.hooks import open_targets
 
-    return [*doubts.placed(session, reading.unresolved)]
+    return [*open_targets.placed(session, reading.unresolved)]
 
 
 def _effects(reading: Any) -> list[Effect]:

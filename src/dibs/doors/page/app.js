@@ -9,6 +9,7 @@ import { Tasks } from "./tasks.js";
 import { Graph } from "./graph.js";
 import { Log } from "./log.js";
 import { Oversight } from "./oversight.js";
+import { Coming, Worktrees } from "./worktrees.js";
 import { Drawer } from "./drawer.js";
 import { Dialog } from "./dialogs.js";
 import { SignIn } from "./signin.js";
@@ -16,8 +17,8 @@ import { acknowledge } from "./deeds.js";
 import { listenKeys, roving } from "./keys.js";
 import { go, keep, open, toast, ui } from "./route.js";
 
-const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log, oversight: Oversight };
-const NEEDS = { kill: "kill", killall: "kill", restore: "restore", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask" };
+const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log, worktrees: Worktrees, oversight: Oversight };
+const NEEDS = { kill: "kill", killall: "kill", restore: "restore", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask", unland: "landings cancel" };
 
 /** One deed by name: `kill:ivo`. What the caller may not do is said, not tried. */
 function act(deed) {
@@ -50,8 +51,8 @@ function App() {
   document.title = `${S.phase === "lost" ? "? " : n ? `(${n}) ` : ""}${S.me?.workspace || ""} · dibs`;
   if (!S.seq) return html`<${Lost} /><main id="main" tabindex="-1"><p class="pad c2">${S.phase === "lost" ? S.error : "Reading the state of the workspace…"}</p></main>`;
   const empty = S.whole && !m.agents.length && !m.claims.length && !m.tasks.length;
-  return html`<${Top} ui=${ui} act=${act} /><${Lost} /><${Verdict} ui=${ui} /><${Alerts} ui=${ui} act=${act} />
-    <main id="main" tabindex="-1" aria-label=${ui.view}>${empty && ui.view !== "log" ? html`<${Empty} act=${act} />` : html`<${View} key=${ui.view} act=${act} />`}</main>
+  return html`<${Top} ui=${ui} act=${act} /><${Lost} /><${Verdict} ui=${ui} /><${Alerts} ui=${ui} act=${act} />${ui.view === "overview" && html`<${Coming} />`}
+    <main id="main" tabindex="-1" aria-label=${ui.view}>${empty && !["log", "worktrees"].includes(ui.view) ? html`<${Empty} act=${act} />` : html`<${View} key=${ui.view} act=${act} />`}</main>
     <${Foot} act=${act} />
     ${ui.open && html`<${Drawer} what=${ui.open} act=${act} />`}
     <${Dialog} />

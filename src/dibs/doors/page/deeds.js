@@ -85,6 +85,15 @@ export function describe(kind, id) {
       proof: (e) => (e.kind === "claim.ended" || e.kind === "claim.released") && found.some((x) => x.claim === e.subject), done: `Released ${id}`, topics: ["status", "alerts"],
     };
   }
+  if (kind === "unland") {
+    const x = S.landings?.landings.find((one) => one.id === id && one.state === "queued");
+    return x ? {
+      op: "landings cancel", icon: "merge", title: `Take ${x.branch} out of the queue?`, verb: "Take out", intro: `${x.name || nameOf(x.agent)} queued it ${dur((now() - time(x.at)) / 1000)} ago to land on ${x.onto}.`,
+      rows: [["merge", "c2", "The branch and its worktree stay as they are"], ["task", "c2", "It can be queued again; then it is the last one"]],
+      command: () => `dibs landings cancel ${x.branch}`, facts: [x.state, x.commit], call: (_, request) => api.call("landings cancel", { landing: id, request_id: request }),
+      proof: (e) => e.kind === "landing.cancelled" && e.subject === id, done: `${x.branch} is out of the queue`, topics: ["worktrees"],
+    } : null;
+  }
   const t = S.tasks.get(id);
   if (!t) return null;
   if (kind === "requeue") return {

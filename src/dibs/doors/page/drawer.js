@@ -6,6 +6,7 @@ import { covers, model } from "./model.js";
 import { Agent, Down, Icon, Lease, Path, Resource, STATES, StateWord, Up } from "./parts.js";
 import { aboutOf } from "./overview.js";
 import { close } from "./route.js";
+import { pairFacts } from "./worktrees.js";
 import { aboutFile, useSentences } from "./sentences.js";
 import { bytes, clock, count, dur, look, resourceText, says, time } from "./words.js";
 
@@ -119,10 +120,27 @@ function OfEvent({ id }) {
     ]} /><${Story} id=${`ev${id}`} about=${`event:${id}`} test=${(x) => x.subject === e.subject && x.subject !== ""} /></div>`;
 }
 
+function OfPair({ id }) {
+  const c = S.radar?.conflicts.find((x) => x.id === id);
+  return html`<${Head} icon="merge" tone=${c ? "c-wait" : "c-ok"} note=${c ? "would conflict if merged now" : "no coming conflict any more"}>${c ? c.sides.map((s) => s.name).join(" and ") : id}<//>
+    <div class="acts"></div><div class="bd0" tabindex="-1">${c && html`<${Facts} rows=${pairFacts(c)} />`}<${Story} id=${`pair${id}`} about="" query=${{ text: id }} test=${(e) => e.subject === id && e.kind.startsWith("radar.")} /></div>`;
+}
+
+function OfLanding({ id, act }) {
+  const x = S.landings?.landings.find((one) => one.id === id);
+  return html`<${Head} icon="merge" tone="c-held" note=${x ? `${x.state}, onto ${x.onto}` : "not in the queue any more"}>${x ? x.branch : id}<//>
+    <div class="acts mut-act">${x?.state === "queued" && html`<${Button} act=${act} deed=${`unland:${id}`} op="landings cancel">Take out…<//>`}</div>
+    <div class="bd0" tabindex="-1">${x && html`<${Facts} rows=${[
+      ["Agent", html`<${Agent} id=${x.agent} />`], ["Queued", html`<${Up} at=${x.at} fine=${false} /> ago${x.priority ? `, priority ${x.priority}` : ""}`], x.commit && ["Commit", html`<code>${x.commit.slice(0, 12)}</code>`],
+      x.landed && ["Landed", html`as <code>${x.landed.slice(0, 12)}</code>, token ${x.token}`], x.why && ["Why", x.why], (x.paths || []).length > 0 && ["Conflicts in", x.paths.join(", ")],
+      x.output && ["Check said", html`<code class="todo">${x.output}</code>`], x.log && ["All of it", html`<code>${x.log}</code>`],
+    ]} />`}<${Story} id=${`landing${id}`} about="" query=${{ text: id }} test=${(e) => e.subject === id || (e.kind === "landing.moving" && (e.data.landings || []).includes(id))} /></div>`;
+}
+
 export function Drawer({ what, act }) {
   const cut = what.indexOf(":");
   const kind = what.slice(0, cut), id = what.slice(cut + 1);
-  const View = { agent: OfAgent, file: OfFile, task: OfTask, ev: OfEvent }[kind];
+  const View = { agent: OfAgent, file: OfFile, task: OfTask, ev: OfEvent, pair: OfPair, landing: OfLanding }[kind];
   if (!View) return null;
   return html`<aside id="drawer" role="dialog" aria-label="Story"><${View} key=${what} id=${id} act=${act} /></aside>`;
 }

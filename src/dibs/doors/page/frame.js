@@ -6,7 +6,7 @@ import { Agent, Down, Icon, Progress, Up } from "./parts.js";
 import { clock, count, dur, time } from "./words.js";
 import { Finder } from "./finder.js";
 
-export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"], ["oversight", "Oversight", "os", "c"]];
+export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"], ["worktrees", "Worktrees", "merge", "m"], ["oversight", "Oversight", "os", "c"]];
 export const ALERTS = {
   violation: ["Violation", "viol"], deadlock: ["Deadlock", "cycle"], silent: ["Silent", "silent"], dead: ["Dead", "dead"], hold: ["Long hold", "held"], wait: ["Long wait", "wait"],
   expired: ["Expired", "silent"], bypass: ["Bypassed", "commit"], deploy_stale: ["Stale deploy", "deploy"], deploy_unverified: ["Unverified deploy", "deploy"],
@@ -18,7 +18,7 @@ export function Top({ ui, act }) {
   const lost = S.phase === "lost";
   return html`<header id="top">
     <h1 class="brand"><b>dibs</b><span class="ws">${S.me?.workspace || ""}</span></h1>
-    <nav id="tabs" aria-label="Views">${VIEWS.map(([id, title, icon]) => html`<a key=${id} href=${`#/${id}`} aria-current=${ui.view === id ? "page" : null}><${Icon} name=${icon} />${title}${id === "tasks" && m.taskOf.size > 0 && html`<span class="n">${m.tasks.filter((t) => t.state === "executing").length}</span>`}${id === "graph" && m.waits.length > 0 && html`<span class="n c-wait">${m.waits.length}</span>`}</a>`)}</nav>
+    <nav id="tabs" aria-label="Views">${VIEWS.map(([id, title, icon]) => html`<a key=${id} href=${`#/${id}`} aria-current=${ui.view === id ? "page" : null}><${Icon} name=${icon} />${title}${id === "tasks" && m.taskOf.size > 0 && html`<span class="n">${m.tasks.filter((t) => t.state === "executing").length}</span>`}${id === "graph" && m.waits.length > 0 && html`<span class="n c-wait">${m.waits.length}</span>`}${id === "worktrees" && S.radar?.conflicts.length > 0 && html`<span class="n c-wait">${S.radar.conflicts.length}</span>`}</a>`)}</nav>
     <span class="sp"></span>
     <${Finder} />
     <div id="conn" role="status">${lost ? html`<${Icon} name="dead" tone="c-bad" /><span class="txt">not connected</span>` : html`<${Icon} name="work" label="connected" /><span class="txt">live</span>`}</div>

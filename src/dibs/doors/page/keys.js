@@ -32,7 +32,7 @@ function side(dx) {
   select(best);
 }
 
-const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log", c: "oversight" };
+const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log", m: "worktrees", c: "oversight" };
 
 export function listenKeys(act) {
   let going = 0;

@@ -27,7 +27,8 @@ export function model() {
   const plain = S.alerts === null ? [...deadlocks.map(() => "deadlock"), ...agents.filter((a) => byAgent.has(a.agent) && (a.shown === "silent" || a.shown === "dead")).map((a) => a.shown)] : [];
   made = { claims, byAgent, waits, waitOf, blocks, open, violated, tasks, taskOf, agents, shown, deadlocks, plain, ...past() };
   made.need = [...agents].sort((a, b) => rank(a) - rank(b) || since(a) - since(b));
-  made.tree = tree(claims, waits, violated, shown);
+  let held = null; // only the views that show it make it
+  Object.defineProperty(made, "tree", { get: () => (held ??= tree(claims, waits, violated, shown)) });
   return made;
 
   function rank(a) {

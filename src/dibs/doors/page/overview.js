@@ -88,6 +88,8 @@ export function EventRow({ e }) {
 export function aboutOf(e) {
   if (e.data?.resources?.length) return e.data.resources.map(resourceText).slice(0, 2).join(", ");
   if (S.resources.has(e.subject)) return S.resources.get(e.subject).slice(0, 2).join(", ");
+  if (e.data?.sides) return e.data.sides.join(" and "); // two worktrees, of the radar
+  if (e.data?.branch && e.kind.startsWith("landing.")) return e.data.branch;
   return e.subject === e.agent ? "" : e.subject;
 }
 

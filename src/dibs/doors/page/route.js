@@ -8,7 +8,7 @@ export const ui = {
   view: "overview", open: "", back: null, dialog: null, toast: "", theme: read("theme", "auto"), keys: read("keys", "on"),
   sort: "need", allAlerts: false, by: "resource", range: null, query: "", kinds: new Set(), follow: true, hover: false, point: "",
 };
-const NAMES = ["overview", "timeline", "tasks", "graph", "log", "oversight"];
+const NAMES = ["overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"];
 
 export function go(hash) {
   const [path, query = ""] = hash.replace(/^#\/?/, "").split("?");

@@ -14,6 +14,7 @@ export const S = {
   error: "", me: null, seq: 0, version: 0,
   claims: new Map(), waiting: new Map(), agents: new Map(), tasks: new Map(), runs: [], run: null,
   alerts: null, // null: not read yet
+  radar: null, landings: null, // what the last look for coming conflicts said, and the landing queue
   warnings: [], events: [], older: false, marks: [], // marks: what the page itself has to say, in Latest
   resources: new Map(), // claim id → its resources, for events that name the claim alone
   kept: [], // overwritten contents that can be restored; read when that is asked for
@@ -77,6 +78,9 @@ const topics = {
   alerts: async () => {
     S.alerts = (await api.call("alerts", { limit: 200 })).alerts;
   },
+  worktrees: async () => {
+    [S.radar, S.landings] = await Promise.all([api.call("radar", { limit: 100 }), api.call("landings", { limit: 100 })]);
+  },
   kept: async () => { S.kept = (await api.call("restore", { list: true })).kept; },
 };
 const due = new Map(); // topic → { dirty, running, last, cost }
@@ -111,6 +115,7 @@ export async function refresh(names) {
 const AFFECTS = [
   [/^(claim|wait|interest)\./, ["status"]], [/^agent\./, ["agents", "status"]], [/^(task)\./, ["tasks", "agents"]],
   [/^run\./, ["runs", "tasks"]], [/^(alert|edit|commit|deploy)\./, ["alerts"]], [/^(store|rules)\./, ["status", "agents"]],
+  [/^(radar|landing)\./, ["worktrees"]],
 ];
 
 function fold(e) {
@@ -139,6 +144,7 @@ function heard(events) {
     S.seq = e.seq;
     S.events.push(e);
     fold(e);
+    if (e.kind.startsWith("claim.") && S.resources.get(e.subject)?.some((r) => r.startsWith("land:"))) topics.add("worktrees"); // who lands, or keeps others from it
     for (const [test, list] of AFFECTS) if (test.test(e.kind)) for (const one of list) topics.add(one);
   }
   if (S.events.length > KEPT_EVENTS + 500) { S.events.splice(0, S.events.length - KEPT_EVENTS); S.older = true; }

@@ -59,7 +59,7 @@ function lanesOf(by, list) {
 function Mark({ group, x, top }) {
   const { e } = group[0], [icon, tone] = look(e);
   const text = group.slice(0, 6).map((g) => `${clock(g.at)} ${g.e.name || g.e.agent} ${g.e.kind} ${g.about}: ${says(g.e)}`).join("\n");
-  return html`<button class=${`mk ${tone}`} tabindex="-1" style=${{ left: `${x}%`, top: `${top}px` }} data-open=${`ev:${e.seq}`} data-ag=${e.agent} title=${text} aria-label=${text}>${group.length > 1 ? html`<span class="cnt">${group.length}</span>` : html`<${Icon} name=${icon} />`}</button>`;
+  return html`<button class=${`mk ${tone}`} tabindex="-1" style=${{ left: `${x}%`, top: `${top}px` }} data-open=${`ev:${e.seq}`} data-ag=${e.agent} title=${text} aria-label=${group.length > 1 ? `${group.length}: ${text}` : text}>${group.length > 1 ? html`<span class="cnt">${group.length}</span>` : html`<${Icon} name=${icon} />`}</button>`;
 }
 
 /** Marks that would overlap are one, with their number. */

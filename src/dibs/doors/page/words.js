@@ -59,6 +59,13 @@ export function says(e) {
     case "commit.refused": return `${d.code || ""}: ${words(d.paths || [])}`;
     case "alert.raised": return [d.what, d.severity, d.text].filter(Boolean).join(", ");
     case "message.posted": return d.type || "";
+    case "radar.found": return `would conflict: ${words(d.files || [])}`;
+    case "radar.cleared": return "would no longer conflict";
+    case "landing.queued": return `for ${d.target}${d.priority ? `, priority ${d.priority}` : ""}`;
+    case "landing.landed": return `on ${d.target} as ${String(d.commit).slice(0, 12)}`;
+    case "landing.refused": return `${d.why || d.code}`;
+    case "landing.cancelled": return `out of the queue for ${d.target}`;
+    case "landing.moving": return `${String(d.base).slice(0, 12)} → ${String(d.commit).slice(0, 12)}`;
     case "state.set": return `version ${d.version}`;
     default: break;
   }
@@ -70,7 +77,7 @@ const KINDS = [
   [/^edit\.violated|^(commit|push)\.unverified/, "viol", "c-bad"], [/^agent\.killed/, "kill", "c-bad"],
   [/refused$/, "refused", "c-wait"], [/^alert\.raised/, "viol", "c-wait"], [/^alert\./, "ok", "c2"], [/^claim\.ended/, "dead", "c-dead"],
   [/^claim\.granted/, "held", "c-held"], [/^claim/, "read", "c-held"], [/^wait/, "wait", "c-wait"],
-  [/^commit|^git/, "commit", "c2"], [/^deploy/, "deploy", "c2"], [/^task/, "task", "c2"],
+  [/^radar\.found/, "merge", "c-wait"], [/^radar|^landing/, "merge", "c2"], [/^commit|^git/, "commit", "c2"], [/^deploy/, "deploy", "c2"], [/^task/, "task", "c2"],
   [/^message|^event/, "msg", "c2"], [/^run/, "run", "c2"],
 ];
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
-    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer
+    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer, UndoAnswer
 
     R = TypeVar("R")
 
@@ -71,6 +71,21 @@ class AsyncWorkspace(AsyncMethods):
     ) -> StateSetAnswer:
         """Set a document to what `change` makes of its value; see Workspace.update. `change` runs in a thread."""
         return await self.in_thread(lambda: self.workspace.update(key, change, default, attempts))
+
+    async def undo(
+        self,
+        what: str,
+        *paths: str,
+        since: float | str | None = None,
+        theirs: bool = False,
+        dry_run: bool = False,
+    ) -> UndoAnswer:
+        """Undo what a claim, a task or an agent changed; see Workspace.undo. One that has begun is done to its end."""
+
+        def undone() -> UndoAnswer:
+            return self.workspace.undo(what, *paths, since=since, theirs=theirs, dry_run=dry_run)
+
+        return await self.in_thread(undone)
 
     async def close(self) -> None:
         """Close the store; calls that wait end with Unavailable. Claims stay until they are released or expire."""

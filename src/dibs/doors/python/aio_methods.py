@@ -402,10 +402,11 @@ class AsyncMethods:
         since: str | None = None,
         limit: int | None = None,
         after: int | None = None,
+        archives: bool | None = None,
     ) -> ExplainAnswer:
         """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
 
-        Answers: what, others[], steps[], now[], earlier, more, cursor.
+        Answers: what, others[], steps[], now[], earlier, unread, more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: ExplainAnswer = await self._call(
@@ -415,6 +416,7 @@ class AsyncMethods:
             since=since,
             limit=limit,
             after=after,
+            archives=archives,
         )
         return answer
 
@@ -475,7 +477,7 @@ class AsyncMethods:
     ) -> LandAnswer:
         """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
 
-        Answers: landing; sometimes place, repeated.
+        Answers: landing; sometimes place, repeated, lands.
         Raises: Quota, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: LandAnswer = await self._call(
@@ -499,7 +501,7 @@ class AsyncMethods:
     ) -> LandingsAnswer:
         """List the landing queue, then what was decided lately.
 
-        Answers: onto, queued, lander, last, landings[], more, cursor.
+        Answers: onto, queued, lander, last, stopped, landings[], more, cursor.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: LandingsAnswer = await self._call(
@@ -1747,7 +1749,7 @@ class AsyncMethods:
     ) -> VerifyAnswer:
         """Check the log with independent code: one holder, rising tokens, legal steps, nothing edited or cut.
 
-        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, findings[].
+        Answers: found, events, granted, live, token, first, last, link, archives, elsewhere, settled, findings[].
         Raises: Invalid, Busy, Unavailable.
         """
         answer: VerifyAnswer = await self._call(

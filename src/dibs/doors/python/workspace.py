@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from dibs.operations.core.answers import BootAnswer, StateSetAnswer
+    from dibs.operations.core.answers import BootAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
@@ -106,6 +106,26 @@ class Workspace(Methods):
         from dibs.doors.python import update_loop
 
         return update_loop.update(self, key, change, default, attempts)
+
+    def undo(
+        self,
+        what: str,
+        *paths: str,
+        since: float | str | None = None,
+        theirs: bool = False,
+        dry_run: bool = False,
+    ) -> UndoAnswer:
+        """Undo what a claim, a task or an agent changed, byte for byte, as `dibs undo` does; or an earlier undo.
+
+        `paths`: only these files, folders or globs. `theirs` keeps what others built on it, by a merge; without it that
+        raises Conflict. `dry_run` only says what would be done. Done where the workspace was opened, on this machine.
+        """
+        from dibs.running import undo
+
+        ago = "" if since is None else since
+        found = undo.Undo(self._session, self.caller()).run(what, paths, ago, theirs=theirs, dry_run=dry_run)
+        answer: UndoAnswer = found  # type: ignore[assignment] # its keys are those of the class
+        return answer
 
     @property
     def session(self) -> Session:

@@ -61,7 +61,7 @@ class Near:
         host = self._app.host
         while not self._over.wait(LOOK_S):
             used = max(self.port.last_request, host.used)
-            if self._app.events.listeners:
+            if self._app.events.listeners or host.working:
                 host.used = clock.since_boot()
             elif clock.since_boot() - used > host.config(host.place).server["idle"]:
                 os.kill(os.getpid(), signal.SIGTERM)

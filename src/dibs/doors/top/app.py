@@ -9,7 +9,7 @@ look at without a terminal. What it does not do: a mouse, which belongs to the t
 
 from __future__ import annotations
 
-from dibs.doors.top import deeds, dialogs, panes, words
+from dibs.doors.top import deeds, dialogs, panes, words, worktrees
 from dibs.doors.top.keys import Decoder, Input
 from dibs.doors.top.model import covers
 from dibs.doors.top.panes import AGENTS, ALERT, HELD, LOG, SORTS, TASKS, WAITS
@@ -78,6 +78,8 @@ class App:
                 view.move(-(1 << 30))
             elif key in GOES:
                 view.go(GOES[key])
+            elif key == "m" and not view.stories:
+                self.open(worktrees.STORY)
         elif key == "g":
             self._going = True
         elif len(key) == 1 and key in "12345":

@@ -52,6 +52,7 @@ class Model:
             if agent["state"] != "left" and (agent["kind"] != "person" or self._is_involved(agent["agent"]))
         ]  # fmt: skip
         self.shown = {agent["agent"]: agent["shown"] for agent in self.agents}
+        self.longest_name = max([len(agent["name"]) for agent in self.agents], default=0)
         self.agents.sort(key=lambda agent: (self._rank(agent), self._since(agent), agent["name"]))
         self.deadlocks = [
             alert for alert in state.alerts
@@ -142,7 +143,17 @@ class Model:
         return bool(task.get("waits_for") or self.opened(task))
 
     def board(self) -> dict[str, list[Record]]:
-        """The tasks by state, planned ones as ready and blocked; each sorted by priority, then age."""
+        """The tasks by state, planned ones as ready and blocked; each sorted by priority, then age.
+
+        Made once for each change of the tasks: sorting thousands of them takes longer than a picture.
+        """
+        version, found = self.state.board
+        if version != self.state.task_version:
+            found = self._sorted()
+            self.state.board = self.state.task_version, found
+        return found
+
+    def _sorted(self) -> dict[str, list[Record]]:
         names = ("stopped", "executing", "ready", "blocked", "scoped", "discovery", "complete", "cancelled")
         found: dict[str, list[Record]] = {name: [] for name in names}
         for task in self.tasks:

@@ -5,6 +5,9 @@ A row is drawn only when it is seen. Its `id` keeps it selected while others com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import overload
+
 from dibs.doors.top import words
 from dibs.doors.top.draw import bar, fit, pad, path_cut
 from dibs.doors.top.model import STALE_MS, is_low, tree
@@ -48,13 +51,47 @@ class Row:
         self.id, self.draw, self.open, self.agent, self.search = id, draw, open, agent, search
 
 
+class Rows(Sequence[Row]):
+    """The rows of thousands of things, each made when it is looked at: a screen shows a few of them.
+
+    `name` gives the id of a thing's row without making it.
+    """
+
+    def __init__(self, things: Sequence[Any], name: Callable[[Any], str], make: Callable[[Any], Row]) -> None:
+        self._things, self._name, self._make = things, name, make
+
+    def place_of(self, id: str) -> int | None:
+        """Where the row with this id is."""
+        name = self._name
+        return next((place for place, one in enumerate(self._things) if name(one) == id), None)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | list[Row]:
+        """One row, or some."""
+        if isinstance(place, slice):
+            return [self._make(one) for one in self._things[place]]
+        return self._make(self._things[place])
+
+
+def place_of(rows: Sequence[Row], id: str) -> int | None:
+    """Where the row with this id is, if it is still there."""
+    if isinstance(rows, Rows):
+        return rows.place_of(id)
+    return next((place for place, row in enumerate(rows) if row.id == id), None)
+
+
 def names_width(model: Model) -> int:
     """Columns for the names of agents: as the longest, within limits."""
-    longest = max([len(agent["name"]) for agent in model.agents], default=NAME_LEAST)
-    return max(NAME_LEAST, min(NAME_MOST, longest))
+    return max(NAME_LEAST, min(NAME_MOST, model.longest_name))
 
 
-def rows_of(pane: int, model: Model, sort: int = 0, query: str = "") -> list[Row]:
+def rows_of(pane: int, model: Model, sort: int = 0, query: str = "") -> Sequence[Row]:
     """The rows of a pane, sorted and filtered."""
     order = SORTS[pane][sort % len(SORTS[pane])]
     if pane == LOG:
@@ -190,7 +227,7 @@ def _held_column(columns: int, name: int) -> int:
     return max(8, columns - name - BAR - LEFT - 5)
 
 
-def _held(model: Model, order: str) -> list[Row]:
+def _held(model: Model, order: str) -> Sequence[Row]:
     rows = tree(model)
     if order != "path":
         rows = [{**row, "depth": 0, "name": row["path"]} for row in rows if "claim" in row]
@@ -199,12 +236,10 @@ def _held(model: Model, order: str) -> list[Row]:
             key = lambda row: (row["claim"].get("name") or "", row["path"])  # noqa: E731 - the other
         rows.sort(key=key)
     name = names_width(model)
-    return [
-        Row(
-            row["id"], _Drawn(_held_row, model, row, name), open=f"file:{row['path']}" if _is_thing(row) else "",
-            agent=(row.get("claim") or row.get("wait") or {}).get("agent", ""), search=_held_text(row),
-        ) for row in rows
-    ]  # fmt: skip
+    return Rows(rows, lambda row: str(row["id"]), lambda row: Row(
+        row["id"], _Drawn(_held_row, model, row, name), open=f"file:{row['path']}" if _is_thing(row) else "",
+        agent=(row.get("claim") or row.get("wait") or {}).get("agent", ""), search=_held_text(row),
+    ))  # fmt: skip
 
 
 def _is_thing(row: Record) -> bool:
@@ -323,7 +358,7 @@ def task_counts(model: Model, board: dict[str, list[Record]]) -> list[str]:
     return ["   ".join(counts), f"{about}{f'   stopped: {words.listed(stopped)}' if stopped else ''}"]
 
 
-def _tasks(model: Model, order: str) -> list[Row]:
+def _tasks(model: Model, order: str) -> Sequence[Row]:
     board = model.board()
     listed = [(state, task) for state, tasks in board.items() for task in tasks]
     if order == "priority":
@@ -331,13 +366,14 @@ def _tasks(model: Model, order: str) -> list[Row]:
     elif order == "newest":
         listed.sort(key=lambda one: str(one[1]["created_at"]), reverse=True)
     name = names_width(model)
-    return [
-        Row(
-            task["id"], _Drawn(_task, model, state, task, name), open=f"task:{task['id']}",
-            agent=task.get("agent") or "",
-            search=f"{task['id']} {task['title']} {state} {task['state']} {task.get('name') or ''}",
-        ) for state, task in listed
-    ]  # fmt: skip
+
+    def row(one: tuple[str, Record]) -> Row:
+        state, task = one
+        search = f"{task['id']} {task['title']} {state} {task['state']} {task.get('name') or ''}"
+        drawn = _Drawn(_task, model, state, task, name)
+        return Row(task["id"], drawn, open=f"task:{task['id']}", agent=task.get("agent") or "", search=search)
+
+    return Rows(listed, lambda one: str(one[1]["id"]), row)
 
 
 def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Line:
@@ -405,13 +441,14 @@ def event_text(model: Model, event: Record) -> str:
     return text
 
 
-def _log(model: Model, order: str, query: str) -> list[Row]:
+def _log(model: Model, order: str, query: str) -> Sequence[Row]:
     events = model.state.events
     found = [event for event in events if matches(model, event, query)] if query.strip() else events
     if query.strip() == model.state.searched:  # what the whole log has of it, from before the events that are here
         first = events[0]["seq"] if events else 0
         found = [event for event in model.state.found if event["seq"] < first] + found
-    return [event_row(model, event) for event in (found if order == "oldest" else reversed(found))]
+    things = found[:] if order == "oldest" else found[::-1]  # a copy: the log grows meanwhile
+    return Rows(things, lambda event: str(event["seq"]), lambda event: event_row(model, event))
 
 
 def event_row(model: Model, event: Record) -> Row:
@@ -463,7 +500,10 @@ def _alerts(model: Model, _: str) -> list[Row]:
     lost = model.state.undelivered
     told = f"{words.count(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)" if lost else ""
     warnings = [*model.state.warnings, *([told] if told else [])]
-    return [*rows, *[Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]]
+    rows += [Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]
+    from dibs.doors.top import worktrees  # it draws rows, too
+
+    return rows + worktrees.lines(model)
 
 
 def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
@@ -490,6 +530,6 @@ def _warning(text: str, columns: int) -> Line:
     return fit([("!  ", "bad"), (pad("Warning", 12), "bold bad"), (f" {plain(text)}", "")], columns)
 
 
-_ROWS: dict[int, Callable[[Model, str], list[Row]]] = {
+_ROWS: dict[int, Callable[[Model, str], Sequence[Row]]] = {
     AGENTS: _agents, HELD: _held, WAITS: _waits, TASKS: _tasks, ALERT: _alerts,
 }  # fmt: skip

@@ -34,6 +34,7 @@ PAGE_EVENTS = 1_000
 PAGE = 1_000  # claims, agents, tasks in one answer
 MOST = {"status": 5_000, "agents": 2_000, "tasks": 10_000, "usage": 2_000}
 MOST_ALERTS = 200
+MOST_PAIRS, MOST_LANDINGS = 100, 100
 REFRESH_MS = 10_000  # what changes without an event: who was heard, what is used
 SOON_MS = 200  # events come in groups: a topic is read after the group
 SPACE_MS, SHARE = 400, 8  # a topic is read again after so long at least, and after 8 times what reading it took
@@ -105,17 +106,18 @@ class Reader(threading.Thread):
             state.workspace = asker.session.place.root.rpartition("/")[2]
         log = asker.ask("log", {"limit": FIRST_EVENTS})
         for topic in ("status", "agents", "alerts"):
-            self._read(topic)
+            self.read(topic)
         state.begin(log["events"], int(log["cursor"] or 0), older=log["earlier"])
         state.latency = clock.since_boot() - began
         state.live()
 
     def whole(self) -> None:
         """The rest of it."""
-        for topic in ("tasks", "runs"):
-            self._read(topic)
+        for topic in ("tasks", "runs", "worktrees"):
+            self.read(topic)
 
-    def _read(self, topic: str) -> None:
+    def read(self, topic: str) -> None:
+        """Read one topic now."""
         began = clock.since_boot()
         answer, more = getattr(self, f"_read_{topic}")()
         self._state.take(topic, answer, more=more)
@@ -143,6 +145,10 @@ class Reader(threading.Thread):
         runs = self._asker.ask("run list", {"limit": 20})["runs"]
         live = next((one for one in runs if one["state"] == "active"), None)
         return (runs, self._asker.ask("run progress", {"run": live["id"]})["run"] if live else None), False
+
+    def _read_worktrees(self) -> tuple[Any, bool]:
+        ask = self._asker.ask
+        return (ask("radar", {"limit": MOST_PAIRS}), ask("landings", {"limit": MOST_LANDINGS})), False
 
     def _read_alerts(self) -> tuple[Any, bool]:
         answer = self._asker.ask("alerts", {"limit": MOST_ALERTS})
@@ -191,7 +197,7 @@ class Reader(threading.Thread):
             events = words.count(found, "event")
             state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()
-        self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "usage"), now)
+        self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "worktrees", "usage"), now)
         self._changed()
 
     def _step(self) -> None:
@@ -201,7 +207,7 @@ class Reader(threading.Thread):
             self._due[self._wanted.pop()] = now
         for topic in [one for one, at in self._due.items() if at <= now]:
             del self._due[topic]
-            self._read(topic)
+            self.read(topic)
             self._changed()
         for topic in ("status", "agents", "alerts", "usage"):
             if topic not in self._due:

@@ -26,11 +26,12 @@ KEPT_MARKS = 20
 PAST_MS = 2 * 3_600_000  # "the last two hours"
 
 STARTING, LIVE, LOST = "starting", "live", "lost"
-TOPICS = ("status", "agents", "tasks", "runs", "alerts", "usage")
+TOPICS = ("status", "agents", "tasks", "runs", "alerts", "usage", "worktrees")
 _AFFECTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("claim.", "wait.", "interest."), ("status",)), (("agent.",), ("agents", "status")),
     (("task.",), ("tasks", "agents")), (("run.",), ("runs", "tasks")),
     (("alert.", "edit.", "commit.", "deploy."), ("alerts",)), (("store.", "rules."), ("status", "agents")),
+    (("radar.", "landing."), ("worktrees",)),
 )  # fmt: skip
 
 
@@ -47,9 +48,13 @@ class State:
         self.waiting: dict[str, Record] = {}
         self.agents: dict[str, Record] = {}
         self.tasks: dict[str, Record] = {}
+        self.task_version = 0  # of the tasks alone
+        self.board: tuple[int, dict[str, list[Record]]] = (-1, {})  # sorted from which version of the tasks (model.py)
         self.runs: list[Record] = []
         self.run: Record | None = None
         self.alerts: list[Record] = []
+        self.radar: Record | None = None  # what the last look for coming conflicts said; None: not read yet
+        self.landings: Record | None = None  # the landing queue
         self.warnings: list[str] = []
         self.undelivered: list[Record] = []  # alerts that the command or webhook of the config did not take
         self.usage: dict[str, Record] = {}
@@ -113,6 +118,7 @@ class State:
 
     def _take_tasks(self, found: list[Record]) -> None:
         self.tasks = {one["id"]: one for one in found}
+        self.task_version += 1
         self.whole = True
 
     def _take_runs(self, answer: tuple[list[Record], Record | None]) -> None:
@@ -120,6 +126,9 @@ class State:
 
     def _take_alerts(self, answer: Record) -> None:
         self.alerts = answer["alerts"]
+
+    def _take_worktrees(self, answer: tuple[Record, Record]) -> None:
+        self.radar, self.landings = answer
 
     # --- events
 
@@ -142,6 +151,8 @@ class State:
                 self.seq = event["seq"]
                 self._keep(event)
                 self._fold(event)
+                if event["kind"].startswith("claim.") and self._is_landing(event):
+                    topics.add("worktrees")  # who lands, or keeps others from it
                 for starts, concerned in _AFFECTS:
                     if event["kind"].startswith(starts):
                         topics.update(concerned)
@@ -152,6 +163,9 @@ class State:
                 self.resources = dict(list(self.resources.items())[-KEPT_RESOURCES // 2 :])
             self.version += 1
         return topics
+
+    def _is_landing(self, event: Record) -> bool:
+        return any(name.startswith("land:") for name in self.resources.get(event["subject"], ()))
 
     def older(self, events: Sequence[Record], *, older: bool) -> None:
         """Events from before the first that is here."""
@@ -226,6 +240,7 @@ class State:
             self.waiting.pop(subject, None)
         elif kind == "task.moved" and subject in self.tasks:
             self.tasks[subject] = {**self.tasks[subject], "state": data.get("to")}
+            self.task_version += 1
 
     def refused(self) -> int:
         """How many calls were refused in the last two hours."""
@@ -239,4 +254,7 @@ class State:
         found = words.resources_of(event["data"]) or self.resources.get(event["subject"], [])
         if found:
             return ", ".join(found[:2])
+        data = event["data"]
+        if event["kind"].startswith(("radar.", "landing.")) and (data.get("sides") or data.get("branch")):
+            return " and ".join(data["sides"]) if data.get("sides") else str(data["branch"])
         return "" if event["subject"] == event["agent"] else str(event["subject"])

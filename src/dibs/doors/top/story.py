@@ -1,9 +1,9 @@
-"""The story of one agent, path, task or event: its facts, what it holds and waits for, all events about it."""
+"""The story of an agent, path, task or event, or of all worktrees: facts, what is held, all events about it."""
 
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.doors.top import words
+from dibs.doors.top import words, worktrees
 from dibs.doors.top.draw import fit, pad
 from dibs.doors.top.model import covers
 from dibs.doors.top.panes import Row, event_row, state_word
@@ -43,6 +43,8 @@ class Story:
             return "log", {"path": [self.id], "limit": SHOWN}
         if self.kind == "task":
             return "log", {"path": [f"task:{self.id}"], "limit": SHOWN}
+        if self.kind == "worktrees":
+            return "log", {"kind": "landing.", "limit": SHOWN}
         return "log", {"after": int(self.id) - 1, "limit": 1}
 
     def title(self, model: Model) -> str:
@@ -51,11 +53,15 @@ class Story:
             return f"agent {plain(model.state.name_of(self.id))}"
         if self.kind == "ev":
             return f"event {self.id}"
+        if self.kind == "worktrees":
+            return "worktrees: coming conflicts, and what lands"
         return plain(f"task {self.id}" if self.kind == "task" else self.id)
 
     def rows(self, model: Model) -> list[Row]:
         """Facts, then events, newest first."""
-        facts = {"agent": _agent, "file": _file, "task": _task, "ev": _event}[self.kind](model, self)
+        facts = {"agent": _agent, "file": _file, "task": _task, "ev": _event, "worktrees": _worktrees}[self.kind](
+            model, self
+        )
         events = {event["seq"]: event for event in self.events}
         for event in model.state.events:
             if self.concerns(model, event):
@@ -78,6 +84,8 @@ class Story:
         if self.kind == "task":
             name = f"task:{identifier}"
             return subject in {identifier, name} or name in model.state.resources.get(subject, ())
+        if self.kind == "worktrees":
+            return bool(event["kind"].startswith(("radar.", "landing.")))
         return str(event["seq"]) == identifier
 
 
@@ -190,6 +198,10 @@ def _task(model: Model, story: Story) -> list[Row]:
             rows.append(fact(label, str(text)))
     rows.append(fact("Added", f"{length(state.now - ms(task['created_at']))} ago"))
     return rows
+
+
+def _worktrees(model: Model, _: Story) -> list[Row]:
+    return [fact(label, text, tone=tone, open=opens) for label, text, tone, opens in worktrees.facts(model)]
 
 
 def _event(model: Model, story: Story) -> list[Row]:

@@ -17,6 +17,8 @@ from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.doors.top.dialogs import Dialog
     from dibs.doors.top.draw import Line, Span
     from dibs.doors.top.keys import Input
@@ -34,7 +36,8 @@ STORY_HINTS = "j/k move  enter open  esc back  m message  r release  x kill  q l
 DIALOG_HINTS = "tab next  enter choose  esc keep as it is"
 HELP: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Go to", (("1 2 3 4 5", "a pane"), ("tab, h l", "next pane"), ("!, g a", "the alerts"),
-               ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log"))),
+               ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log"),
+               ("g m", "worktrees: coming conflicts, what lands (merges)"))),
     ("Move", (("j k, arrows", "next, previous"), ("page up, page down", "a page"), ("g g, G", "first, last"),
               ("enter", "open its story"), ("esc", "back, clear the filter"))),
     ("Act on what is selected", (("m", "message its agent"), ("M", "message all"), ("A", "ask its holder to release"),
@@ -66,7 +69,7 @@ class View:
         self.cursor: tuple[int, int] | None = None
         self._toast, self._toast_until = "", 0
         self._model: Model | None = None
-        self._rows: dict[int, tuple[object, list[Row]]] = {}
+        self._rows: dict[int, tuple[object, Sequence[Row]]] = {}
 
     # --- what is there
 
@@ -82,7 +85,7 @@ class View:
         """Say something for some seconds."""
         self._toast, self._toast_until = text, clock.since_boot() + TOAST_MS
 
-    def rows(self, pane: int) -> list[Row]:
+    def rows(self, pane: int) -> Sequence[Row]:
         """The rows of a pane; made once for each change."""
         model = self.model
         key = (model.version, self.sort[pane], self.query[pane], self.follow or pane != LOG)
@@ -96,13 +99,13 @@ class View:
             self._reselect(pane, found[1])
         return found[1]
 
-    def _reselect(self, pane: int, rows: list[Row]) -> None:
+    def _reselect(self, pane: int, rows: Sequence[Row]) -> None:
         """The selected row stays selected wherever it is now; the newest event is followed."""
         if pane == LOG and self.follow and self.index[pane] == 0:
             return
         wanted = self.selected.get(pane)
         if wanted is not None:
-            place = next((number for number, row in enumerate(rows) if row.id == wanted), None)
+            place = panes.place_of(rows, wanted)
             if place is not None:
                 self.index[pane] = place
         self.index[pane] = max(0, min(self.index[pane], len(rows) - 1))
@@ -112,8 +115,8 @@ class View:
         """The selected row of what is in front."""
         if self.stories:
             story = self.stories[-1]
-            rows = story.rows(self.model)
-            return rows[min(story.index, len(rows) - 1)] if rows else None
+            events = story.rows(self.model)
+            return events[min(story.index, len(events) - 1)] if events else None
         rows = self.rows(self.pane)
         return rows[min(self.index[self.pane], len(rows) - 1)] if rows else None
 

@@ -163,6 +163,21 @@ def says(event: dict[str, Any]) -> str:  # noqa: C901, PLR0911, PLR0912 - one ca
             return f"held by {get('holder')}"
         case "message.posted":
             return str(get("type") or "")
+        case "radar.found":
+            return f"would conflict: {listed([str(one) for one in get('files') or []])}"
+        case "radar.cleared":
+            return "would no longer conflict"
+        case "landing.queued":
+            priority = f", priority {get('priority')}" if get("priority") else ""
+            return f"for {get('target')}{priority}"
+        case "landing.landed":
+            return f"on {get('target')} as {str(get('commit'))[:12]}"
+        case "landing.refused":
+            return str(get("why") or get("code") or "")
+        case "landing.cancelled":
+            return f"out of the queue for {get('target')}"
+        case "landing.moving":
+            return f"{str(get('base'))[:12]} → {str(get('commit'))[:12]}"
         case "state.set":
             return f"version {get('version')}"
         case _:
@@ -183,7 +198,7 @@ def _shown(value: Any) -> str:
 
 _TONES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("edit.violated", "commit.unverified", "push.unverified", "agent.killed"), "bad"),
-    (("alert.raised", "wait."), "wait"),
+    (("alert.raised", "wait.", "radar.found"), "wait"),
     (("claim.ended",), "dead"), (("claim.",), "held"),
 )  # fmt: skip
 

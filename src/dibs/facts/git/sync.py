@@ -63,42 +63,42 @@ def stand(
 
     `or_else` is the branch that a push is about to make: it is used if the remote has no default branch.
     """
-    standing = BranchStatus(git.branch(top), git.commit(top, here))
-    if not standing.commit:
-        standing.why = "there is no commit yet"
-        return standing
+    status = BranchStatus(git.branch(top), git.commit(top, here))
+    if not status.commit:
+        status.why = "there is no commit yet"
+        return status
     known = git.remotes(top)
     if remote and remote not in known:
         raise Invalid(f"there is no remote {remote} here; there is {', '.join(known) or 'none'}", field="remote")
     remote = remote or usual_remote(top, known)
     if not remote:
         several = f"there are several remotes ({', '.join(known)}) and none is called origin"
-        standing.why = several if known else "there is no remote to compare with"
-        return standing
+        status.why = several if known else "there is no remote to compare with"
+        return status
     try:
         branch, tip = _tip(top, remote, branch, or_else, timeout)
     except Unavailable as error:
-        standing.upstream, standing.why = f"{remote}/{branch}" if branch else remote, error.message
-        return standing
-    standing.upstream = f"{remote}/{branch}" if branch else remote
+        status.upstream, status.why = f"{remote}/{branch}" if branch else remote, error.message
+        return status
+    status.upstream = f"{remote}/{branch}" if branch else remote
     if tip:
-        compare(top, standing, tip)
+        compare(top, status, tip)
     elif branch != or_else:
-        standing.why = f"{remote} has no branch {branch}"
+        status.why = f"{remote} has no branch {branch}"
     else:  # the remote answered that there is no such branch: nothing there can be missing here
-        standing.behind, standing.note = 0, f"{remote} has no {f'branch {branch}' if branch else 'branches'} yet"
-    return standing
+        status.behind, status.note = 0, f"{remote} has no {f'branch {branch}' if branch else 'branches'} yet"
+    return status
 
 
-def compare(top: str, standing: BranchStatus, tip: str) -> None:
+def compare(top: str, status: BranchStatus, tip: str) -> None:
     """How far the commit is behind and ahead of a tip. In a shallow clone only what is certain counts."""
-    counts = git.behind_ahead(top, tip, standing.commit) if git.commit(top, tip) else None
+    counts = git.behind_ahead(top, tip, status.commit) if git.commit(top, tip) else None
     if counts is not None and (not counts[0] or not counts[1] or not is_shallow(top)):
-        standing.behind, standing.ahead = counts
+        status.behind, status.ahead = counts
     elif is_shallow(top):
-        standing.why = "the history here is cut off (a shallow clone); `git fetch --unshallow` brings the rest"
+        status.why = "the history here is cut off (a shallow clone); `git fetch --unshallow` brings the rest"
     else:
-        standing.why = f"the commit {tip[:12]} is not here; `git fetch` brings it"
+        status.why = f"the commit {tip[:12]} is not here; `git fetch` brings it"
 
 
 def contains(top: str, commit: str, other: str) -> bool | None:

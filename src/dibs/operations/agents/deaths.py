@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 DEATH_NEWS_MS = 3_600_000  # after an hour of silence, no agent depends on it any more
-MAX_SHOWN = 4  # ended claims that the alert names as evidence
+MAX_SHOWN = 4  # claims that the alert names as evidence
 
 
 def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
@@ -53,11 +53,15 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
         if tx.now - agent["seen"] > DEATH_NEWS_MS:
             continue
         mine = [claim for claim in ended if within(claim["agent"], identifier)]
-        left = [one for one in holds.of_agent(tx, holds.CLAIM, identifier, family=True) if one["until"] > tx.now]
-        held = [resource for claim in (*mine, *left) for resource in claim["resources"]]
+        live = [one for one in holds.of_agent(tx, holds.CLAIM, identifier, family=True) if one["until"] > tx.now]
+        void = [*mine, *[claim for claim in live if claim["tied"]]]  # these block nobody: a sweep ends them
+        left = [claim for claim in live if not claim["tied"]]
+        shows = [[COMMIT, claim["claim"]] for claim in mine] + [[claim["token"], claim["claim"]] for claim in live]
         suspicions.put(
-            tx, "dead", identifier, identifier, since=agent["seen"], event="", held=held, pid=agent["process"][3],
-            process=name, commits=[[COMMIT, claim["claim"]] for claim in mine[:MAX_SHOWN]],
+            tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=agent["process"][3], process=name,
+            commits=shows[:MAX_SHOWN], held=[resource for claim in void for resource in claim["resources"]],
+            kept=[resource for claim in left for resource in claim["resources"]],
+            until=max([claim["until"] for claim in left], default=0),
         )  # fmt: skip
         told += 1
     if told:

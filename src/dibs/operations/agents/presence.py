@@ -15,6 +15,7 @@ from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.messages import mailbox
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _boot(
         agent["incarnation"] += 1
     known = agent.get("rules", "")
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
-        agent["rules"] = call.rules
+        agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     if not call.is_person:
         agent["works"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import put_agent, register
 from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict
         agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
     known = agent.get("rules", "")
     if ack and call.rules and known != call.rules:
-        agent["rules"] = known = call.rules
+        agent["rules"], agent["rules_at"] = call.rules, COMMIT
+        known = call.rules
         put_agent(tx, agent)
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     return {"digest": call.rules, "acknowledged": known, "current": known == call.rules}

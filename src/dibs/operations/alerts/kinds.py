@@ -217,8 +217,9 @@ def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     names = resources.shown(suspicion["facts"]["held"])
     text = f"the claim of {name_of(tx, suspicion['agent'])} on {_few(names)} expired, and its holder is alive."
     return {
-        "severity": WARNING, "text": text, "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))}",
-        "tell": [suspicion["agent"]], "resources": names, "held": suspicion["facts"]["held"],
+        "severity": WARNING, "text": text, "tell": [suspicion["agent"]],
+        "remedy": f"dibs claim {' '.join(map(quoted, names[:FEW]))} --as {quoted(suspicion['agent'])}",
+        "resources": names, "held": suspicion["facts"]["held"],
     }  # fmt: skip
 
 
@@ -240,17 +241,19 @@ def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     facts, agent = suspicion["facts"], suspicion["agent"]
-    held = resources.shown(facts["held"])
-    if not held and not records.coordinators(tx, call, agent, persons=False):
+    held, kept = resources.shown(facts["held"]), resources.shown(facts.get("kept", ()))
+    if not held and not kept and not records.coordinators(tx, call, agent, persons=False):
         return None  # no agent depends on it
-    what = f" It held {_few(held)}." if held else ""
-    text = (
-        f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone. "
-        f"Its claims are released.{what}"
-    )
+    what = f" It held {_few(held)}: released." if held else ""
+    if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
+        left = _long(max(0, facts["until"] - tx.now))
+        what += f" It {'also ' if held else ''}holds {_few(kept)}, not tied to that process, for {left} at most."
+    text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
+    remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'" if kept else ""
     return {
-        "severity": ERROR if held else WARNING, "text": text, "remedy": f"dibs log --agent {quoted(agent)} --limit 20",
-        "resources": held, "dead": agent, "pid": facts["pid"], "process": facts["process"],
+        "severity": ERROR if held or kept else WARNING, "text": text,
+        "remedy": remedy or f"dibs log --agent {quoted(agent)} --limit 20", "resources": [*held, *kept],
+        "dead": agent, "pid": facts["pid"], "process": facts["process"],
     }  # fmt: skip
 
 
@@ -333,7 +336,8 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
     who = name_of(tx, facts["by"]) if sure else "an agent or a program that is not known for certain"
     text = f"{who} changed {path}, which {holder} holds."
-    remedy = f"dibs restore {facts['id']}" if facts["blob"] else f"dibs ack {facts['id']}"
+    how = "restore" if facts["blob"] else "ack"
+    remedy = f"dibs {how} {facts['id']} --as {quoted(facts['holder'])}"  # the holder's to do, or a person's for it
     return {
         "severity": ERROR if sure else WARNING, "text": text, "remedy": remedy, "resources": [path],
         "tree": facts["tree"], "path": path,

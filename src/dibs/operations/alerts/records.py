@@ -151,8 +151,7 @@ def _make_room(tx: Transaction, call: Call, counts: Record, severity: str) -> bo
 def _tell(tx: Transaction, call: Call, alert: Record, tell: Iterable[str], told: list[str]) -> None:
     """One message to each agent concerned, and to the coordinators; not to those that know it already."""
     concerned = list(dict.fromkeys([one for one in tell if one]))
-    if alert["agent"]:
-        concerned += [one for one in coordinators(tx, call, alert["agent"]) if one not in concerned]
+    concerned += [one for one in coordinators(tx, call, alert["agent"]) if one not in concerned]
     concerned = [one for one in concerned if one not in told][:MAX_TOLD]
     text = f"{alert['text']} To do: `{alert['remedy']}`; `dibs alerts` has alert {alert['alert']}."
     facts = {key: alert["facts"][key] for key in ("dead", "pid") if key in alert["facts"]}
@@ -162,11 +161,14 @@ def _tell(tx: Transaction, call: Call, alert: Record, tell: Iterable[str], told:
 
 
 def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = True) -> list[str]:
-    """Who has to know what becomes of an agent: its run's coordinator, leaders, orchestrators, persons at work here."""
+    """Who has to know what becomes of an agent: its run's coordinator, leaders, orchestrators, persons at work here.
+
+    Of no agent (the store, a push): the coordinators of all runs.
+    """
     active = [record for _, _, record in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", run_records.MAX_RUNS_LISTED).rows]
-    keys = [f"ua\t{run['run']}\t{agent}" for run in active]
+    keys = [f"ua\t{run['run']}\t{agent}" for run in active] if agent else []
     joined = tx.fetch(keys).values if keys else {}
-    found = {run["coordinator"] for run in active if joined[f"ua\t{run['run']}\t{agent}"] is not None}
+    found = {run["coordinator"] for run in active if not agent or joined[f"ua\t{run['run']}\t{agent}"] is not None}
     found |= {record["agent"] for record in holds.rows(tx, [ROLE_RANGE]) if holds.CLAIM in record}
     assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
     known = tx.fetch([f"a\t{pattern}" for pattern in assigned]).values if assigned else {}

@@ -37,7 +37,7 @@ def look(tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str,
         done["cleared"] += 1
     for kind, subject, agent, facts in _found(tx, call, agents, store):
         if kind == RULES_NOTICED:
-            _notice_rules(tx, call, agent)
+            _notice_rules(tx, call, agent, facts["commits"])
         else:
             suspicions.put(tx, kind, subject, agent, event="", **facts)
         done["found"] += 1
@@ -82,7 +82,9 @@ def _found(
             }  # fmt: skip
             yield "silent", agent["agent"], agent["agent"], facts
     for agent in _on_old_rules(tx, call, agents):
-        yield RULES_NOTICED, agent["agent"], agent["agent"], {}
+        told = agent.get("rules_at")  # the commit with the event that it was told the rules it goes by
+        commits = [] if told is None else [[told, agent["agent"]]]
+        yield RULES_NOTICED, agent["agent"], agent["agent"], {"commits": commits}
     for text in store["warnings"] if store is not None and not store["fallback"] else ():
         subject = f"warning:{text[:60]}"
         if _is_new(tx, "store", subject):
@@ -158,11 +160,11 @@ def _rules_key(agent: str) -> str:
     return f"{suspicions.FAMILY}\t{RULES_NOTICED}\t{agent}"
 
 
-def _notice_rules(tx: Transaction, call: Call, agent: str) -> None:
+def _notice_rules(tx: Transaction, call: Call, agent: str, commits: list[list[Any]]) -> None:
     """It gets some time: an agent whose hooks run is told with its next call."""
     later = tx.now + call.policy.work["alerts"]["rules"]
     record = {
-        "suspicion": RULES_NOTICED, "subject": agent, "agent": agent, "since": tx.now, "commits": [], "told": [],
+        "suspicion": RULES_NOTICED, "subject": agent, "agent": agent, "since": tx.now, "commits": commits, "told": [],
         "facts": {},
     }  # fmt: skip
     tx.put(_rules_key(agent), record, i2=due_entry(later))

@@ -935,6 +935,9 @@ class LandAnswer(TypedDict):
     landing: LandingView
     place: NotRequired[int]  # in the queue, from 1, while it is queued
     repeated: NotRequired[bool]  # it was queued already
+    lands: NotRequired[
+        str
+    ]  # of `dibs land --wait 0`, who lands it: an agent, `server`, "" if nobody does at the moment
 
 
 class LandingCancelAnswer(TypedDict):
@@ -965,6 +968,13 @@ class LastLandingView(TypedDict):
     token: int
 
 
+class StoppedLandingView(TypedDict):
+    """Why nothing lands, although something is queued: a lock file of git, a remote that refuses, and the like."""
+
+    since: str
+    why: str
+
+
 class LandingsAnswer(Page):
     """Of `landings`."""
 
@@ -972,6 +982,7 @@ class LandingsAnswer(Page):
     queued: int
     lander: LanderView | None
     last: LastLandingView | None
+    stopped: StoppedLandingView | None
     landings: list[LandingView]
 
 
@@ -1518,6 +1529,64 @@ class RestoreAnswer(TypedDict):
     token: NotRequired[int]
 
 
+class BuiltOnView(TypedDict):
+    """Who built on a file that is to be undone."""
+
+    agent: str
+    name: str
+    since: str
+
+
+class UndoneFileView(TypedDict):
+    """One file of an undo."""
+
+    path: str
+    action: str  # restore, remove, bring back, mode, merge, unstage, commit; none if it stays as it is
+    likely: bool  # it is not certain that the agent made the change
+    conflicts: bool  # the merge has conflict marks, or could not be made
+    reverts: bool  # a commit of it is reverted
+    problem: str | None  # why it stays as it is
+    diff: str
+    others: list[BuiltOnView]
+
+
+class UndoneView(TypedDict):
+    """What an undo has done."""
+
+    undo: str  # its id, by which it can be undone
+    claim: str
+    restored: list[str]
+    left: list[str]  # files that changed meanwhile
+    commit: str | None  # the revert of committed work
+    conflicts: int
+
+
+class UndoneSubjectView(TypedDict):
+    """What an undo is asked for."""
+
+    kind: str  # claim, undo, task or agent
+    id: str
+    agents: list[str]  # whose work it is
+
+
+class UndoAnswer(TypedDict):
+    """Of `undo`; `undo` and what follows only if it was done."""
+
+    what: UndoneSubjectView
+    others: list[str]  # what else the word could mean, as it has to be written then
+    commits: list[str]  # that are reverted
+    notes: list[str]  # what is not undone here
+    files: list[UndoneFileView]
+    continued: list[UndoneView]  # undos that were interrupted, and that this one finished
+    done: bool
+    undo: NotRequired[str]
+    claim: NotRequired[str]
+    restored: NotRequired[list[str]]
+    left: NotRequired[list[str]]
+    commit: NotRequired[str | None]
+    conflicts: NotRequired[int]
+
+
 class SubjectView(TypedDict):
     """What a story is about."""
 
@@ -1548,6 +1617,7 @@ class ExplainAnswer(TypedDict):
     more: bool  # with `after`: there are more than these
     cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
+    unread: int  # events in archives of this machine, which `archives` reads
 
 
 class FindingView(TypedDict):
@@ -1571,6 +1641,7 @@ class VerifyAnswer(TypedDict):
     link: str
     archives: int  # files with earlier events, which were read first
     elsewhere: int  # of these on other machines: not read
+    settled: int  # that cannot be read, and that a person settled (`check settle`)
     findings: list[FindingView]
 
 

@@ -429,6 +429,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "A branch did not land and is no longer queued; the branch is untouched.",
         "`target, branch, code` (`conflict`, `check`, `missing`, `tree`, `forbidden`), `why, token`",
     ),
+    "landing.stopped": (
+        "target",
+        "Nothing can land now, or these cannot; everything stays queued.",
+        "`why, landings, token`",
+    ),
     "landing.cancelled": (
         "landing id",
         "A branch was taken out of the landing queue.",

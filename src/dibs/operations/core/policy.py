@@ -89,7 +89,10 @@ WORK: dict[str, dict[str, Any]] = {
         "check": "",  # the project's own check, run with `sh -c` in a clean working tree
         "check_timeout": 30 * MINUTE,
         "batch": 4,  # landings that are checked together; a failing batch is bisected
-        "green": "each",  # of rebase and squash: each landing is checked by itself; "last": only a batch's last commit
+        "green": "each",  # of rebase and squash: each landing is checked by itself; "every": each commit of a rebased
+        # branch, too; "last": only a batch's last commit
+        "sign": "git",  # what is landed is signed if git's commit.gpgsign says so; or "never"
+        "server": True,  # a server lands what is queued
         "remote": "",  # where the target is pushed to; "": nowhere
         "remote_timeout": MINUTE,
         "wait": HOUR,  # how long `dibs land` waits for its landing

@@ -15,6 +15,7 @@ from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     known = agent.get("rules", "")
     changed = bool(call.rules) and known != call.rules
     if changed:
-        agent["rules"] = call.rules
+        agent["rules"], agent["rules_at"] = call.rules, COMMIT
         put_agent(tx, agent)
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     return {"messages": news, "rules_changed": changed, "rules_first": changed and not known}

@@ -53,6 +53,7 @@ WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has ex
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 CLOSED, OPEN = "closed", "open"  # classes of calls
+UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
@@ -162,7 +163,7 @@ class State:
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
         self.calls: dict[str, Call] = {}
-        self.began: dict[str, int] = {}  # agent → when it first appeared
+        self.began: dict[str, int] = {}  # agent whose calls are reported → when it first appeared
         self.ended: dict[str, int] = {}  # agent → when its session ended
         self.formats: set[str] = set()  # agents whose files change by themselves right after an edit
         self.told: set[str] = set()
@@ -203,7 +204,7 @@ class State:
             if not known.closed:  # a client may run the same hook twice
                 call.named = known.named
         self.calls[call.id] = call
-        if call.agent not in self.began:
+        if call.agent not in self.began and not call.id.startswith(UNDO):
             self.began[call.agent] = call.opened
         if self.ended:
             self.ended.pop(call.agent, None)

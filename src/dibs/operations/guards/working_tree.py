@@ -79,10 +79,12 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
             instead=fact["record"],
         )
     if fact.get("past"):
+        protected = list(fact.get("protected", ()))
+        where = ", ".join(protected) or "a protected branch"
         return Forbidden(
-            f"`{fact['what']}` would push to {', '.join(fact['protected'])} past git's own hook ({fact['past']}), "
+            f"`{fact['what']}` would push to {where} past git's own hook ({fact['past']}), "
             f"which looks whether that is safe. Leave {fact['past']} out.",
-            protected=list(fact["protected"]),
+            protected=protected,
         )
     if "stashes" in fact:
         return _stashed(tx, call, fact)
@@ -114,7 +116,7 @@ def unfinished(
     there: dict[str, bool] = {}
     covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
     for tree, path, owners in owned:
-        if path[1] in covered or any(related(owner, call.agent) for owner in owners):
+        if not owners or path[1] in covered or any(related(owner, call.agent) for owner in owners):
             continue
         if owners[0] not in there:
             there[owners[0]] = is_present(tx, call, owners[0])

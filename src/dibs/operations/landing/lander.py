@@ -13,6 +13,8 @@ itself refuses the stale one (running/landing_target.py).
 - done: the target has moved: each landing of the batch is landed, its agents are told.
 - back: the target did not move; the intent is void and the landings are queued as before.
 - refuse: one landing conflicts, fails the check, or cannot be found: its agents are told, with the end of the log.
+- stop: nothing can land now (a lock file, a remote that refuses, a target that fails the check itself). Everything
+  stays queued; each waiting agent is told once for each cause, and the queue shows it until something is decided.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.landing import queue
+from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ CODES = ("conflict", "check", "missing", "tree", "forbidden")  # why a landing i
 MAX_BATCH = 64
 MAX_PATHS = 20  # named in a refusal
 MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
+MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 
 
 def _take(tx: Transaction, call: Call, got: Fetched, onto: str, lander: Process, pushes: bool = False) -> Any:
@@ -156,6 +160,7 @@ def _done(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn
     known = tx.fetch([f"lq\t{identifier}" for identifier, _, _ in running["moves"]]).values
     base, commit, moves = running["base"], running["commit"], running.pop("moves")
     state["last"] = {"commit": commit, "at": tx.now, "agent": call.agent, "token": token}
+    state.pop("stopped", None)
     _forget_intent(running)
     queue.put_state(tx, state)
     landed = []
@@ -210,6 +215,8 @@ def _refuse(
     found = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"]
     if found is None or found["state"] != queue.QUEUED:
         return {"refused": False}
+    if state.pop("stopped", None) is not None:  # the check runs, or git merges: what stopped it is over
+        queue.put_state(tx, state)
     end = output[-MAX_OUTPUT_CHARS:]
     named = list(paths)[:MAX_PATHS]
     queue.decide(tx, found, queue.REFUSED, code=code, why=why, paths=named, output=end, log=log)
@@ -221,6 +228,41 @@ def _refuse(
     text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"
     queue.tell(tx, found["agents"], text, found, code=code, paths=named)
     return {"refused": True}
+
+
+def _stop(
+    tx: Transaction,
+    call: Call,
+    got: Fetched,
+    onto: str,
+    token: int,
+    turn: int,
+    what: str,
+    why: str,
+    landings: Sequence[str] = (),
+) -> Any:
+    """Nothing can land now, or these cannot. `what` is the cause without what changes from look to look."""
+    state, refusal = _mine(tx, call, onto, token, turn)
+    if refusal is not None:
+        return refusal
+    cause = digest_of(what)[:12]
+    named = set(landings)
+    found = [one for one in queue.queued(tx, state["target"], MAX_STOPPED) if not named or one["landing"] in named]
+    new = [one for one in found if one.get("stopped") != cause]
+    before = state.get("stopped")
+    if before is not None and before["cause"] == cause and not new:
+        return {"told": 0}
+    known = before["at"] if before is not None and before["cause"] == cause else tx.now
+    state["stopped"] = {"at": known, "cause": cause, "why": why, "agent": call.agent}
+    queue.put_state(tx, state)
+    data = {"why": why, "landings": [one["landing"] for one in found], "token": token}
+    tx.append("landing.stopped", call.agent, state["target"], data)
+    for landing in new:
+        landing["stopped"] = cause
+        queue.put(tx, landing)
+        text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {why}"
+        queue.tell(tx, landing["agents"], text, landing)
+    return {"told": len(new)}
 
 
 def _leave(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
@@ -340,6 +382,16 @@ REFUSE = Operation(
     ),
     errors=(Fenced,),
 )  # fmt: skip
+STOP = Operation(
+    "land-stop", _stop, "Nothing can land now.",
+    fields=(
+        *_STEP,
+        Field("what", "raw", "the cause, for the same one to be told once", required=True),
+        Field("why", "raw", "why, in words", required=True),
+        Field("landings", "words", "the landings that it concerns (default: all that are queued)", default=()),
+    ),
+    errors=(Fenced,),
+)  # fmt: skip
 LEAVE = Operation("land-leave", _leave, "The lander ends.", fields=_STEP, errors=(Fenced,))
 CONFIRM = Operation("land-confirm", _confirm, "Is this process still the lander?", fields=_STEP, errors=(Fenced,))
 TURN = Operation(
@@ -348,4 +400,4 @@ TURN = Operation(
     writes=False,
 )  # fmt: skip
 
-INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, LEAVE, CONFIRM, TURN)
+INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, STOP, LEAVE, CONFIRM, TURN)

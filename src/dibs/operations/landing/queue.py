@@ -249,12 +249,13 @@ def _landings(
         sections.append((paging.INDEX, f"landings\tover\t{target}\t", None))
     page = paging.read(tx, sections, paging.check_limit(limit, MAX_LISTED), after)
     state = state_of(tx, target)
-    last = state["last"]
+    last, stopped = state["last"], state.get("stopped") if state["queued"] else None
     return {
         "onto": target,
         "queued": state["queued"],
         "lander": _lander(tx, target, state),
         "last": {**last, "at": iso(tx, last["at"])} if last is not None else None,
+        "stopped": {"since": iso(tx, stopped["at"]), "why": stopped["why"]} if stopped is not None else None,
         "landings": [shown(tx, record) for record in page.records],
         **page.answer(),
     }
@@ -324,6 +325,7 @@ OPERATIONS = (
         errors=(Quota, Invalid),
         may="agent",
         answer="LandAnswer",
+        beforehand="landing branch",
         idempotent=True,
     ),
     Operation(
@@ -333,6 +335,7 @@ OPERATIONS = (
         group="worktrees",
         fields=(_ONTO, Field("queue", "flag", "only those that are queued", default=False), *PAGED),
         answer="LandingsAnswer",
+        beforehand="landing branch",
         writes=False,
     ),
     Operation(
@@ -349,6 +352,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks_to_cancel,
         answer="LandingCancelAnswer",
+        beforehand="landing branch",
         idempotent=True,
     ),
 )  # fmt: skip

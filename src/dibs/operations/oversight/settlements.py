@@ -73,6 +73,13 @@ def settled(tx: Transaction) -> dict[str, dict[str, Any]]:
     }
 
 
+def _listed(tx: Transaction, call: Call) -> dict[str, Any]:
+    return {"settled": settled(tx)}
+
+
+SETTLED = Operation("check settled", _listed, "Which findings are settled?", writes=False)
+INTERNAL = (SETTLED,)
+
 OPERATIONS = (
     Operation(
         "check settle",

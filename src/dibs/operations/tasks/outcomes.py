@@ -266,7 +266,7 @@ def finish(
     _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), used)
     lifecycle.put(tx, task)
     _let_go(tx, claim, "done", got)
-    _strike(tx, claim["agent"], got, failed=False)
+    _strike(tx, claim["agent"], got)
     if got.truncated or got.rows[-1][0].startswith("td\t"):
         jobs += unblock(tx, task, room)
     board.count_completed_child(tx, task)
@@ -343,7 +343,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
     task, claim = found
     task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
     _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), _checked_use(given.get("used")))
-    _strike(tx, claim["agent"], got, failed=True)
+    _strike(tx, claim["agent"], got, failed=id)
     request = _request(call, "task fail")
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
@@ -467,7 +467,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
         "at": tx.now,
         "agent": claim["agent"],
     }
-    _strike(tx, claim["agent"], None, failed=True)
+    _strike(tx, claim["agent"], None, failed=task["task"])
     _again(tx, claim["agent"], task, pause=0, why=why)
     lifecycle.put(tx, task)
     from dibs.operations.tasks import workforce
@@ -487,8 +487,8 @@ def _task_of(tx: Transaction, claim: Record) -> Record | None:
     return None
 
 
-def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -> None:
-    """Count failures in a row against an agent; a success clears them. workforce.py has the breaker."""
+def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: str = "") -> None:
+    """Count failures in a row against an agent, by the `failed` task; a success clears them (workforce.py)."""
     key = f"a\t{agent}"
     known = got.values.get(key) if got is not None else None
     record: Record | None = known if known is not None else tx.fetch([key]).values[key]
@@ -500,7 +500,7 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: bool) -
     record["struck"] = tx.now
     put_agent(tx, record)
     if failed and record["strikes"] > 1:  # how many open the breaker is the policy's
-        suspicions.put(tx, "breaker", agent, agent, event="")
+        suspicions.put(tx, "breaker", agent, agent, event=failed)
 
 
 _TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")

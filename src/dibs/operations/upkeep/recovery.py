@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.core.declare import Field, Operation
+from dibs.stores.seam import COMMIT
 
 CLAIMS_PER_TRANSACTION = 256
 MAX_CLAIMS_READ = 10_000
@@ -33,7 +34,7 @@ def _recovered(
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
     tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
     tx.append("store.recovered", call.agent, aside, {"killed": kept})
-    suspicions.put(tx, "store", "recovered", call.agent, event=aside)
+    suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, aside]])
     return {"killed": kept}
 
 
@@ -41,16 +42,16 @@ def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     """End the claims from before this epoch: a later grant of the same resource may have been lost."""
     from dibs.operations.claims import endings, holds
 
-    ended = 0
     old = [claim for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0] if claim["token"] < tx.since]
+    ended = min(len(old), CLAIMS_PER_TRANSACTION)
+    # First: an alert's evidence is looked for among the first events of its commit.
+    tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
     for claim in old[:CLAIMS_PER_TRANSACTION]:
         endings.end(tx, claim, "epoch")
-        ended += 1
     waiting, _ = holds.every(tx, holds.WAITER, CLAIMS_PER_TRANSACTION)
     for waiter in waiting if len(old) <= CLAIMS_PER_TRANSACTION else ():
         endings.drop_waiter(tx, waiter, "epoch")
-    tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
-    suspicions.put(tx, "store", "epoch", call.agent, event="", claims=ended)
+    suspicions.put(tx, "store", "epoch", "", event="", commits=[[COMMIT, ""]], claims=ended)
     return {"more": len(old) > CLAIMS_PER_TRANSACTION or len(waiting) >= CLAIMS_PER_TRANSACTION}
 
 

@@ -33,7 +33,7 @@ def _moved(
 def _fallen_back(tx: Transaction, call: Call, got: Fetched, left: str) -> dict[str, Any]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
     tx.append("store.fallback", call.agent, left, {})
-    suspicions.put(tx, "store", "fallback", call.agent, event=left, left=left, lasts="fallback")
+    suspicions.put(tx, "store", "fallback", "", event=left, left=left, lasts="fallback")
     return {"agent": call.agent}
 
 

@@ -121,6 +121,11 @@ def few(names: Iterable[str], most: int = FEW) -> str:
     return ", ".join(found[:most]) + (f" and {more} more" if more > 0 else "")
 
 
+def slug(text: str) -> str:
+    """A text as a part of a finding's name."""
+    return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text.lower())[:60]
+
+
 def at(events: Iterable[int]) -> str:
     """Event numbers, in brackets."""
     found = [str(event) for event in events]

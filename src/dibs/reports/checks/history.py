@@ -66,7 +66,7 @@ class History:
         self._readers = {
             "claim.granted": self._granted, "claim.refused": self._refused, "wait.queued": self._queued,
             "wait.ended": self._wait_ended, "edit.violated": self._changed, "edit.unattributed": self._changed,
-            "guard.doubted": self._doubted, "commit.unverified": self._bypassed,
+            "guard.doubted": self._doubted, "commit.unverified": self._bypassed, "push.unverified": self._bypassed,
             "deploy.finished": self._deployed, "task.added": self._task_added, "task.moved": self._task_moved,
             "agent.killed": self._killed, "agent.revived": self._revived, "agent.forgotten": self._forgotten,
             "rules.acknowledged": self._told, "event.emitted": self._emitted, "state.set": self._wrote,

@@ -204,6 +204,9 @@ def alerting(look: Look) -> Line:
         text = "nobody looks: while agents think or wait, no alert is raised"
         remedy = "keep dibs sweep --watch or dibs serve running"
         found.append(Finding(text, MEDIUM, code="nobody-looks", remedy=remedy))
+    elif pending and not lasting:
+        text = f"{counted(pending, 'alert')} to deliver, and nobody who does: hooks only raise alerts"
+        found.append(Finding(text, MEDIUM, code="nobody-delivers", remedy="dibs sweep"))
     if not found and not look.is_fleet and not sinks:
         return Line(ABSENT, f"Alerting: {alone(look)}, no other is blocked unnoticed")
     who = f"a process looks (pid {looker['pid']})" if looker and lasting else "only agents' own hooks look"

@@ -21,10 +21,11 @@ from dibs.session import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.doors.cli.parse import Words
+    from dibs.doors.cli.render import Items
     from dibs.session.session import Session
 
 FIELDS = (
@@ -48,22 +49,12 @@ def run(words: Words) -> int:
     for name in ("why", "undo"):
         if words.fields.get(name):
             raise Invalid(f"--{name} goes with --settle EVENT", field=name)
-    session, call, values = read(catalogue.operation("check"), words)
-    from dibs.doors.cli.doctor import guards as proof
-
-    session.proving = proof.proofs
-
-    def look() -> dict[str, Any]:
-        session.progress = None if words.json else progress()
-        found: dict[str, Any] = session.answer(catalogue.operation("check"), call, values)
-        return found
-
     if words.fields.get("watch"):
         try:
-            _watch(session, look, words)
+            _watch(words)
         except KeyboardInterrupt:
             return INTERRUPTED
-    found = look()
+    session, found = _look(words)
     code = NO if found["failed"] else CANNOT if found["unknown"] else YES
     if words.fields.get("junit"):
         from dibs.reports import build, junit
@@ -74,6 +65,17 @@ def run(words: Words) -> int:
     else:
         terminal.write(guards.check(found, verbose=bool(words.fields.get("verbose"))))
     return code
+
+
+def _look(words: Words) -> tuple[Session, dict[str, Any]]:
+    """Look once, by the configuration of this moment."""
+    from dibs.doors.cli.doctor import guards as proof
+
+    operation = catalogue.operation("check")
+    session, call, values = read(operation, words)
+    session.proving = proof.proofs
+    session.progress = None if words.json else progress()
+    return session, session.answer(operation, call, values)
 
 
 def _settle(words: Words) -> int:
@@ -87,25 +89,26 @@ def _settle(words: Words) -> int:
 # --- watching
 
 
-def _watch(session: Session, look: Callable[[], dict[str, Any]], words: Words) -> None:
+def _watch(words: Words) -> None:
     """Show it whenever it differs: on the whole terminal, as text in a pipe, as a JSON object a line."""
     verbose = bool(words.fields.get("verbose"))
     if terminal.is_terminal() and not words.json:
         from rich.live import Live
 
-        hint = terminal.Line("Ctrl-C ends this.", "dim")
-        with Live(console=terminal.console_for(sys.stdout, live=True), screen=True, auto_refresh=False) as live:
-            while True:
-                try:
-                    shown = [*guards.check(look(), verbose=verbose), "", hint]
-                except (Busy, Unavailable) as error:  # it may come back
-                    shown = [terminal.Line(error.message, "red"), "", hint]
-                    session.close()
-                live.update(terminal.drawing(shown), refresh=True)
-                _pause(session)
+        console = terminal.console_for(sys.stdout, live=True)
+        hint = terminal.Line("  Ctrl-C ends this.", "dim")
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            for found in _looks(words):
+                columns, rows = console.size
+                shown: Items = [found] if isinstance(found, str) else []
+                if not isinstance(found, str):
+                    shown = guards.check_within(found, columns, rows - 1, verbose=verbose)
+                live.update(terminal.drawing([*shown, hint]), refresh=True)
     last = ""
-    while True:
-        found = look()
+    for found in _looks(words):
+        if isinstance(found, str):
+            terminal.complain(found)
+            continue
         said = jsontext.encode([[one["check"], one["status"], one["findings"]] for one in found["checks"]])
         if said != last:
             last = said
@@ -114,16 +117,28 @@ def _watch(session: Session, look: Callable[[], dict[str, Any]], words: Words) -
             else:
                 terminal.write([*guards.check(found, verbose=verbose), ""])
             sys.stdout.flush()
-        _pause(session)
 
 
-def _pause(session: Session) -> None:
-    """Until something happens, and a moment at least: a check reads the whole log."""
-    try:
-        session.store.follow(session.store.head().seq, WATCH_S)
-    except (Busy, Unavailable):
-        pass
-    clock.sleep(WATCH_S / 2)
+def _looks(words: Words) -> Iterator[dict[str, Any] | str]:
+    """Looks without end, one whenever something may have changed; a text while the store cannot be asked."""
+    trouble = ""
+    while True:
+        try:
+            session, found = _look(words)
+        except (Busy, Unavailable) as error:  # it may come back
+            if error.message != trouble:
+                trouble = error.message
+                yield trouble
+            clock.sleep(WATCH_S)
+            continue
+        trouble = ""
+        yield found
+        try:
+            session.store.follow(session.store.head().seq, WATCH_S)
+        except (Busy, Unavailable):
+            pass
+        session.close()
+        clock.sleep(WATCH_S / 2)  # a check reads the whole log
 
 
 COMMAND = Command(

@@ -114,10 +114,10 @@ class _Deploy:
         try:
             dirty = bool(self.words.fields.get("dirty"))
             top = self.session.place.top
-            standing = deploy_checks.examine(self.session, self.call, self.target, top, dirty=dirty, **self.said)
-            self.commit, self.behind = standing.commit, standing.behind
-            if standing.why and not self.words.json:
-                sys.stderr.write(f"dibs: not compared with the remote: {standing.why}\n")
+            status = deploy_checks.examine(self.session, self.call, self.target, top, dirty=dirty, **self.said)
+            self.commit, self.behind = status.commit, status.behind
+            if status.why and not self.words.json:
+                sys.stderr.write(f"dibs: not compared with the remote: {status.why}\n")
             command = self._prepare()
             fields = {
                 "commit": self.commit, "command": shlex.join(self.words.rest)[:500], "process": processes.this(),

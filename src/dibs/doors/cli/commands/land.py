@@ -23,6 +23,7 @@ from dibs.facts.git import sides
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.session import catalogue, durations, read_fields
+from dibs.session.landing_branch import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,24 +64,21 @@ def run(words: Words) -> int:
     if words.fields.get("cancel"):
         landing = _branch(session, words.fields.get("branch", ""), exists=False)
         operation = catalogue.operation("landings cancel")
-        answer(
-            "landings cancel",
-            session.answer(operation, call, {"landing": landing, **_onto(session)}),
-            as_json=words.json,
-        )
+        fields = {"landing": landing, "onto": _onto(session, words)}
+        answer("landings cancel", session.answer(operation, call, fields), as_json=words.json)
         return YES
     return _Land(session, call, words).run()
 
 
-def _onto(session: Session) -> dict[str, str]:
-    from dibs.running import radar
-
-    return {"onto": radar.target_of(session)}
+def _onto(session: Session, words: Words) -> str:
+    """The branch to land on: the one that is named, else the usual one."""
+    named: str = words.fields.get("onto", "")
+    return named or target_of(session)
 
 
 def _status(session: Session, call: Call, words: Words) -> int:
     operation = catalogue.operation("landings")
-    answer("landings", session.answer(operation, call, _onto(session)), as_json=words.json)
+    answer("landings", session.answer(operation, call, {"onto": _onto(session, words)}), as_json=words.json)
     return YES
 
 
@@ -103,6 +101,7 @@ class _Land:
 
     def __init__(self, session: Session, call: Call, words: Words) -> None:
         self.session, self.call, self.words = session, call, words
+        self._target = _onto(session, words)
         self._lander: Lander | None = None
         self._signal = 0
 
@@ -137,7 +136,7 @@ class _Land:
             sys.stderr.flush()
 
     def _one(self) -> int:
-        from dibs.running import landing
+        from dibs.running import landing, landing_wait
 
         fields = self.words.fields
         wait = durations.parse(fields["wait"], "wait") if "wait" in fields else self._settings["wait"]
@@ -147,24 +146,48 @@ class _Land:
         branch = _branch(self.session, fields.get("branch", ""))
         said = {name: value for name, value in fields.items() if name in operation.by_name}
         values = read_fields.request(self.session, operation, {**said, "branch": branch})
-        values = {**_onto(self.session), **values}
+        values["onto"] = self._target
+        self._check_target()
         values["commit"] = values.get("commit") or git.commit(self.session.place.top, f"refs/heads/{branch}")
         self._note_uncommitted(branch)
         queued = self.session.answer(operation, self.call, values)
         self.call.request = ""  # it belongs to the operation
         if not wait:
-            answer("land", queued, as_json=self.words.json)
+            lands = self._who_lands()
+            answer("land", {**queued, "lands": lands}, as_json=self.words.json)
             return YES
         until = clock.since_boot() + min(wait, MAX_WAIT_MS)
-        found = landing.wait_for(
-            self.session, self.call, queued["landing"]["id"], until=until, say=self._say, started=self._started
-        )
+        found = landing_wait.wait_for(
+            self.session, self.call, queued["landing"]["id"], until=until, onto=self._target, say=self._say,
+            started=self._started,
+        )  # fmt: skip
         return self._outcome(found)
 
     @property
     def _settings(self) -> dict[str, Any]:
         found: dict[str, Any] = self.session.config.policy.work["land"]
         return found
+
+    def _check_target(self) -> None:
+        """A branch that is not there is a usage error, unless the remote may have it."""
+        if not git.commit(self.session.place.top, f"refs/heads/{self._target}") and not self._settings["remote"]:
+            raise Invalid(
+                f"there is no branch {self._target} here: name the one to land on with --onto, or as `branch` in "
+                "[land] of .dibs/config.toml",
+                field="onto",
+            )
+
+    def _who_lands(self) -> str:
+        """Who lands what is only queued: an agent that does so now, the server, or nobody ("")."""
+        from dibs.operations.landing import lander
+        from dibs.session import auto_serve
+
+        found = self.session.run(lander.TURN, self.call, {"onto": self._target})
+        if not found["free"]:
+            who: str = found.get("agent", "")
+            return who
+        served = self._settings["server"] and self._settings["check"] and self._target == target_of(self.session)
+        return "server" if served and auto_serve.is_served(self.session.place.local) else ""
 
     def _note_uncommitted(self, branch: str) -> None:
         for side in sides.worktrees(self.session.place.top):
@@ -193,19 +216,21 @@ class _Land:
         return code
 
     def _all(self) -> int:
-        from dibs.running import landing
+        from dibs.running import landing_wait
 
         landed = 0
         while True:
             try:
-                landed += landing.land_all(self.session, self.call, say=self._say, started=self._started)
+                landed += landing_wait.land_all(
+                    self.session, self.call, onto=self._target, say=self._say, started=self._started
+                )
             except Held:
                 if not self.words.fields.get("watch"):
                     raise
             if not self.words.fields.get("watch"):
                 break
             clock.sleep(PAUSE_S)
-        shown = {"landed": landed, **_onto(self.session)}
+        shown = {"landed": landed, "onto": self._target}
         if self.words.json:
             sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
         else:

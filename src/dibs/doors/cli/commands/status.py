@@ -15,6 +15,7 @@ from dibs.facts import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue
+from dibs.session.landing_branch import target_of
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -67,9 +68,11 @@ def _worktrees(session: Session) -> list[str]:
     """What waits to land, and which pairs would conflict, as the last look found it; nothing if there is none."""
     call = session.identify(None)
     found = []
-    landings = session.run(catalogue.operation("landings"), call, {"limit": 1})
+    onto = target_of(session)
+    landings = session.run(catalogue.operation("landings"), call, {"limit": 1, "onto": onto})
     if landings["queued"]:
-        found.append(f"{landings['queued']} queued to land on {landings['onto']} (`dibs land --status`)")
+        stopped = "; nothing lands now" if landings["stopped"] is not None else ""
+        found.append(f"{landings['queued']} queued to land on {onto}{stopped} (`dibs land --status`)")
     coming = session.run(catalogue.operation("radar"), call, {})
     count = len(coming["conflicts"])
     if count:

@@ -40,16 +40,16 @@ def run(words: Words) -> int:
     target: str = given.get("target", "")
     if session.place.common:
         remote, branch = deploy_checks.branch_for(session, target)
-        standing = sync.stand(
+        status = sync.stand(
             session.place.top,
             given.get("remote") or remote,
             given.get("branch") or branch,
             timeout=deploy_checks.fetch_timeout_s(session),
         )
     else:
-        standing = sync.BranchStatus(why="this is not a git repository")
-    shown = {"target": target, **standing.as_json()}
-    refusal = deploy_guard.stale(standing.as_json(), target=target, unsynced=bool(given.get("unsynced")))
+        status = sync.BranchStatus(why="this is not a git repository")
+    shown = {"target": target, **status.as_json()}
+    refusal = deploy_guard.stale(status.as_json(), target=target, unsynced=bool(given.get("unsynced")))
     if refusal is not None:
         raise refusal
     sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n" if words.json else _line(shown))

@@ -79,9 +79,12 @@ def _summary(view: Any, state: State) -> dict[str, Any]:
     word, more, _ = model.verdict()
     return {
         "verdict": word.lower(), "about": more, "workspace": state.workspace, "seq": state.seq,
-        "need": len(model.open), "blocked": len(model.waits), "held": len(model.claims),
+        "need": len(model.open), "acknowledged": model.acknowledged, "blocked": len(model.waits),
+        "held": len(model.claims),
         "agents": dict(model.by_state()), "refused": state.refused(),
         "tasks": {name: len(tasks) for name, tasks in model.board().items() if tasks}, "alerts": model.open,
+        "conflicts": len(state.radar["conflicts"]) if state.radar else 0,
+        "landings": state.landings["queued"] if state.landings else 0,
     }  # fmt: skip
 
 
@@ -117,5 +120,6 @@ COMMAND = Command(
         ("dibs top --once --size 80x24", "one picture, as text"),
         ("watch -n 5 dibs top --once", "the same again and again"),
     ),
-    json="verdict, about, need, blocked, held, agents, tasks, refused, alerts[], workspace, seq",
+    json="verdict, about, need, acknowledged, blocked, held, agents, tasks, refused, alerts[], conflicts, landings, "
+    "workspace, seq",
 )

@@ -1,7 +1,4 @@
-"""`dibs undo`: takes back what a claim, a task or an agent changed. Shows the difference and asks first.
-
-running/undo_plan.py finds what is to be done, running/undo_work.py does it, operations/guards/undo.py has the rules.
-"""
+"""`dibs undo`: running/undo.py, for people. Shows the difference and asks first."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.doors.cli.render import times
-from dibs.errors import NO, YES, Conflict, NotFound, counted
-from dibs.facts import clock
+from dibs.errors import NO, YES, counted
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
@@ -21,12 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.cli.parse import Words
-    from dibs.running.undo_plan import FilePlan, Plan, Planner
-    from dibs.session.session import Session
 
-MS_NS = 1_000_000
-MAX_DIFF_LINES = 400  # of one file
-SHOWN = 5  # blockers that a refusal names
 FIELDS = (
     Field("what", "text", "the claim, task, agent or earlier undo", positional=True, required=True, metavar="WHAT"),
     Field("path", "resources", "only these files, folders or globs", positional=True, default=(), metavar="PATH"),
@@ -38,48 +29,31 @@ FIELDS = (
 
 
 def run(words: Words) -> int:
-    """Finish what was interrupted, then show, ask, do."""
-    from dibs.running import undo_plan, undo_scope, undo_work
+    """Show, ask, do; what an interrupted run left is finished first."""
+    from dibs.running import undo
 
     session = open_session(words)
-    call = session.identify(words.common.get("as"))
-    since = 0
-    if words.fields.get("since"):
-        from dibs.session import durations
+    asked = words.fields
 
-        since = (clock.wall() - durations.parse(words.fields["since"], "since")) * MS_NS
-    worker = undo_work.Worker(session, call)
-    lock = undo_work.Lock(worker.folder)
-    try:
-        continued = [worker.proceed(made) for made in worker.unfinished()] if not words.fields.get("dry_run") else []
-        for one in continued:
-            terminal.complain(f"undo {one['undo']}, which was interrupted, is done: {_result(one)}")
-        scope, others = undo_scope.find(session, call, words.fields["what"], since)
-        only = undo_plan.resources_of(session, words.fields.get("path", ()))
-        planner = undo_plan.Planner(session, scope, only, merge=bool(words.fields.get("theirs")))
-        plan = planner.made()
-        shown = _shown(session, call, planner, plan, others)
-        if not plan.files:
-            raise NotFound(_nothing(plan, shown), what=words.fields["what"])
-        refused = [] if words.fields.get("theirs") else plan.blocked
-        if words.fields.get("dry_run"):
-            return _preview(words, {**shown, "done": False}, refused, code=YES)
-        if refused:
-            raise _built_on(refused, shown)
-        if all(one.problem for one in plan.files):
-            raise NotFound(f"nothing of {scope.title()} can be undone: {plan.files[0].problem}", what=scope.id)
-        if not words.fields.get("yes") and not _agreed(words, shown):
-            return NO
-        done = worker.begin(plan)
-    finally:
-        lock.close()
+    caller = session.identify(words.common.get("as"))
+    found = undo.Undo(session, caller, lambda shown: bool(asked.get("yes")) or _agreed(words, shown), _tell).run(
+        asked["what"], asked.get("path", ()), asked.get("since", ""),
+        theirs=bool(asked.get("theirs")), dry_run=bool(asked.get("dry_run")),
+    )  # fmt: skip
+    if asked.get("dry_run"):
+        return _preview(words, found, code=YES)
+    if not found["done"]:
+        return NO
     if words.json:
-        sys.stdout.write(jsontext.encode({"ok": True, **shown, **done, "done": True}) + "\n")
-    else:
-        terminal.write(
-            [_result(done), *plan.left, *[f"{one.path}: {one.problem}" for one in plan.files if one.problem]]
-        )
+        sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
+        return YES
+    problems = [f"{terminal.clean(one['path'])}: {one['problem']}" for one in found["files"] if one["problem"]]
+    terminal.write([_result(found), *found["notes"], *problems])
     return YES
+
+
+def _tell(done: dict[str, Any]) -> None:
+    terminal.complain(f"undo {done['undo']}, which was interrupted, is done: {_result(done)}")
 
 
 def _result(done: dict[str, Any]) -> str:
@@ -90,103 +64,14 @@ def _result(done: dict[str, Any]) -> str:
             f"\n{counted(done['conflicts'], 'file')} with conflicts: look for the marks, or the file was left as it is"
         )
     if done["left"]:
-        text += f"\nleft alone, because they changed meanwhile: {', '.join(done['left'])}"
+        text += f"\nleft alone, because they changed meanwhile: {', '.join(map(terminal.clean, done['left']))}"
     return text
-
-
-def _nothing(plan: Plan, shown: dict[str, Any]) -> str:
-    what = shown["what"]
-    said = f"nothing that {what['kind']} {what['id']} changed is left to undo here"
-    return " ".join([f"{said}.", *plan.left])
-
-
-def _built_on(files: list[FilePlan], shown: dict[str, Any]) -> Conflict:
-    """Who built on which file, since when."""
-    names = {one["path"]: one["others"] for one in shown["files"]}
-    lines = []
-    for one in files[:SHOWN]:
-        found = names[one.path][0]
-        lines.append(f"  {one.path}: {found['name']} changed it {times.ago(found['since'])} ago")
-    if len(files) > SHOWN:
-        lines.append(f"  and {len(files) - SHOWN} more")
-    what = shown["what"]
-    text = "\n".join(
-        [
-            f"others have built on what {what['kind']} {what['id']} changed:",
-            *lines,
-            "`--theirs` keeps their work and takes out only the rest, by a three-way merge; or name the other files.",
-        ]
-    )
-    first = names[files[0].path][0]
-    return Conflict(text, path=files[0].path, agent=first["agent"], paths=[one.path for one in files])
 
 
 # --- what is shown
 
 
-def _shown(session: Session, call: Any, planner: Planner, plan: Plan, others: list[str]) -> dict[str, Any]:
-    from dibs.operations.agents.lookups import NAMES
-
-    agents = {run.by for one in plan.files for run in one.blockers} | set(plan.scope.agents)
-    names = session.run(NAMES, call, {"agents": sorted(agents)})["names"]
-
-    def said(by: str) -> str:
-        return {"outside": "a person or a program", "?": "an unknown agent", "unknown": "an unknown agent"}.get(
-            by, names.get(by) or by
-        )
-
-    return {
-        "what": {"kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents},
-        "others": others,
-        "commits": plan.commits,
-        "notes": plan.left,
-        "files": [
-            {
-                "path": one.path, "action": _action(one), "likely": one.is_likely, "conflicts": one.conflicts,
-                "reverts": one.head != one.head_to, "problem": one.problem or None, "diff": _diff(planner, one),
-                "others": [
-                    {"agent": run.by, "name": said(run.by), "since": clock.iso(run.since // MS_NS)}
-                    for run in one.blockers
-                ],
-            }
-            for one in plan.files
-        ],
-    }  # fmt: skip
-
-
-def _action(one: FilePlan) -> str:
-    if one.problem:
-        return "none"
-    if one.to == one.now:
-        return "unstage" if one.head == one.head_to else "commit"
-    if one.to[0] == "-":
-        return "remove"
-    if one.now[0] == "-":
-        return "bring back"
-    return "mode" if one.to[0] == one.now[0] else "merge" if one.blockers else "restore"
-
-
-def _diff(planner: Planner, one: FilePlan) -> str:
-    """The difference that undoing makes, for people; a word for what is no text."""
-    import difflib
-
-    if one.problem or one.to == one.now:
-        return ""
-    texts = []
-    for blob, _ in (one.now, one.to):
-        found = b"" if blob == "-" else planner.content(blob)
-        if found is None or b"\0" in found or blob.startswith("~"):
-            return f"binary: {one.now[0][:12]} becomes {one.to[0][:12]}"
-        texts.append(found.decode("utf-8", "backslashreplace").splitlines())
-    lines = list(difflib.unified_diff(texts[0], texts[1], "now", "then", lineterm="", n=2))
-    if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:
-        lines.insert(0, f"mode: {one.now[1] or 'plain'} becomes {one.to[1] or 'plain'}")
-    if len(lines) > MAX_DIFF_LINES:
-        lines = [*lines[:MAX_DIFF_LINES], f"… and {len(lines) - MAX_DIFF_LINES} more lines"]
-    return "\n".join(lines)
-
-
-def _preview(words: Words, shown: dict[str, Any], refused: list[FilePlan], *, code: int) -> int:
+def _preview(words: Words, shown: dict[str, Any], *, code: int) -> int:
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": code == YES, **shown}) + "\n")
         return code
@@ -211,15 +96,16 @@ def _preview(words: Words, shown: dict[str, Any], refused: list[FilePlan], *, co
             style = {"+": "green", "-": "red"}.get(line[:1], "")
             lines.append(terminal.Line(f"  {terminal.clean(line)}", style))
     lines += shown["notes"]
-    if refused:
-        lines.append(f"refused as it is: others built on {counted(len(refused), 'file')}; `--theirs` merges")
+    built_on = [one for one in shown["files"] if one["others"]]
+    if built_on and not words.fields.get("theirs"):
+        lines.append(f"refused as it is: others built on {counted(len(built_on), 'file')}; `--theirs` merges")
     terminal.write(lines)
     return code
 
 
 def _agreed(words: Words, shown: dict[str, Any]) -> bool:
     """Show it, and ask whoever sits there; nobody there means no."""
-    _preview(words, {**shown, "done": False}, [], code=NO)
+    _preview(words, shown, code=NO)
     if words.json:
         return False
     if not (terminal.is_terminal() and sys.stdin.isatty()):
@@ -251,7 +137,7 @@ COMMAND = Command(
             "you may undo; that of others an orchestrator or a person may. An undo can be undone by its id."
         ),
     ),
-    json="what, others[], commits[], notes[], done, files[] (path, action, likely, conflicts, reverts, problem, diff, "
-    "others[]); when done: undo, claim, restored[], left[], commit, conflicts",
+    json="what, others[], commits[], notes[], continued[], done, files[] (path, action, likely, conflicts, reverts, "
+    "problem, diff, others[]); when done: undo, claim, restored[], left[], commit, conflicts",
     refusals=("conflict", "held", "forbidden", "not_found", "busy"),
 )

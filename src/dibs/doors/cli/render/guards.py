@@ -18,10 +18,31 @@ FEW = 3  # orders below one line
 COLORS = {"none": "green", "low": "yellow", "medium": "yellow", "high": "bold red"}
 
 
-def check(found: dict[str, Any], *, verbose: bool = False) -> Items:
-    """The audit: heading, one line a check, then what to do and how bad it is."""
-    only = found["checks"][0] if len(found["checks"]) == 1 else None
-    head = f"CHECK {only['number']} — {only['title']}" if only else "CHECK — Multi-Agent Coordination"
+def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: bool = False) -> Items:
+    """The audit on a screen of this size: without what passed if that does not fit; the result is always there."""
+
+    def high(lines: list[Any]) -> int:
+        return sum(max(1, -(-len(line) // columns)) for line in lines)
+
+    lines = check(found, verbose=verbose)
+    if high(lines) <= rows:
+        return lines
+    quiet = [one for one in found["checks"] if one["status"] in {"ok", "n/a"}]
+    loud = {**found, "checks": [one for one in found["checks"] if one not in quiet]}
+    lines = check(loud, verbose=verbose, only=False)
+    lines[2:2] = [terminal.Line(f"     {len(quiet)} checks passed or do not apply", "dim")]
+    body, end = lines[:-3], lines[-3:]  # an empty line, the result, the severity
+    if high(lines) > rows:
+        while body and high([*body, *end]) >= rows:
+            body.pop()
+        body.append(f"     … {len(lines) - len(end) - len(body)} more lines")
+    return [*body, *end]
+
+
+def check(found: dict[str, Any], *, verbose: bool = False, only: bool = True) -> list[Any]:
+    """The audit: heading, one line a check, then what to do and how bad it is. `only`: one check has its own title."""
+    single = found["checks"][0] if only and len(found["checks"]) == 1 else None
+    head = f"CHECK {single['number']} — {single['title']}" if single else "CHECK — Multi-Agent Coordination"
     lines: Lines = [terminal.Line(f"  {head} of {found['workspace']}", "bold"), f"  {RULE}"]
     for one in found["checks"]:
         lines += _one(one, verbose=verbose)

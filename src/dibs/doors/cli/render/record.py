@@ -67,6 +67,8 @@ def _explain(result: dict[str, Any]) -> Items:
     if result["others"]:
         others = " or ".join(f"`dibs explain {word}`" for word in result["others"])
         lines.append(f"(taken for the {what['kind']}; for the other: {others})")
+    if result["unread"]:
+        lines.append(f"({result['unread']} earlier events are in archives: `--archives` reads them, too)")
     if result["earlier"]:
         lines.append("(earlier steps: `--after 0` starts at the first)")
     rows = [f"{times.ago(step['at'])} ago" for step in result["steps"]]

@@ -64,7 +64,12 @@ def _land(result: dict[str, Any]) -> Items:
     landing = result["landing"]
     if landing["state"] != "queued":
         return outcome(landing)
-    return [f"{landing['branch']} is number {result['place']} in the queue for {landing['onto']}"]
+    lines: Lines = [f"{landing['branch']} is number {result['place']} in the queue for {landing['onto']}"]
+    if "lands" in result:
+        who = {"server": "The server lands it", "": ""}.get(result["lands"], f"{result['lands']} lands the queue now")
+        nobody = "Nobody lands it now: `dibs land --all` does, or a server (`dibs serve`)"
+        lines.append(f"{who or nobody}; you are told when it is decided.")
+    return lines
 
 
 def outcome(landing: dict[str, Any]) -> Items:
@@ -91,6 +96,9 @@ def _landings(result: dict[str, Any]) -> Items:
         lines.append(f"{who} has land:{result['onto']} for {since}: {doing or 'no reason given'}")
     elif result["queued"]:
         lines.append(f"nobody lands on {result['onto']} now; `dibs land --all` does")
+    if result["stopped"] is not None:
+        stopped = result["stopped"]
+        lines.append(f"nothing lands on {result['onto']} for {times.ago(stopped['since'])}: {stopped['why']}")
     rows = [(one["branch"], _state(one), one.get("name") or one["agent"], _what(one)) for one in result["landings"]]
     lines.append(terminal.Table(("BRANCH", "STATE", "AGENT", ""), rows) if rows else "nothing is queued")
     return [*lines, *continued(result)]

@@ -90,57 +90,69 @@ ALONE = ("dibs.facts.filesystems",)  # modules that most hooks load, in no row
 
 
 def make(root: str) -> None:
-    """Write the file. If that fails, the next hook imports in the usual way."""
+    """Write the file. If that fails, the next hook imports in the usual way.
+
+    Its file is opened first: where that cannot be, nothing is compiled, which takes a second of every hook.
+    """
+    making = f"{path_of(root)}.{os.getpid()}"
+    try:
+        os.makedirs(os.path.dirname(making), exist_ok=True)
+        file = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    except OSError:
+        return
+    try:
+        with os.fdopen(file, "wb") as written:
+            written.write(_bundle(root))
+        os.replace(making, path_of(root))
+    except (OSError, ValueError, SyntaxError, KeyError):
+        os.unlink(making)
+
+
+def _bundle(root: str) -> bytes:
+    """What goes into the file."""
     table: dict[str, Entry] = {}
     codes: dict[str, CodeType] = {}
     needs: dict[str, list[str]] = {}
     parts: list[bytes] = []
     place = 0
-    try:
-        for folder in FOLDERS:
-            for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
-                file = f"{folder}/{name}" if folder else name
-                if not name.endswith(".py") or file in LEFT_OUT:
-                    continue
-                with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
-                    status = os.fstat(source.fileno())
-                    text = source.read()
-                tree = ast.parse(text)
-                needed = _needs(tree)
-                slim = _slim(tree, f"{root}/dibs/{file}")
-                code = marshal.dumps(slim)
-                package = name == "__init__.py"
-                dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
-                dotted = dotted.rstrip("/").replace("/", ".")
-                table[dotted] = (package, status.st_size, status.st_mtime_ns, place, len(code))
-                codes[dotted] = slim
-                needs[dotted] = needed
-                parts.append(code)
-                place += len(code)
-        groups = {}
-        usual: set[str] = set()
-        for name, together in BUNDLED_MODULES.items():
-            names = _in_order(together, needs)
-            own = [one for one in names if one not in EXTENSIONS and one not in BUNDLED_MODULES]
-            if not table[name][0]:  # a package's own code runs before its modules are read
-                own.append(name)
-            code = marshal.dumps(tuple([codes[one] for one in own]))
-            groups[name] = (place, len(code), names, own)
-            usual.update(own, [name])
+    for folder in FOLDERS:
+        for name in sorted(os.listdir(f"{root}/dibs/{folder}")):
+            file = f"{folder}/{name}" if folder else name
+            if not name.endswith(".py") or file in LEFT_OUT:
+                continue
+            with os.fdopen(os.open(f"{root}/dibs/{file}", os.O_RDONLY), "rb") as source:
+                status = os.fstat(source.fileno())
+                text = source.read()
+            tree = ast.parse(text)
+            needed = _needs(tree)
+            slim = _slim(tree, f"{root}/dibs/{file}")
+            code = marshal.dumps(slim)
+            package = name == "__init__.py"
+            dotted = f"dibs/{folder}" if package else f"dibs/{file.removesuffix('.py')}"
+            dotted = dotted.rstrip("/").replace("/", ".")
+            table[dotted] = (package, status.st_size, status.st_mtime_ns, place, len(code))
+            codes[dotted] = slim
+            needs[dotted] = needed
             parts.append(code)
             place += len(code)
-        usual.update(ALONE)
-        rest = marshal.dumps({name: entry for name, entry in table.items() if name not in usual})
-        parts.append(rest)
-        first = {name: entry for name, entry in table.items() if name in usual}
-        head = marshal.dumps((VERSION, sys.version, first, groups, _places(), (place, len(rest))))
-        making = f"{path_of(root)}.{os.getpid()}"
-        os.makedirs(os.path.dirname(making), exist_ok=True)
-        with os.fdopen(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as written:
-            written.write(len(head).to_bytes(HEAD_BYTES, "big") + head + b"".join(parts))
-        os.replace(making, path_of(root))
-    except (OSError, ValueError, SyntaxError, KeyError):
-        return
+    groups = {}
+    usual: set[str] = set()
+    for name, together in BUNDLED_MODULES.items():
+        names = _in_order(together, needs)
+        own = [one for one in names if one not in EXTENSIONS and one not in BUNDLED_MODULES]
+        if not table[name][0]:  # a package's own code runs before its modules are read
+            own.append(name)
+        code = marshal.dumps(tuple([codes[one] for one in own]))
+        groups[name] = (place, len(code), names, own)
+        usual.update(own, [name])
+        parts.append(code)
+        place += len(code)
+    usual.update(ALONE)
+    rest = marshal.dumps({name: entry for name, entry in table.items() if name not in usual})
+    parts.append(rest)
+    first = {name: entry for name, entry in table.items() if name in usual}
+    head = marshal.dumps((VERSION, sys.version, first, groups, _places(), (place, len(rest))))
+    return len(head).to_bytes(HEAD_BYTES, "big") + head + b"".join(parts)
 
 
 def _needs(tree: ast.Module) -> list[str]:

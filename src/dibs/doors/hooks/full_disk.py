@@ -1,4 +1,4 @@
-"""A full disk: nothing can be claimed or recorded, so every write is refused. Making room must still be possible.
+"""A full disk: nothing can be claimed or recorded, so every write is refused. Freeing space must still be possible.
 
 Loaded only after a check failed. A command passes if it only deletes, and only free paths: git ignores them, the config
 says so, or they are outside of every working tree. Nobody can hold those.
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 SCANT_BYTES = 256 * 1024  # for a few transactions and their lines in the ledger; below it the disk counts as full
 
 
-def is_made_by(event: Event, place: Place) -> bool:
-    """Is the disk full, and does this command only make room?"""
+def only_frees(event: Event, place: Place) -> bool:
+    """Is the disk full, and does this command only free space?"""
     status = os.statvfs(place.local)
     if status.f_bavail * status.f_frsize > SCANT_BYTES:
         return False

@@ -1,0 +1,131 @@
+"""Watching: what `dibs top` costs where there is much to see, in processor time.
+
+One reading of each topic, one picture, and half a minute live in which a fleet makes a hundred events a second:
+200 agents with 1,000 claims, 5,000 tasks of which every third waits for another. The fleet that makes the events is a
+process of its own and does not count; the reader and the painter are those of `dibs top`, without a terminal.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import dibs
+from benchmarks.figures import AT_MOST, Row, Target, median
+from dibs.doors.above import attach
+from dibs.doors.top.reader import Asker, Reader
+from dibs.doors.top.state import State
+from dibs.doors.top.view import View
+from dibs.session.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchmarks.place import Bench
+
+GROUP = "top"
+AGENTS, CLAIMS_EACH, TASKS = 200, 5, 5_000
+EVENTS_A_SECOND = 100
+PAINTS_A_SECOND = 5  # as often as `dibs top` paints at most
+SIZES = ((80, 24), (200, 60))
+TOPICS = ("status", "agents", "usage", "tasks", "alerts")
+PAINT = Target(AT_MOST, 50, of="value")  # ms: five a second are a quarter of a core
+LIVE = Target(AT_MOST, 50, of="value")  # percent of one core
+FLEET = """
+import sys, time, dibs
+agents = [dibs.open(sys.argv[1], agent=f"busy-{number}") for number in range(10)]
+began, made = time.monotonic(), 0
+while True:
+    one = agents[made // 2 % 10]
+    one.claim(f"busy/{made // 2 % 10}/{made % 97}.py", auto_renew=False).release()
+    made += 2
+    time.sleep(max(0, began + made / int(sys.argv[2]) - time.monotonic()))
+"""
+
+
+def measure(bench: Bench) -> list[Row]:
+    """The rows of this group."""
+    agents, tasks = (20, 500) if bench.quick else (AGENTS, TASKS)
+    bench.say(f"top: {agents} agents, {agents * CLAIMS_EACH:,} claims, {tasks:,} tasks")
+    folder = bench.workspace("watching")
+    crew = fill(folder, agents, tasks)
+    try:
+        state = State()
+        reader = Reader(Asker(lambda: attach(Session(folder, None)), None), state, lambda: None)
+        reader.snapshot()
+        reader.whole()
+        rows = [_row(f"reading {topic}", partial(reader.read, topic), 5) for topic in TOPICS]
+        view = View(state)
+        for columns, lines in SIZES:
+            rows.append(
+                _row(f"a picture of {columns}x{lines}", partial(_paint, state, view, columns, lines), 20, PAINT)
+            )
+        rows.append(_live(bench, folder))
+    finally:
+        for one in crew:
+            one.close()
+    return rows
+
+
+def fill(folder: str, agents: int, tasks: int) -> list[dibs.Workspace]:
+    """The fleet. Its agents are alive as long as this process is."""
+    crew = []
+    for number in range(agents):
+        one = dibs.open(folder, agent=f"agent-{number:03}")
+        for file in range(CLAIMS_EACH):
+            one.claim(f"src/part-{number % 40}/mod-{number}/file-{file}.py", ttl="8h", auto_renew=False, reason="work")
+        crew.append(one)
+    for number in range(tasks):
+        after = [f"t{number - 1}"] if number and number % 3 == 0 else None
+        crew[0].task_add(f"task number {number}", id=f"t{number}", priority=number % 5, after=after)
+    return crew
+
+
+def busy(folder: str) -> subprocess.Popen[bytes]:
+    """A process whose agents claim and release, EVENTS_A_SECOND events in each second, until it is killed."""
+    return subprocess.Popen([sys.executable, "-c", FLEET, folder, str(EVENTS_A_SECOND)])
+
+
+def _row(name: str, do: Callable[[], object], times: int, target: Target | None = None) -> Row:
+    spent = []
+    for _ in range(times):
+        began = time.process_time()
+        do()
+        spent.append((time.process_time() - began) * 1000)
+    return Row(GROUP, name, median(spent), "ms", target=target, more={"max": max(spent)}, note="processor time")
+
+
+def _paint(state: State, view: View, columns: int, rows: int) -> None:
+    state.version += 1  # something changed, nobody knows what
+    view.frame(columns, rows)
+
+
+def _live(bench: Bench, folder: str) -> Row:
+    """The share of a core that reading and painting take while the fleet is busy."""
+    seconds = 3 if bench.quick else 30
+    bench.say(f"top: {EVENTS_A_SECOND} events a second, for {seconds} s")
+    state = State()
+    reader = Reader(Asker(lambda: attach(Session(folder, None)), None), state, lambda: None)
+    reader.snapshot()
+    view = View(state)
+    fleet = busy(folder)
+    try:
+        reader.start()
+        while not any(claim["resources"][0].startswith("busy/") for claim in list(state.claims.values())):
+            time.sleep(0.01)
+        first, began, cpu = state.seq, time.monotonic(), time.process_time()
+        while time.monotonic() < began + seconds:
+            view.frame(*SIZES[-1])
+            time.sleep(1 / PAINTS_A_SECOND)
+        passed, used = time.monotonic() - began, time.process_time() - cpu
+        rate = (state.seq - first) / passed
+    finally:
+        fleet.kill()
+        fleet.wait()
+        reader.stop()
+        reader.join()
+    note = f"{rate:.0f} events a second came, {PAINTS_A_SECOND} pictures of {SIZES[-1][0]}x{SIZES[-1][1]} a second"
+    return Row(GROUP, "reading and painting, live", 100 * used / passed, "% of a core", target=LIVE, note=note)

@@ -1,0 +1,38 @@
+"""The gates of execution of all active runs, for `check`: those that fail, each with its reason. It only reads."""
+
+from __future__ import annotations
+
+from dibs.operations.core.declare import Operation
+from dibs.operations.runs import quality_gates, run_records, run_views
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Transaction
+
+MAX_RUNS = 20  # that are looked at, the newest ones: each reads all its tasks
+MAX_LISTED = 1_000
+
+
+def _gates(tx: Transaction, call: Call) -> dict[str, Any]:
+    active = [run for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_LISTED).rows]
+    found = []
+    for run in active[-MAX_RUNS:]:
+        counted = run_views.Count()
+        for task in run_views.tasks(tx, run["run"]):
+            counted.add(task)
+        gates = quality_gates.check(tx, call, run, (quality_gates.DURING,), {})
+        found.append(
+            {
+                "run": run["run"], "phase": run["phase"], "progress": counted.progress,
+                "failed": [{"name": gate["name"], "why": gate["why"]} for gate in gates if not gate["passed"]],
+            }
+        )  # fmt: skip
+    return {"runs": found, "more": max(0, len(active) - MAX_RUNS)}
+
+
+GATES = Operation("oversight gates", _gates, "Which gates do active runs fail?", writes=False)
+
+INTERNAL = (GATES,)

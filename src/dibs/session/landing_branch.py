@@ -1,0 +1,62 @@
+"""The branch that others are landed on: the config's, else the usual one of the repository.
+
+That is main or master, whichever there is; else what the remote's HEAD is, else what the main working tree has checked
+out (`trunk`, `develop`). Read from git's files, so that a status costs no process.
+"""
+
+from __future__ import annotations
+
+import os
+
+from dibs.operations.landing.queue import DEFAULT_TARGET
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.session.session import Session
+
+USUAL = (DEFAULT_TARGET, "master")
+REMOTE_HEAD = "refs/remotes/origin/HEAD"
+BRANCHES = "refs/heads/"
+MAX_BYTES = 4_096
+
+
+def target_of(session: Session) -> str:
+    """The branch."""
+    named: str = session.config.policy.work["land"]["branch"]
+    common = session.place.common
+    if named or not common:
+        return named or DEFAULT_TARGET
+    for name in USUAL:
+        if _exists(session, common, name):
+            return name
+    remote = _symbolic(f"{common}/{REMOTE_HEAD}").removeprefix("refs/remotes/origin/")
+    if remote and _exists(session, common, remote):
+        return remote
+    here = _symbolic(f"{common}/HEAD").removeprefix(BRANCHES)
+    return here if here and _exists(session, common, here) else DEFAULT_TARGET
+
+
+def _exists(session: Session, common: str, name: str) -> bool:
+    if os.path.isfile(f"{common}/{BRANCHES}{name}"):
+        return True
+    try:
+        with open(f"{common}/packed-refs", encoding="utf-8", errors="surrogateescape") as file:
+            if any(line.rstrip("\n").endswith(f" {BRANCHES}{name}") for line in file):
+                return True
+    except OSError:
+        pass
+    if not os.path.isdir(f"{common}/reftable"):
+        return False
+    from dibs.facts.git import queries as git
+
+    return bool(git.commit(session.place.top, f"{BRANCHES}{name}"))
+
+
+def _symbolic(path: str) -> str:
+    """What a ref means that names another one; "" for any other."""
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            text = file.read(MAX_BYTES).strip()
+    except OSError:
+        return ""
+    return text.removeprefix("ref: ") if text.startswith("ref: ") else ""
