@@ -268,6 +268,33 @@ def test_a_run_is_reported_and_archived_from_afar(apart: Far) -> None:
     assert [one.name for one in (apart.away.folder / ".dibs/local/runs").iterdir()] == ["r1.tar.gz"]
 
 
+def test_what_was_overwritten_is_restored_on_the_callers_own_machine(apart: Far) -> None:
+    assert apart.away.json("restore", "--list", "--as", "far", exit=0)["kept"] == []
+    assert apart.away.json("restore", "a.txt", "--as", "far", exit=1)["error"]["code"] == "not_found"
+    apart.use(apart.token("--agent", "reader", "--role", "viewer"))
+    assert apart.away.json("restore", "a.txt", exit=1)["error"]["code"] == "forbidden"
+
+
+SCRATCH = """
+import sys
+from dibs.session.session import Session
+from dibs.storage import workspace_store
+session = Session(sys.argv[1], None)
+assert session.is_far
+session.use(workspace_store.open_new(sys.argv[2]))
+assert not session.is_far
+print(session.run(session.operation("status"), session.identify("ann"), {})["claims"])
+session.close()
+"""
+
+
+def test_a_store_that_a_program_opened_itself_is_not_asked_of_the_server_elsewhere(apart: Far, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    words = [sys.executable, "-c", SCRATCH, str(apart.away.folder), str(tmp_path / "scratch")]
+    done = subprocess.run(words, env=apart.away.environment, check=True, stdout=subprocess.PIPE)
+    assert done.stdout == b"[]\n"
+
+
 def test_doctor_looks_at_the_callers_own_machine_and_asks_whether_the_server_answers(apart: Far) -> None:
     found = {one["check"]: one for one in apart.away.json("doctor")["checks"]}
     assert str(apart.away.folder) in found["workspace"]["message"]
