@@ -41,7 +41,7 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
     fallback = read_pin(session.place.local).fallback
     if fallback:
         note("fallback", False, _stands_in(fallback), "warning")
-    if found[-1]["check"] != "server":  # one that does not answer has no record to look at
+    if found[-1]["check"] != "server":  # a server elsewhere looks at its record itself
         note(*_looked(session, "record", record_of), "error")
     failed = [check["check"] for check in found if not check["ok"] and check["severity"] == "error"]
     return {"checks": found, "failed": failed}
@@ -125,6 +125,7 @@ DOCTOR = Query(
     answer="DoctorAnswer",
     group="guards",
     refuses="failed",
+    here=True,
 )
 
 QUERIES = (DOCTOR,)
