@@ -58,7 +58,7 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 
 
-# Whole programs are killed, paused, damaged or played for seconds in these. `make slow` runs them, `make test` does not.
+# Whole programs are killed, damaged or played for seconds in these. `make slow` runs them, `make test` does not.
 SLOW = (
     "faults/", "e2e/", "doors/hooks/test_bypasses.py", "doors/hooks/test_git_bypasses.py",
     "doors/hooks/test_ordinary.py", "doors/hooks/test_two_agents.py", "doors/install/test_doctor_guards.py",
