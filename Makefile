@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test e2e e2e-all frameworks lint format bench race torture mutants generate docs clean
+.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,8 +30,11 @@ setup: $(STAMP) ## make .venv with dibs (editable) and the tools; PYTHON=… nam
 demo: setup ## show what dibs does
 	$(BIN)/dibs demo
 
-test: setup ## run all tests but the torture and the real clients; JOBS=… processes
+test: setup ## run all tests but the slow ones, the torture and the real clients; JOBS=… processes
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
+
+slow: setup ## run the tests that play whole programs for seconds: demos, patterns, benchmarks, long fault plays
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "slow and not torture"
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS) mcp axe
@@ -75,7 +78,7 @@ race: setup ## the same accidents for dibs, its peers from PyPI and the plain wa
 torture: export DIBS_TORTURE = 1
 torture: export DIBS_HYPOTHESIS = torture
 torture: setup ## everything with full figures, then what is too heavy for `make test`; takes long
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) -m "not torture and not clients and not mutants"
 	$(BIN)/pytest -m torture
 
 mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail

@@ -85,7 +85,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", action="store_true", help="write the table into docs/COMPARISON.md")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     words = parser.parse_args(arguments)
-    chosen = [who for who in everyone() if not words.only or who.name in words.only.split(",")]
+    known = {who.name: who for who in everyone()}
+    wanted = [name.strip() for name in words.only.split(",") if name.strip()] or list(known)
+    if unknown := [name for name in wanted if name not in known]:
+        parser.error(f"--only: there is no {', '.join(unknown)}; there are {', '.join(known)}")
+    chosen = [who for name, who in known.items() if name in wanted]
     folder = tempfile.mkdtemp(prefix="dibs-race-")
     rows, results, left = [], {}, []
     try:

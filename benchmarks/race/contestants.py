@@ -78,9 +78,14 @@ class FromPyPI(Contestant):
             return
         wanted = f"{self.package}=={self.version}"
         for words in ([sys.executable, "-m", "venv", str(home)], [self.python, "-m", "pip", "install", "-q", wanted]):
-            done = subprocess.run(words, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            try:
+                done = subprocess.run(words, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            except subprocess.TimeoutExpired:
+                message = f"{wanted} did not install within {INSTALL_S} s"
+                raise Left(message) from None
             if done.returncode:
-                message = f"{wanted} does not install here: {done.stderr.strip().splitlines()[-1:]}"
+                said = (done.stderr or done.stdout).strip().splitlines() or [f"exit code {done.returncode}"]
+                message = f"{wanted} does not install here: {said[-1]}"
                 raise Left(message)
         mark.write_text(self.version)
 

@@ -47,6 +47,7 @@ def run_benchmarks(folder: Path, *words: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.slow
 def test_a_quick_run_prints_one_object_and_writes_json_and_svg(tmp_path: Path) -> None:
     done = run_benchmarks(tmp_path, "--only", "claims", "--json")
     assert done.returncode in {0, 1}, done.stderr  # a target may be missed on a busy machine, and the run says so
@@ -66,6 +67,7 @@ def test_a_quick_run_prints_one_object_and_writes_json_and_svg(tmp_path: Path) -
     assert not list(tmp_path.glob(".dibs-bench-*")), "the scratch folder is gone"
 
 
+@pytest.mark.slow
 def test_groups_of_claims_are_measured_beside_claims_one_by_one(tmp_path: Path) -> None:
     done = run_benchmarks(tmp_path, "--only", "groups", "--json")
     assert done.returncode in {0, 1}, done.stderr
@@ -76,6 +78,7 @@ def test_groups_of_claims_are_measured_beside_claims_one_by_one(tmp_path: Path) 
     assert all(rows[f"claims by run_many, {size} at once"]["ratio"] > 0 for size in (1, 8, 64))
 
 
+@pytest.mark.slow
 def test_landings_are_measured_beside_a_script_and_the_radar_by_worktrees(tmp_path: Path) -> None:
     done = run_benchmarks(tmp_path, "--only", "land", "--json")
     assert done.returncode in {0, 1}, done.stderr

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 def test_a_short_month_is_bounded_and_flat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_retention, "SEAL_EVENTS", 100)
     monkeypatch.setattr(month, "SWEEP_EVERY_MS", month.DAY // 6)

@@ -31,7 +31,7 @@ LOADED = (
 )  # fmt: skip
 OURS = ("dibs", "tests", "conftest", "benchmarks")
 TIMED_OUT = -1
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--no-header", "--tb=short",
+OPTIONS = ("-x", "-q", "-m", "", "-p", "no:cacheprovider", "--no-header", "--tb=short",
            "-W", "ignore::pytest.PytestAssertRewriteWarning")  # fmt: skip
 
 

@@ -307,7 +307,7 @@ def test_14_a_change_under_the_holder_is_named_until_the_path_is_settled(place: 
     store.run(violate)
     line = place.check("violations")
     assert (line["severity"], line["remedy"]) == ("high", "dibs restore v1")
-    assert re.match(r"bob changed a.py, which ann held \(event \d+\)$", line["message"])
+    assert re.match(r"bob changed a.py, which ann held, against rule 5 \(event \d+\)$", line["message"])
     store.run(lambda tx: tx.delete("vu\t\ta.py"))
     assert place.check("14")["message"].endswith("; 1 earlier, all settled")
 
@@ -320,7 +320,7 @@ def test_15_a_commit_and_a_push_past_the_guard_are_named_until_they_are_settled(
     place.append("push.unverified", "dibs", "b" * 40, {"remote": "origin", "branch": "main", "by": "eve <e@x>"})
     line = place.check("15")
     assert (line["status"], line["severity"]) == ("fail", "high")
-    assert "bob committed aaaaaaaaaaaa past the guard with x.py, held by ann (event " in line["message"]
+    assert "bob committed aaaaaaaaaaaa past the guard with x.py, held by ann, against rule 5 (event " in line["message"]
     assert "a push of bbbbbbbbbbbb to origin/main bypassed the guard, by eve <e@x> (event " in line["message"]
     for finding in line["findings"]:
         place.as_("root").check_settle(finding["id"], why="seen")
@@ -343,7 +343,9 @@ def test_16_an_unverified_deploy_is_named_until_a_later_one_is_good(place: Place
         ("interrupted", {}, "high"), ("ok", {"fenced": True}, "high"),
     ):  # fmt: skip
         place.append("deploy.finished", "ann", "prod", {"commit": "abc", "result": result, "token": 1, **more})
-        assert place.check("16")["severity"] == severity, result
+        line = place.check("16")
+        assert line["severity"] == severity, result
+        assert ("against rule" in line["message"]) is (result != "interrupted" and "fenced" not in more)
     place.append("deploy.finished", "ann", "prod", {"commit": "abc", "result": "ok", "token": 1})
     assert place.check("16")["status"] == "ok"
 
@@ -372,10 +374,24 @@ def test_19_a_quarantined_task_and_an_open_breaker_are_named_until_they_are_mend
         ann.task_fail(f"t{number}", token=token, class_="transient", why="no such table")
     said = place.check("19")["message"]
     assert "task t0 failed or was lost 1 time and is quarantined (event " in said
-    assert "ann failed so often in a row that it gets no work (breaker open) (events " in said
+    assert "ann failed 2 times in a row and gets no work (breaker open) (events " in said
     for number in range(2):
         place.as_("root").task_move(f"t{number}", "cancelled")
     assert "quarantined" not in place.check("19")["message"]
+
+
+def test_19_a_failed_task_in_the_way_of_others_is_named_and_one_that_is_not_is_a_figure(place: Place) -> None:
+    ann = place.as_("ann")
+    ann.task_add("build", id="build", key="b")
+    token = ann.task_claim("build")["token"]
+    ann.task_fail("build", token=token, class_="permanent", why="no compiler")
+    assert place.check("19")["message"] == "Tasks: none quarantined, no breaker open; 1 failed, none waits for it"
+    ann.task_add("ship", id="ship", after=["build"], key="s")
+    line = place.check("tasks")
+    assert (line["status"], line["severity"]) == ("fail", "medium")
+    assert re.match(r"task build failed, and 1 task after it cannot begin \(ship\) \(event \d+\)$", line["message"])
+    ann.task_cancel("ship")
+    assert place.check("tasks")["status"] == "ok"
 
 
 def test_20_a_log_that_cannot_have_happened_fails(place: Place) -> None:
@@ -517,14 +533,14 @@ def test_the_report_of_the_document_names_each_planted_fault_and_nothing_else() 
     planted = {
         3: "slow has held db:invoices", 4: "deadlock, refused to bert", 5: "alice emits stock.changed",
         7: "never tested", 8: "data_enricher did task enrich again", 9: "api/stock.py is a bottleneck",
-        12: "dora acts on old rules", 13: "ghost", 14: "bob changed api/tax.py, which nina held",
+        12: "dora acts on old rules", 13: "ghost", 14: "bob changed api/tax.py, which nina held, against rule 5",
         15: "bert committed", 21: "run spring fails the gate “errors are handled”", 22: "two agents for TASK-103",
-        16: "to prod by nina was not verified", 17: "docs/STATE.md", 19: "task migrate",
+        16: "to prod by nina was not verified, against rule 1", 17: "docs/STATE.md", 19: "task migrate",
     }  # fmt: skip
     assert lines.keys() == planted.keys()
     assert all(planted[number] in lines[number] for number in planted)
     assert "rogue was killed" in lines[13]
-    assert "clumsy failed so often" in lines[19]
+    assert "clumsy failed 2 times in a row" in lines[19]
     assert "a push of" in lines[15]
     assert sum(line.count("(event") for line in lines.values()) == 14, "each fault once"
 

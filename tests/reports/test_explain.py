@@ -13,7 +13,7 @@ from dibs.errors import DibsError, NotFound
 from dibs.operations.core.call import Call
 from dibs.operations.core.events import KINDS
 from dibs.operations.core.policy import Policy
-from dibs.operations.guards import commit_guard, restores
+from dibs.operations.guards import commit_guard, restores, undo
 from dibs.operations.guards.edit_guard import OLDER
 from dibs.reports import explain, sentences
 from dibs.session import catalogue
@@ -144,9 +144,9 @@ def test_a_violation_says_who_overwrote_what_and_the_command_that_brings_it_back
     ]
     assert story(fleet, told["violation"]) == found[1:]
     fields: dict[str, Any] = {"kept": told["violation"], "resource": resource("x.py"), "tree": TREE, "now": "mess"}
-    undo = fleet.internal("ada", restores.RESTORE, **fields)["undo"]
+    back = fleet.internal("ada", restores.RESTORE, **fields)["undo"]
     assert story(fleet, "x.py")[-1] == (
-        f"ada restored x.py as it was before change {told['violation']}. `dibs restore {undo}` brings back what was "
+        f"ada restored x.py as it was before change {told['violation']}. `dibs restore {back}` brings back what was "
         "there."
     )
     fleet.now += 31 * 86_400_000
@@ -254,6 +254,55 @@ def test_a_deadlock_and_the_story_around_one_event() -> None:
     ]
 
 
+def test_a_deploy_that_was_refused_interrupted_and_verified_at_last() -> None:
+    fleet = Fleet()
+    fleet.claim("ada", "deploy:prod")
+    began = {"commit": "a" * 40, "token": 1, "command": "make ship"}
+    ended = {"commit": "a" * 40, "token": 1, "seconds": 4.2, "exit": 0}
+
+    def told(kind: str, agent: str, data: dict[str, Any]) -> None:
+        fleet.store.run(lambda tx: tx.append(f"deploy.{kind}", agent, "prod", data))
+
+    told("started", "ada", began)
+    told("finished", "ada", {**ended, "result": "unverified", "exit": 1})
+    told("refused", "ben", {"code": "behind"})
+    told("started", "ada", {**began, "rollback": True})
+    told("finished", "ada", {**ended, "result": "ok"})
+    fleet.release("ada", "deploy:prod")
+    told("started", "ben", began)
+    told("finished", "ben", {**ended, "result": "interrupted", "fenced": True})
+    assert story(fleet, "deploy:prod") == [
+        "ada claimed deploy:prod (token 1).",
+        "ada began to deploy aaaaaaaa to prod.",
+        "ada deployed aaaaaaaa to prod, and its verification failed.",
+        "ben was refused a deploy to prod: the working tree was behind.",
+        "ada began to deploy aaaaaaaa to prod, as a rollback.",
+        "ada deployed aaaaaaaa to prod, and its verification passed.",
+        "ada released deploy:prod after 0s.",
+        "ben began to deploy aaaaaaaa to prod.",
+        "ben deployed aaaaaaaa to prod, and was interrupted. Its claim was lost meanwhile.",
+    ]
+
+
+def test_an_undo_says_whose_work_it_took_back_and_how_that_is_undone() -> None:
+    fleet = Fleet()
+    fleet.edit("ada", "x.py")
+    fleet.release("ada", "x.py")
+    asked: dict[str, Any] = {"undo": "u1", "of": ["ada"], "what": "agent ada", "tree": TREE}
+    taken = fleet.internal("me@here", undo.TAKE, **asked, paths=[resource("x.py")], count=1)
+    fields = {**asked, "paths": ["x.py"], "restored": 1, "claim": taken["claim"], "release": True, "commit": "c" * 40}
+    fleet.internal("me@here", undo.DONE, **fields)
+    assert story(fleet, "x.py") == [
+        "ada claimed x.py to change it (token 1).",
+        "ada released x.py after 0s.",
+        "me@here claimed x.py to change it (token 3).",
+        "me@here began to undo what ada changed in x.py.",
+        "me@here released x.py after 0s.",
+        "me@here undid what ada changed in 1 file, in commit cccccccc. `dibs undo u1` takes that back.",
+    ]
+    assert story(fleet, "u1") == story(fleet, "x.py")[3:4] + story(fleet, "x.py")[5:]
+
+
 def test_a_claim_s_story_has_what_others_tried_while_it_lived() -> None:
     fleet = Fleet()
     refused(fleet.call, "ben", "release", resources=["a.py"])
@@ -334,6 +383,26 @@ def test_pages_of_a_story_are_the_story() -> None:
     assert found == whole["steps"]
     assert answer(fleet, "a.py", after=cursor)["steps"] == []
     assert answer(fleet, "a.py", since=str(whole["steps"][7]["seq"]))["steps"] == whole["steps"][8:]
+
+
+def test_the_story_around_an_old_event_has_that_event_and_what_came_right_before_and_after_it() -> None:
+    fleet = Fleet()
+    fleet.claim("ada", "a.py")
+    for _ in range(40):
+        refused(fleet.claim, "ben", "a.py")
+    whole = answer(fleet, "a.py", limit=1000)["steps"]
+    for place in (1, 2, 20, 39, 40):
+        seq = whole[place]["seq"]
+        found = answer(fleet, f"#{seq}", limit=5)
+        assert [step["seq"] for step in found["steps"] if step.get("asked")] == [seq]
+        seqs = [step["seq"] for step in found["steps"]]
+        first = [step["seq"] for step in whole].index(seqs[0])
+        assert seqs == [step["seq"] for step in whole[first : first + len(seqs)]]
+        assert (found["earlier"], found["more"]) == (first > 0, first + len(seqs) < len(whole))
+        assert len(seqs) == (5 if 2 <= place <= 38 else len(seqs))
+        if found["more"]:
+            after = answer(fleet, "a.py", after=found["cursor"], limit=1)["steps"]
+            assert after == [whole[first + len(seqs)]]
 
 
 def test_the_command_tells_git_s_renames_and_prints_ages_but_json_has_iso_times(shell: Shell) -> None:

@@ -287,3 +287,12 @@ def test_the_command_shows_the_last_day_in_sentences_plots_and_tables(shell: She
     assert "claims: 1 granted, 1 refused (1 claim), 1 of them free within a minute" in said
     assert "tasks complete" in said
     assert shell.run("stats", "--since", "yesterday").returncode == 64
+
+
+def test_the_number_0_is_the_beginning_of_the_log_and_one_that_is_not_there_yet_has_nothing(shell: Shell) -> None:
+    assert shell.json("stats", "--since", "0", exit=0)["seconds"] == 86_400
+    shell.json("claim", "a.py", "--as", "ann", exit=0)
+    found = shell.json("stats", "--since", "0", exit=0)
+    assert found["totals"]["granted"] == 1
+    assert found["seconds"] < 86_400
+    assert shell.json("stats", "--since", "99999", exit=0)["totals"]["granted"] == 0

@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import dibs
 from dibs import aio
@@ -74,6 +72,19 @@ def test_a_file_of_any_kind_comes_back_whatever_became_of_it(desk: Desk, tracked
     assert verify_store(desk.session.store).ok
 
 
+def test_a_file_that_was_changed_and_then_made_executable_comes_back(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.change("ann", {"a": (b"2\n", "x")})
+    desk.change("ann", {"a": (b"3\n", "x")})
+    assert desk.plan("ann").blocked == []
+    done = desk.undo("ann")
+    assert desk.all() == {"a": lines("1")}
+    desk.undo(done["undo"])
+    assert desk.all() == {"a": (b"3\n", "x")}
+
+
 def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     before: dict[str, State] = {name: (name.encode(), "x") for name in ODD}
     for name, state in before.items():
@@ -82,93 +93,6 @@ def test_a_path_of_any_name_comes_back(desk: Desk) -> None:
     desk.change("ann", {**dict.fromkeys(ODD), **{f"{name}2": (b"new", "") for name in ODD}})
     desk.undo("ann")
     assert desk.all() == before
-
-
-EDITS = st.lists(
-    st.tuples(
-        st.sampled_from(["ann", "bob", "cy"]),
-        st.dictionaries(st.sampled_from(["a", "b", "d/c"]), st.sampled_from(CONTENTS[:-1]), min_size=1, max_size=2),
-        st.booleans(),  # everything is committed afterwards
-    ),
-    min_size=1,
-    max_size=7,
-)
-OTHERS: State = (b"others built on it", "")
-
-
-def model(history: list[tuple[str, dict[str, State], bool]], start: dict[str, State], agent: str) -> dict[str, Any]:
-    """Reference: for each file what undoing all of an agent's edits makes of it; "others" where they built on it."""
-    chains: dict[str, list[tuple[str, State, State]]] = {name: [] for name in start}
-    now = dict(start)
-    for by, edit, _ in history:
-        for name, state in edit.items():
-            if now[name] != state:
-                chains[name].append((by, now[name], state))
-                now[name] = state
-    found: dict[str, Any] = {}
-    for name, chain in chains.items():
-        value = now[name]
-        merged: list[tuple[str, State, State]] = []
-        for by, before, after in chain:
-            if merged and by == merged[-1][0]:
-                merged[-1] = (by, merged[-1][1], after)
-            else:
-                merged.append((by, before, after))
-        for by, before, after in reversed(merged):
-            if by != agent or before == after:
-                continue
-            if value == after:
-                value = before
-            elif value != before:
-                value = OTHERS
-                break
-        found[name] = value
-    return found
-
-
-def play(desk: Desk, history: list[tuple[str, dict[str, State], bool]], start: dict[str, State]) -> None:
-    for name, state in start.items():
-        put(desk.folder / name, state)
-    desk.commit("first")
-    for by, edit, commit in history:
-        wanted = {name: state for name, state in edit.items() if get(desk.folder / name) != state}
-        if wanted:
-            desk.change(by, wanted)
-        if commit:
-            desk.commit("more", by)
-
-
-@settings(max_examples=max(8, settings().max_examples // 20))  # each has a repository of its own
-@given(history=EDITS)
-def test_random_histories_of_three_agents_come_back_as_the_model_says(
-    tmp_path_factory: pytest.TempPathFactory, history: list[tuple[str, dict[str, State], bool]]
-) -> None:
-    desk = Desk(tmp_path_factory.mktemp("h") / "repo")
-    start: dict[str, State] = {"a": (b"start\n", ""), "b": None, "d/c": (b"c\r\n", "x")}
-    history = [(by, edit, False) for by, edit, _ in history]
-    try:
-        play(desk, history, start)
-        before = desk.state(*start)
-        expected = model(history, start, "ann")
-        blocked = sorted(name for name, value in expected.items() if value == OTHERS)
-        free = [name for name in expected if name not in blocked]
-        try:
-            plan = desk.plan("ann")
-        except NotFound:
-            assert expected == before, history  # ann changed nothing
-            return
-        assert sorted(one.path for one in plan.blocked) == blocked
-        if not [one for one in plan.files if one.path in free]:
-            assert desk.state(*free) == {name: expected[name] for name in free}
-            return
-        done = desk.undo("ann", *free)
-        assert desk.state(*free) == {name: expected[name] for name in free}, history
-        assert desk.state(*blocked) == {name: before[name] for name in blocked}
-        desk.undo(done["undo"])
-        assert desk.state(*start) == before
-        assert verify_store(desk.session.store).ok
-    finally:
-        desk.close()
 
 
 def test_a_ledger_that_was_compacted_still_knows_what_was_there(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,6 +343,34 @@ def test_committed_work_is_reverted_by_one_commit_and_others_staged_work_stays(d
     assert git(desk.folder, "status", "--porcelain") == "M  keep"
 
 
+def test_unfinished_work_that_another_agent_s_commit_took_in_is_unfinished_again(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("bob", {"a": lines("1", "bob")})
+    desk.change("ann", {"a": lines("ann", "bob")})
+    desk.commit("ann's, with what bob had begun", "ann")
+    done = desk.undo("ann")
+    assert git(desk.folder, "show", "HEAD:a") == "1"
+    assert get(desk.folder / "a") == lines("1", "bob")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "ann\nbob"
+    assert get(desk.folder / "a") == lines("ann", "bob")
+    assert git(desk.folder, "status", "--porcelain") == ""
+
+
+def test_committed_and_uncommitted_work_come_back_together(desk: Desk) -> None:
+    put(desk.folder / "a", lines("1"))
+    desk.commit("first")
+    desk.change("ann", {"a": lines("2")})
+    desk.commit("ann's", "ann")
+    desk.change("ann", {"a": lines("3")})
+    done = desk.undo("ann")
+    assert get(desk.folder / "a") == lines("1")
+    desk.undo(done["undo"])
+    assert git(desk.folder, "show", "HEAD:a") == "2"
+    assert get(desk.folder / "a") == lines("3")
+
+
 def test_a_commit_that_others_built_on_is_refused_and_merged_if_told_so(desk: Desk) -> None:
     put(desk.folder / "a", lines("1", "2", "3", "4", "5"))
     desk.commit("first")
@@ -506,6 +458,62 @@ def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Pat
             assert step > 5
             return
     raise AssertionError("it never ended by itself")
+
+
+@pytest.mark.parametrize("commit", [False, True])
+def test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, commit: bool
+) -> None:
+    put(desk.folder / "a", lines("1"))
+    put(desk.folder / "b", (b"b", "x"))
+    desk.commit("first")
+    ends: set[str] = set()
+    for step in range(1, 60):
+        claim = desk.change("ann", {"a": lines("2"), "b": None, "new": (b"n", "")})
+        if commit:
+            desk.commit("ann's", "ann")
+        plan = desk.plan("ann" if commit else claim)
+        worker = undo_work.Worker(desk.session, desk.session.identify("boss"))
+        with monkeypatch.context() as patched:
+            fired = interrupting(patched, step)
+            try:
+                worker.begin(plan)
+                ended = "done"
+            except KeyboardInterrupt:
+                ended = "interrupted"
+        assert worker.unfinished() == []
+        assert held_by(desk, "boss") == []
+        undone = {"a": lines("1"), "b": (b"b", "x")}
+        assert desk.all() in ([undone] if ended == "done" else [undone, {"a": lines("2"), "new": (b"n", "")}]), step
+        ends.add(ended)
+        tick()
+        if desk.all() != undone:
+            desk.undo("ann" if commit else claim)
+        if not fired:  # it has fewer steps
+            break
+    assert ends == {"done", "interrupted"}
+    assert verify_store(desk.session.store).ok
+
+
+def interrupting(patched: pytest.MonkeyPatch, step: int) -> list[int]:
+    """Ctrl-C comes once, at the given step; then that is in the list."""
+    left = itertools.count(1)
+    fired: list[int] = []
+
+    def counted(function: Any) -> Any:
+        def call(*words: Any, **fields: Any) -> Any:
+            if next(left) == step:
+                fired.append(step)
+                raise KeyboardInterrupt
+            return function(*words, **fields)
+
+        return call
+
+    for name in ("replace", "unlink", "rename", "chmod", "rmdir"):
+        patched.setattr(os, name, counted(getattr(os, name)))
+    for name in ("_put", "_stage", "_commit", "_write_journal"):
+        patched.setattr(undo_work.Worker, name, counted(getattr(undo_work.Worker, name)))
+    return fired
 
 
 def killing(step: int) -> None:

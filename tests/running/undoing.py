@@ -104,6 +104,10 @@ class Desk:
         tick()
         return claim
 
+    def register(self, agent: str) -> None:
+        """As its client does when a session starts."""
+        self.session.run(self.session.operation("boot"), self.session.identify(agent), {})
+
     def release(self, agent: str) -> None:
         self.session.run(self.session.operation("release"), self.session.identify(agent), {"all": True})
 

@@ -239,11 +239,13 @@ def test_a_report_a_story_figures_and_a_map_read_archives(keeper: Keeper) -> Non
     assert "old.py" in [row["resource"] for row in keeper.call("map", since="1h")["resources"]]
     scope, _ = undo_scope.find(keeper.session, keeper.session.identify("ann"), claim, 0)
     assert (scope.kind, scope.agents) == ("claim", ["ann"])
-    with pytest.raises(NotFound, match="--archives reads"):
-        keeper.call("explain", what="task:t1")
-    story = keeper.call("explain", what="task:t1", archives=True)
+    with pytest.raises(NotFound, match="nothing is known of nowhere"):
+        keeper.call("explain", what="nowhere")
+    story = keeper.call("explain", what="task:t1")
     assert [step["kind"] for step in story["steps"]][:2] == ["task.added", "task.moved"]
     assert story["unread"] == 0
+    whole = keeper.call("explain", what="agent:ann", archives=True, limit=1000)
+    assert whole["steps"][0]["kind"] == "agent.registered"
     assert keeper.call("explain", what="agent:ann")["unread"] > held
     around = keeper.call("explain", what=f"#{held}")
     assert [step["asked"] for step in around["steps"] if step.get("asked")] == [True]

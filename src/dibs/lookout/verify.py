@@ -248,11 +248,11 @@ def _all(named: Sequence[Expected], store: Store, head: Head, counted: list[int]
             counted[1] += 1
             yield Gap(one.first, one.last, one.link, "")
             continue
-        counted[0] += 1
         why = one.problem()
         if why:
             yield Gap(one.first, one.last, one.link, f"{say(one.path)}: {why}")
         else:
+            counted[0] += 1
             yield from _archived(one)
     yield from _pages(store, head)
 

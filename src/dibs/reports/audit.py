@@ -236,7 +236,8 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
     said = [f"event {finding['seq']}: {finding['code']}: {finding['message']}" for finding in found["findings"]]
     head = f"head {found['last']}:{found['link']}"
     if ok:
-        what = f"{found['events']} events, {found['granted']} claims granted, {found['live']} live"
+        granted = counted(found["granted"], "claim")
+        what = f"{counted(found['events'], 'event')}, {granted} granted, {found['live']} live"
         if found.get("archives"):
             what += f", {counted(found['archives'], 'archive')} read"
         if found.get("settled"):
@@ -244,7 +245,7 @@ def record_lines(found: dict[str, Any], *, ok: bool) -> list[str]:
         if found.get("elsewhere"):
             what += f", {counted(found['elsewhere'], 'archive')} on other machines not read"
         return [f"clean: {what}, highest token {found['token']}, {head}"]
-    return [*said, f"NOT clean: {found['found']} findings, {head}"]
+    return [*said, f"NOT clean: {counted(found['found'], 'finding')}, {head}"]
 
 
 def undelivered(found: dict[str, int]) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dibs.errors import NotFound, counted
+from dibs.errors import NotFound, counted, quoted
 from dibs.facts import clock, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
@@ -76,7 +76,8 @@ def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     if others and not any(_exists(session, one) for one in found if one.kind == PATH):
         found = others
     if not found or (found[0].kind == PATH and not found[0].known and not _exists(session, found[0])):
-        raise NotFound(f"nothing is known of {word}: it is no path, name, task, agent, claim or event here", what=word)
+        text = f"nothing is known of {word}: it is no path, name, task, agent, claim or event here"
+        raise NotFound(f"{text}; `dibs log --text {quoted(word)}` looks for the word in all events", what=word)
     chosen = found[0]
     chosen.others = [_as_written(one) for one in found[1:]]
     return chosen
@@ -164,8 +165,11 @@ def _explain(
     except NotFound as error:
         if not unread:
             raise
-        text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
-        raise NotFound(text, what=what) from None
+        if call.credential is not None:  # a server's thread is not kept by a log of millions, unless that is asked for
+            text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
+            raise NotFound(text, what=what) from None
+        log, unread = whole, 0
+        subject = _subject(session, call, log, what)
     about, mark = subject, 0
     if subject.kind == EVENT:
         mark = int(subject.id)
@@ -174,7 +178,9 @@ def _explain(
             log, unread = whole, 0
     since_seq, since_wall = since_of(since)
     more_steps = _from_git(session, about) if about.kind == PATH else []
-    steps, count, kept = _gathered(log, about, more_steps, (since_seq, since_wall), limit or MAX_LISTED, after)
+    page = _Page((since_seq, since_wall), limit or MAX_LISTED, after, mark)
+    _gathered(log, about, more_steps, page)
+    steps = list(page.steps)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call))
     told = [_shown(teller, step, mark) for step in steps]
     return {
@@ -182,52 +188,65 @@ def _explain(
         "others": subject.others,
         "steps": told,
         "now": _now(session, call, about),
-        "more": kept if after is not None else False,
-        "cursor": count,
-        "earlier": kept if after is None else False,
+        "more": page.more,
+        "cursor": page.count,
+        "earlier": page.earlier,
         "unread": unread,
     }
 
 
-def _gathered(
-    log: Log, subject: Subject, also: list[Step], since: tuple[int, int], limit: int, after: int | None
-) -> tuple[list[Step], int, bool]:
-    """The wanted steps, the position after the last of them, and whether there are more on that side.
+class _Page:
+    """The wanted steps of a story: those after a position, or those around one event, or else the last ones.
 
     A position counts the steps of the whole story, so a cursor stays true while the story grows.
     """
-    reader = Reader(subject)
-    waiting = deque(sorted(also, key=lambda step: step.wall))
-    found: deque[Step] = deque(maxlen=None if after is not None else limit)
-    count = 0
-    first = 0
 
-    def take(step: Step) -> bool:
-        nonlocal count, first
-        if step.wall < since[1] or (since[0] and (step.event is None or step.event["seq"] <= since[0])):
+    def __init__(self, since: tuple[int, int], limit: int, after: int | None, mark: int) -> None:
+        self._since, self._limit, self._after, self._mark = since, limit, after, mark
+        self.steps: deque[Step] = deque()
+        self.count = 0  # the position after the last step
+        self.earlier = self.more = False
+        self._is_full = after is not None  # what comes beyond the limit is left for the next page
+
+    def take(self, step: Step) -> bool:
+        """Add one step, if it is wanted; False when the page is full."""
+        seq = step.event["seq"] if step.event is not None else 0
+        if step.wall < self._since[1] or (self._since[0] and seq <= self._since[0]):
             return True
-        count += 1
-        if after is None:
-            first += len(found) == limit
-            found.append(step)
-        elif count > after:
-            if len(found) == limit:
-                count -= 1
-                return False
-            found.append(step)
+        if self._is_full and len(self.steps) == self._limit:
+            self.more = True
+            return False
+        self.count += 1
+        if self._after is not None and self.count <= self._after:
+            return True
+        self.steps.append(step)
+        if len(self.steps) > self._limit:
+            self._drop(1)
+        if self._mark and seq == self._mark and not self._is_full:
+            self._drop(max(0, len(self.steps) - (self._limit + 1) // 2))  # room for what came after it
+            self._is_full = True
         return True
 
+    def _drop(self, number: int) -> None:
+        for _ in range(number):
+            self.steps.popleft()
+            self.earlier = True
+
+
+def _gathered(log: Log, subject: Subject, also: list[Step], page: _Page) -> None:
+    """Fill the page with the story: the log's events, and the steps that git knows."""
+    reader = Reader(subject)
+    waiting = deque(sorted(also, key=lambda step: step.wall))
     for event in _events(log):
         while waiting and waiting[0].wall <= event["wall"]:
-            if not take(waiting.popleft()):
-                return list(found), count, True
+            if not page.take(waiting.popleft()):
+                return
         step = reader.read(event)
-        if step is not None and not take(step):
-            return list(found), count, True
+        if step is not None and not page.take(step):
+            return
     while waiting:
-        if not take(waiting.popleft()):
-            return list(found), count, True
-    return list(found), count, first > 0
+        if not page.take(waiting.popleft()):
+            return
 
 
 def _archived(session: Session, whole: LogReader) -> int:

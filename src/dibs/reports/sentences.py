@@ -316,6 +316,18 @@ def _state_set(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str
     return f"{t.who(e['agent'])} {verb} the state {quotes.clean(e['subject'])} (version {d['version']})."
 
 
+def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    """The start, with what was left out on purpose."""
+    back = ", as a rollback" if d.get("rollback") else ""
+    unsynced = ", without a comparison with the remote" if d.get("unsynced") else ""
+    return f"{t.who(e['agent'])} began to deploy {_short(d['commit'])} to {quotes.clean(e['subject'])}{back}{unsynced}."
+
+
+def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
+
+
 def _deploy_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     results = {
         "ok": "and its verification passed", "failed": f"and it failed (exit code {d.get('exit')})",
@@ -471,8 +483,8 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "task.lapsed": _form("{who} did not pick up task {what} in time."),
     "task.auctioned": _form("{who} opened an auction of task {what}."),
     "task.bid": _form("{who} bid {amount} for task {what}."),
-    "deploy.started": _form("{who} began to deploy {commit} to {what}."), "deploy.finished": _deploy_finished,
-    "deploy.refused": _call_refused,
+    "deploy.started": _deploy_started, "deploy.finished": _deploy_finished,
+    "deploy.refused": _deploy_refused,
     "edit.refused": _edit_refused, "edit.violated": _violated, "edit.unattributed": _unattributed,
     "edit.taken": _taken, "edit.doubted": _doubted, "edit.restored": _restored,
     "edit.accepted": _form("{who} accepted what is in {what} now (change {id})."),

@@ -435,9 +435,9 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     wall = clock.wall()
     seq, since = log_events.since_of(fields["since"] or SINCE)
     log = LogReader(session, call)
-    if seq:
+    if not since:  # an event's number; 0 is the beginning of the log
         found = log.events(max(0, seq - 1), 1)
-        since = found[0].wall if found else wall
+        since = found[0].wall if found else wall if seq else wall - DAY
     figures = Figures(since, wall, fields["buckets"] or BUCKETS)
     back = max(DAY, 2 * session.config.policy.max_life)  # no live claim, and no attempt, is older than that
     start = log_walk.first_since(session, since - back, head.seq, log)

@@ -31,7 +31,7 @@ MAX_DIFF_LINES = 400  # of one file
 SHOWN = 5  # blockers that a refusal names
 NOBODY = {"outside": "a person or a program", "?": "an unknown agent", "unknown": "an unknown agent"}
 WHAT = Field("what", "text", "the claim, task, agent or earlier undo", required=True)
-PATHS = Field("paths", "words", "only these files, folders or globs", default=())
+PATHS = Field("paths", "raws", "only these files, folders or globs", default=())
 FLAGS = tuple([Field(name, "flag", "", default=False) for name in ("theirs", "dry_run")])
 
 

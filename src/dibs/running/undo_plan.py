@@ -15,6 +15,7 @@ from dibs.facts.programs import run
 from dibs.operations.guards import undo as rules
 from dibs.operations.guards.ledger import FIELDS, MISSING, Change
 from dibs.running import undo_commits
+from dibs.running.undo_scope import UNDO
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -140,6 +141,8 @@ class Planner:
                 late and self.wanted(change.path) and rules.is_meant(change, self.scope.spans, self.scope.holds, heard)
             )
             found.setdefault(change.path, []).append((change, meant))
+        for chain in found.values():
+            chain.sort(key=lambda one: one[0].looked)  # a compacted ledger has modes before contents
         return found
 
     def _reverted(self) -> dict[str, tuple[Version, Outcome]]:
@@ -169,10 +172,12 @@ class Planner:
             one.head_to = outcome.version
             one.blockers, one.conflicts = outcome.blockers, outcome.conflicts
             if one.path not in self.dirty:
-                one.to = self._kept(undo_commits.smudged, one) if one.head_to != one.head else one.now
+                if one.head_to != one.head:
+                    one.to = self._uncommitted(one, runs) or self._kept(undo_commits.smudged, one)
                 return
         if not any(run.meant for run in runs):
-            if reverted is not None and one.head_to != one.head:
+            # an undo that changed only HEAD in this file, because the agent's work was no longer in it, is undone there
+            if reverted is not None and one.head_to != one.head and self.scope.kind != UNDO:
                 one.problem = "it has changes that were not committed, and what was before them is not known"
             return
         outcome = rules.undone(one.now, runs, self._merge if self.merges else None)
@@ -185,6 +190,14 @@ class Planner:
             one.to, one.problem = one.now, "dibs had not seen the file before: it is not known what was there"
         elif one.to[0] not in {MISSING, one.now[0]} and self.content(one.to[0]) is None:
             one.to, one.problem = one.now, "what was there before is not kept any more"
+
+    def _uncommitted(self, one: FilePlan, runs: list[Run]) -> Version | None:
+        """Work of others that the reverted commits had taken in: the file has it again, and no commit has it."""
+        outcome = rules.undone(one.now, runs, None)
+        version = outcome.version
+        if outcome.blockers or not any(run.after == version for run in runs if not run.meant):
+            return None
+        return version if version[0] == MISSING or self.content(version[0]) is not None else None
 
     def _kept(self, smudged: Callable[[str, str, Version], bytes], one: FilePlan) -> Version:
         """What HEAD will have, as git writes it to the working tree; kept, so that it can be written."""
@@ -230,21 +243,30 @@ class Planner:
 
 
 def resources_of(session: Session, words: Sequence[str]) -> list[Sequence[str]]:
-    """The paths that the caller names; a link is meant itself, and what it leads to."""
+    """The paths that the caller names; a link is meant itself, and what it leads to.
+
+    A word is also meant as it is written: a link itself, a name that nobody can claim (with a newline), a file that is
+    gone and whose name looks like a glob.
+    """
     found: list[Sequence[str]] = []
     for word in words:
-        full = os.path.join(session.cwd, word)
-        is_link = os.path.islink(full)
+        literal = _literal(session, word)
         try:
             found.append(session.paths.resource(word, session.cwd))
-        except Invalid:  # a link that leads away
-            if not is_link:
+        except Invalid:
+            if literal is None:
                 raise
-        if is_link:
-            folder = session.paths.resource(os.path.dirname(full) or ".", session.cwd)[1]
-            name = os.path.basename(full)
-            found.append(("file", f"{folder}/{name}" if folder else name))
+        if literal is not None:
+            found.append(("tree", literal))
     return found
+
+
+def _literal(session: Session, word: str) -> str | None:
+    """The place of this word in the working tree; None if it is not in it, or is all of it."""
+    full = os.path.normpath(os.path.join(session.cwd, word))
+    full = os.path.join(os.path.realpath(os.path.dirname(full)), os.path.basename(full))
+    start = f"{session.place.top}/"
+    return full[len(start) :] if full.startswith(start) and len(full) > len(start) else None
 
 
 def _changes(rows: Sequence[Sequence[str]]) -> list[Change]:

@@ -124,7 +124,7 @@ class Log:
     def has(self, kind: str, word: str, agent: str) -> bool:
         """Does the log know this?"""
         if kind == AGENT:
-            return agent in self.agents
+            return any(within(one, agent) for one in self.agents)
         return word in {CLAIM: set(self.claims), UNDO: set(self.undos), TASK: set(self.tasks)}[kind]
 
     def scope(self, kind: str, word: str, agent: str, since: int) -> Scope:

@@ -13,6 +13,7 @@ import os
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Invalid, Unavailable
 from dibs.facts import contents
 from dibs.facts.clock import random_id
+from dibs.facts.git import queries as git
 from dibs.facts.paths import of_parts
 from dibs.operations.guards import undo as rules
 from dibs.operations.guards.ledger import MISSING, NAMED, UNDO, WHOLE
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from dibs.session.working_tree import Tree
 
 FOLDER = "undo"  # below the ledger's folder: the journals
+INTERRUPTED = "interrupted"  # why an undo was given up: Ctrl-C, before anything was changed
 MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
@@ -78,11 +80,20 @@ class Worker:
         if made["entries"]:
             undo_commits.check(self.tree.top, self.place.git_dir)
         self._take(made)
-        if [one for one in files if self._present(one.path) != one.now]:
-            self._refused(made, "conflict")
-            raise Conflict("the files changed while the undo was made ready; run the command again")
-        self._write_journal(made)
-        return self.finish(made)
+        try:
+            if [one for one in files if self._present(one.path) != one.now]:
+                self._refused(made, "conflict")
+                raise Conflict("the files changed while the undo was made ready; run the command again")
+            self._write_journal(made)
+        except KeyboardInterrupt:
+            self._refused(made, INTERRUPTED)
+            raise
+        try:
+            return self.finish(made)
+        except KeyboardInterrupt:
+            if not os.path.exists(self._journal(made["undo"])):  # before anything was changed
+                raise
+            return self.finish(made)  # after that: half an undo helps nobody
 
     def _take(self, made: dict[str, Any]) -> None:
         held = self._resources(made["paths"])
@@ -164,6 +175,11 @@ class Worker:
                     os.unlink(self._journal(made["undo"]))
                     self._refused(made, error.code)
                 raise
+            except KeyboardInterrupt:  # while git's hooks run
+                if git.head(self.tree.top) == made["before"]:
+                    os.unlink(self._journal(made["undo"]))
+                    self._refused(made, INTERRUPTED)
+                raise
         left = self._write_files(made)
         self._stage(made, left)
         done = [path for path in made["paths"] if path not in left]
@@ -222,7 +238,7 @@ class Worker:
             else:
                 self._replace(full, content, to[1])
         except OSError as error:
-            text = f"{full} cannot be written: {error.strerror}; `dibs undo` goes on with it when that is mended"
+            text = f"{full} cannot be written: {error.strerror}; `dibs undo` continues when that is mended"
             raise Unavailable(text, path=full) from None
         self._tidy(path, to)
         return True

@@ -11,7 +11,7 @@ import pytest
 
 from dibs.doors.cli import terminal
 from tests.doors.cli.screen import ESCAPE, bare, shown
-from tests.shell import Shell
+from tests.shell import DIBS, Shell
 
 
 @pytest.fixture
@@ -125,3 +125,16 @@ def test_help_is_wrapped_to_the_terminal(tmp_path: Path) -> None:
                 columns,
                 words,
             )
+
+
+def test_an_output_that_is_closed_or_full_is_no_traceback(busy: Shell) -> None:
+    def ended(words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            ["sh", "-c", f"{DIBS} {words}"], cwd=busy.folder, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stderr
+
+    assert ended("check --check 3 >&-") == (0, "")
+    assert ended("check --check 3 >&- 2>&-") == (0, "")
+    assert ended("undo nosuch >&-")[1].startswith("dibs: there is no claim, undo, task or agent nosuch")
+    assert ended("check --check 3 >/dev/full") == (2, "dibs: the output cannot be written: No space left on device\n")

@@ -67,7 +67,7 @@ def test_a_watched_check_follows_the_record_and_the_config_and_always_shows_the_
 
 
 def test_a_watched_check_in_a_pipe_is_an_object_for_each_change(shell: Shell) -> None:
-    words = [DIBS, "check", "--watch", "--json", "--check", "files"]
+    words = [DIBS, "check", "--watch", "--json", "--check", "files", "--junit", "check.xml"]
     config = shell.folder / ".dibs" / "config.toml"
     config.write_text(f'{config.read_text()}\n[files]\nstate = "STATE.md"\n')
     watching = subprocess.Popen(words, cwd=shell.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -75,6 +75,7 @@ def test_a_watched_check_in_a_pipe_is_an_object_for_each_change(shell: Shell) ->
     assert json.loads(watching.stdout.readline())["failed"] == ["files"]
     (shell.folder / "STATE.md").write_text("here\n")
     assert json.loads(watching.stdout.readline())["failed"] == []
+    assert 'failures="0"' in (shell.folder / "check.xml").read_text()
     watching.send_signal(signal.SIGINT)
     out, said = watching.communicate(timeout=30)
     assert (watching.returncode, out, said) == (130, "", "")

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
+NO_SPACE = 28  # errno.ENOSPC, on Linux and macOS
+
+
 def entry() -> NoReturn:
     """Run the command and exit at once: closing the database would only fold its log (0.8 ms), which others do."""
+    if sys.stdout is None or sys.stderr is None:
+        _open_closed()
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
     code = YES
     try:
@@ -27,6 +32,16 @@ def entry() -> NoReturn:
     except OSError:  # the reader of our output has closed it
         code = code or CANNOT_DECIDE
     os._exit(code)
+
+
+def _open_closed() -> None:
+    """Started with a closed output (`>&-`): what is said goes nowhere, and no file of ours gets its number."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            fd = os.open(os.devnull, os.O_WRONLY)
+            if fd != number:
+                os.dup2(fd, number)
+            setattr(sys, name, open(number, "w", encoding="utf-8", closefd=False))  # noqa: SIM115 - until the end
 
 
 def main(arguments: list[str]) -> int:
@@ -48,6 +63,9 @@ def main(arguments: list[str]) -> int:
     except BrokenPipeError:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets a sentence, not a traceback
+        if isinstance(error, OSError) and error.errno == NO_SPACE and error.filename is None:  # not one of our files
+            sys.stderr.write(f"dibs: the output cannot be written: {error.strerror}\n")
+            return CANNOT_DECIDE
         return _unexpected(error, json)
 
 

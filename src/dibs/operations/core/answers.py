@@ -1614,7 +1614,7 @@ class ExplainAnswer(TypedDict):
     others: list[str]  # what else the word could mean, as it has to be written then
     steps: list[StepView]
     now: list[str]  # how it stands at this moment
-    more: bool  # with `after`: there are more than these
+    more: bool  # there are later ones: with `after`, or around an event that was asked for
     cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
     unread: int  # events in archives of this machine, which `archives` reads

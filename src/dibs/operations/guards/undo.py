@@ -276,7 +276,9 @@ def _done(
     for agent in of:
         if not related(agent, call.agent) and tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is not None:
             where = f" (commit {commit[:12]})" if commit else ""
-            text = f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you go on."
+            text = (
+                f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you continue."
+            )
             mailbox.post(tx, agent, "dibs", "undo", text, undo=undo)
     return {"undo": undo}
 

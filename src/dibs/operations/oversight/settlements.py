@@ -40,7 +40,7 @@ def _settle(tx: Transaction, call: Call, got: Fetched, what: str, why: str = "",
         tx.append("audit.unsettled", call.agent, what, {"why": why} if why else {})
         return {"settled": what, "undone": True}
     if not why:
-        raise Invalid("why: say why this is accepted; `dibs check` shows it to everybody.", field="why")
+        raise Invalid("why: say why this is accepted; `dibs check` shows the reason.", field="why")
     if known is None and len(tx.fetch((), [prefix_range(f"{KEY}\t")], MAX_SETTLED).rows) >= MAX_SETTLED:
         tx.append("call.refused", call.agent, "check settle", {"code": "quota"})
         text = f"{MAX_SETTLED} findings are settled already; take one back with --undo."

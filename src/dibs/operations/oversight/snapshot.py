@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MOST = 1_000  # agents, claims, waiters, quarantined tasks, unsettled paths, targets
 MAX_SUBSCRIPTIONS = 5_000
 MAX_RUNS = 100
+MAX_FAILED, MAX_USERS = 200, 20  # failed tasks that are looked at, and tasks after one of them
 
 
 def _read(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -67,6 +68,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
             for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
         ],
         "quarantined": [_task(task) for task in scanned(f"tasks\t{lifecycle.QUARANTINED}\t", "tasks")],
+        "failed": _failed(tx, scanned(f"tasks\t{lifecycle.FAILED}\t", "tasks")),
         "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
         "deploys": [
             {"target": key.partition("\t")[2], "at": iso(tx, one["at"]), "agent": one["agent"], "commit": one["commit"],
@@ -98,6 +100,18 @@ def _claim(tx: Transaction, claim: Record, gone: set[str]) -> dict[str, Any]:
 def _task(task: Record) -> dict[str, Any]:
     full = lifecycle.full(task)
     return {"task": full["task"], "title": full["title"], "failures": full["failures"], "losses": full["losses"]}
+
+
+def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
+    """The tasks that failed for good, each with some of the open tasks that come after it."""
+    found = []
+    for task in tasks[:MAX_FAILED]:
+        name = task["task"]
+        users = [key.rpartition("\t")[2] for key, _ in tx.fetch((), [prefix_range(f"td\t{name}\t")], MAX_USERS).rows]
+        after = [one for one in lifecycle.load_all(tx, users).values() if one is not None] if users else []
+        blocked = [one["task"] for one in after if one["state"] not in lifecycle.FINAL_STATES]
+        found.append({"task": name, "blocked": blocked})
+    return found
 
 
 def _test(tx: Transaction) -> dict[str, Any] | None:

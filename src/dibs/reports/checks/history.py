@@ -49,6 +49,7 @@ class History:
         self.bypasses: list[Event] = []
         self.deploys: dict[str, list[Event]] = {}  # target → what is unsure since the last good one
         self.quarantined: dict[str, Event] = {}
+        self.failed: dict[str, Event] = {}  # task that failed for good → the event
         self.failures: dict[str, list[int]] = {}  # agent → its failures in a row
         self.killed: dict[str, Event] = {}
         self.told: dict[str, int] = {}  # agent → when it was last shown the rules
@@ -191,10 +192,11 @@ class History:
             self.failures[agent] = [*self.failures.get(agent, ()), event["seq"]][-10:]
         elif to == "complete":
             self.failures.pop(agent, None)
-        if to == "quarantined":
-            self.quarantined[task] = event
-        else:
-            self.quarantined.pop(task, None)
+        for state, known in (("quarantined", self.quarantined), ("failed", self.failed)):
+            if to == state:
+                known[task] = event
+            else:
+                known.pop(task, None)
         if to in FINAL and to != "quarantined":
             self._tasks.pop(task, None)
             self._tried.pop(task, None)

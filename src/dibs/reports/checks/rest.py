@@ -35,6 +35,23 @@ DEPLOYED = {
 }  # fmt: skip
 
 
+CLAIM_FIRST, SEEN, SYNC_FIRST = (  # titles of rules that `init` writes
+    "Claim before you change", "Done means seen working", "Sync before you deploy",
+)  # fmt: skip
+RULE_OF_DEPLOY = {"unverified": SEEN, "unchecked": SEEN, "unsynced": SYNC_FIRST}
+
+
+def against(look: Look, title: str) -> str:
+    """Which rule of the workspace that is against, by its number; "" if it has no such rule."""
+    from dibs.session import rules_file
+
+    for line in rules_file.text(look.session.place).splitlines() if title else ():
+        number, dot, rest = line.strip().partition(". ")
+        if dot and number.isdigit() and rest.startswith(f"**{title}**"):
+            return f", against rule {number}"
+    return ""
+
+
 def guards(look: Look) -> Line:
     """Every client's hook refuses a forbidden write, and git's hooks are in place: tried, not looked up."""
     from dibs.reports.checks import guard_proof
@@ -142,7 +159,10 @@ def violations(look: Look) -> Line:
     for change in look.facts["unsettled"]:
         if change["how"] == "violated":
             event = look.history.changes.get(change["id"])
-            text = f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
+            text = (
+                f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
+                f"{against(look, CLAIM_FIRST)}"
+            )
             remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
             events = [event["seq"]] if event else []
             found.append(
@@ -170,7 +190,7 @@ def bypasses(look: Look) -> Line:
         held = f" with {few(data['paths'])}, held by {few(look.name(one) for one in data['holders'])}"
         text = (
             f"{look.name(event['agent'])} committed {event['subject'][:SHORT]} past the guard"
-            f"{held if data['paths'] else ''}"
+            f"{held + against(look, CLAIM_FIRST) if data['paths'] else ''}"
         )
         found.append(
             Finding(text, HIGH if data["paths"] else LOW, events=[event["seq"]], agent=event["agent"],
@@ -190,7 +210,8 @@ def deploys(look: Look) -> Line:
             how = "fenced" if data.get("fenced") else "unsynced" if data["result"] == "ok" else data["result"]
             said, severity = DEPLOYED[how]
             commit = data["commit"][:SHORT] or "something"
-            text = f"the deploy of {commit} to {target} by {look.name(event['agent'])} {said}"
+            rule = against(look, RULE_OF_DEPLOY.get(how, ""))
+            text = f"the deploy of {commit} to {target} by {look.name(event['agent'])} {said}{rule}"
             remedy = f"dibs deploy {quoted(target)} --verify CMD -- CMD"
             found.append(Finding(text, severity, events=[event["seq"]], remedy=remedy, agent=event["agent"]))
     targets = {one["target"]: one for one in look.facts["deploys"]}
@@ -239,7 +260,7 @@ def store(look: Look) -> Line:
 
 
 def tasks(look: Look) -> Line:
-    """No task is quarantined, no agent is held back by its breaker."""
+    """No task is quarantined, or failed and in the way of others; no agent is held back by its breaker."""
     found = []
     for task in look.facts["quarantined"]:
         event = look.history.quarantined.get(task["task"])
@@ -248,16 +269,27 @@ def tasks(look: Look) -> Line:
         events = [event["seq"]] if event else []
         remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
         found.append(Finding(text, MEDIUM, events=events, code=f"task-{task['task']}".lower()[:60], remedy=remedy))
+    for task in look.facts["failed"]:
+        if task["blocked"]:
+            event = look.history.failed.get(task["task"])
+            many = counted(len(task["blocked"]), "task")
+            text = f"task {task['task']} failed, and {many} after it cannot begin ({few(task['blocked'])})"
+            events = [event["seq"]] if event else []
+            remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
+            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{task['task']}"), remedy=remedy))
     for agent in look.agents.values():
         if agent["breaker"] != "closed" and agent["state"] not in ENDED:
             failed = look.history.failures.get(agent["agent"], [])
-            text = f"{agent['name']} failed so often in a row that it gets no work (breaker {agent['breaker']})"
+            times = counted(len(failed), "time") if failed else "repeatedly"
+            text = f"{agent['name']} failed {times} in a row and gets no work (breaker {agent['breaker']})"
             remedy = f"dibs log --agent {quoted(agent['agent'])} --kind task. --limit 20"
             found.append(
                 Finding(text, MEDIUM, events=failed[-3:], code=f"breaker-{_code(agent)}", remedy=remedy,
                         agent=agent["agent"])
             )  # fmt: skip
-    return listed(found, "Tasks: none quarantined, no breaker open")
+    count = len(look.facts["failed"])
+    more = f"; {count} failed, none waits for {'it' if count == 1 else 'them'}" if count else ""
+    return listed(found, f"Tasks: none quarantined, no breaker open{more}", {"failed": count})
 
 
 def log(look: Look) -> Line:

@@ -147,7 +147,7 @@ def ordering(look: Look) -> Line:
         refused = f", {counted(look.history.out_of_order, 'request')} refused" if look.history.out_of_order else ""
         return listed(found, f"Global order of claims enforced (by name){refused}{now}", figures)
     said = f"{counted(len(past), 'deadlock')} refused so far{at(past[-3:])}" if past else "none so far"
-    return listed(found, f"Deadlocks are found when they close: {said}{now}", figures)
+    return listed(found, f"Deadlocks are refused when they would begin: {said}{now}", figures)
 
 
 def events(look: Look) -> Line:

@@ -54,12 +54,8 @@ def run(words: Words) -> int:
             _watch(words)
         except KeyboardInterrupt:
             return INTERRUPTED
-    session, found = _look(words)
+    _, found = _look(words)
     code = NO if found["failed"] else CANNOT if found["unknown"] else YES
-    if words.fields.get("junit"):
-        from dibs.reports import build, junit
-
-        build.write_out(session, words.fields["junit"], junit.render(found))
     if words.json:
         answer("check", found, as_json=True, ok=code == YES)
     else:
@@ -75,7 +71,12 @@ def _look(words: Words) -> tuple[Session, dict[str, Any]]:
     session, call, values = read(operation, words)
     session.proving = proof.proofs
     session.progress = None if words.json else progress()
-    return session, session.answer(operation, call, values)
+    found: dict[str, Any] = session.answer(operation, call, values)
+    if words.fields.get("junit"):
+        from dibs.reports import build, junit
+
+        build.write_out(session, words.fields["junit"], junit.render(found))
+    return session, found
 
 
 def _settle(words: Words) -> int:

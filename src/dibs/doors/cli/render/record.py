@@ -76,7 +76,7 @@ def _explain(result: dict[str, Any]) -> Items:
     for age, step in zip(rows, result["steps"], strict=True):
         number = f"  #{step['seq']}" if step["seq"] else ""
         text = f"{age:>{width}}  {terminal.clean(step['sentence'])}{number}"
-        lines.append(terminal.Line(text, "bold") if step.get("asked") else text)
+        lines.append(terminal.Line(f"{text}  ← this event", "bold") if step.get("asked") else text)
     if not rows:
         lines.append("the log says nothing about it")
     lines += [terminal.Line(f"{'now':>{width}}  {terminal.clean(text)}", "green") for text in result["now"]]
