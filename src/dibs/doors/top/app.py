@@ -258,7 +258,7 @@ class App:
         """The alert whose story is open, or that is selected; else the first one."""
         found, wanted = self.view.model.open, self._chosen_alert()
         if wanted is not None:
-            found = [alert for alert in found if alert["id"] == wanted]
+            found = [alert for alert in found if wanted in alert["ids"]]
         return found[0] if found else None
 
     def _chosen_alert(self) -> str | None:
@@ -351,7 +351,7 @@ class App:
         if alert is None:
             self.view.toast("no alert is open")
             return
-        identifier = alert["id"]
+        ids = alert["ids"]
         if self._refused("ack"):
             return
 
@@ -359,7 +359,7 @@ class App:
             self._want("alerts")
             self.view.toast(why or "Acknowledged. It clears itself when the cause is gone")
 
-        self._desk.give(lambda asker: asker.ask("alerts ack", {"id": identifier}), done)
+        self._desk.give(lambda asker: [asker.ask("alerts ack", {"id": one}) for one in ids], done)
 
     # --- deeds
 
