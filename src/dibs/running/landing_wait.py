@@ -6,7 +6,7 @@ from dibs.errors import Failed, Held
 from dibs.facts import clock
 from dibs.operations.landing import lander as steps
 from dibs.running.landing import Lander, OutOfTime
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
