@@ -84,7 +84,8 @@ def row(who: Contestant, found: dict[str, Any]) -> list[str]:
              + (f", {one['refused']} wrong refusals" if one["refused"] else "")),
         cell("killed", lambda one: f"free after {one['seconds']:.1f} s" if one["seconds"] is not None
              else f"not free in {scenes.FREE_S:.0f} s"),
-        cell("fleet", lambda one: f"{one['done']} done, " + (f"**{one['lost']} lost**" if one["lost"] else "none lost")
+        cell("fleet", lambda one: f"{one['done']} done" + (f" in the {scenes.FLEET_S:.0f} s that there are, "
+             if one["done"] < one["wanted"] else ", ") + (f"**{one['lost']} lost**" if one["lost"] else "none lost")
              + f", {one['seconds']:.0f} s"),
     ]  # fmt: skip
 
