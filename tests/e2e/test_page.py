@@ -552,7 +552,7 @@ def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch
     window = opened()
     window.page.keyboard.press("g")
     window.page.keyboard.press("m")
-    window.see("Nobody has looked yet", ".wtr")
+    window.see("0 pairs", ".wtr")
     window.see("Nothing was queued yet", ".wtq")
     two_worktrees(tmp_path)
     subprocess.run([sys.executable, "-m", "dibs", "radar"], cwd=tmp_path, check=False, capture_output=True)
