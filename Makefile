@@ -34,7 +34,7 @@ test: setup ## run all tests but the slow ones, the torture and the real clients
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 slow: setup ## run the tests that play whole programs for seconds: demos, patterns, benchmarks, long fault plays
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "slow and not torture"
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "slow and not torture and not clients"
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS) mcp axe

@@ -1,9 +1,9 @@
 """One of many processes that contend: `python -m benchmarks.worker MODE FOLDER NAME SECONDS`.
 
 It opens its store, says `ready`, waits for a line with the start time, works for SECONDS and answers with one line of
-JSON. Modes: `path` claims one path that all of them want, waiting in the queue; `files` claims its own file; `busy`
-runs bare transactions with SQLite's busy timeout alone, which the gate improves on; `direct` and `socket` are `files`
-at the store itself and through the workspace's server.
+JSON; another start line is another round. Modes: `path` claims one path that all of them want, waiting in the queue;
+`files` claims its own file; `busy` runs bare transactions with SQLite's busy timeout alone, which the gate improves on;
+`direct` and `socket` are `files` at the store itself and through the workspace's server.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def work(act: Callable[[], float], start: float, seconds: float) -> dict[str, An
 
 
 def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str, Any]]) -> None:
-    """Say ready, wait for the start, work, answer; and end. Common to all these processes."""
+    """Say ready; at each start line, work and answer. Common to all these processes."""
     try:
         way = open_way()
     except (DibsError, apsw.Error, OSError) as error:
@@ -144,8 +144,7 @@ def take_part(open_way: Callable[[], Way], work: Callable[[Way, float], dict[str
         os._exit(1)
     sys.stdout.write("ready\n")
     sys.stdout.flush()
-    start = sys.stdin.readline()
-    if start:  # else the parent has ended
+    for start in iter(sys.stdin.readline, ""):  # until the parent has ended
         sys.stdout.write(json.dumps(work(way, float(start))) + "\n")
         sys.stdout.flush()
     os._exit(0)

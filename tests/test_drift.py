@@ -65,7 +65,7 @@ def test_a_default_is_said_once_or_the_same_twice(operation: Operation) -> None:
 
 @pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)
 def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Operation) -> None:
-    assert set(operation.wants) <= {"rules", "deliveries"}
+    assert set(operation.wants) <= {"rules", "deliveries", "here"}
     assert not operation.beforehand or operation.beforehand in steps.BEFOREHAND
     assert not operation.afterwards or operation.afterwards in steps.AFTERWARDS
     assert not operation.around or operation.around in build.AROUND

@@ -64,10 +64,16 @@ class Process:
             message = f"no answer within {ANSWER_S:.0f} s"
             raise Failed(message)
         line = self.process.stdout.readline()
-        found: dict[str, Any] = json.loads(line) if line else {"error": "the agent ended"}
+        found: dict[str, Any] = json.loads(line) if line else {"error": f"the agent ended: {self._last_words()}"}
         if "error" in found:
             raise Failed(found["error"])
         return found
+
+    def _last_words(self) -> str:
+        """The last line that it printed on stderr, and how it ended."""
+        code = self.process.wait(10)
+        said = Path(self._log.name).read_text(errors="replace").strip().splitlines()
+        return f"exit code {code}, {said[-1][:200] if said else 'without a word'}"
 
     def ask(self, **request: Any) -> dict[str, Any]:
         """Ask, and wait for the answer."""

@@ -38,6 +38,6 @@ ROWS = (
      f"{FAR}::test_http_is_for_loopback_alone_and_no_credential_stands_in_a_url"),
     ("storage/workspace_store.py", "        write_pin(local, Pin(url))\n    return store\n\n\ndef is_redis",
      "    return store\n\n\ndef is_redis", f"{FAR}::test_another_store_than_the_pinned_server_is_refused"),
-    ("server/far_half.py", "name in NOT_FROM_AFAR or not", "not",
+    ("server/far_half.py", "name not in NOT_FROM_AFAR and (", "(",
      f"{FAR}::test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar"),
 )  # fmt: skip

@@ -171,6 +171,7 @@ def test_a_map_too_large_to_keep_says_how_much_was_left_out(monkeypatch: pytest.
 
 def test_the_command_prints_a_table_and_writes_a_picture(shell: Shell) -> None:
     assert shell.run("map").stdout == "nothing was claimed or written yet\n"
+    assert shell.run("map", "src").stdout == "nothing that you ask for was claimed or written\n"
     shell.json("claim", "a.py", "--as", "ann", exit=0)
     assert shell.run("claim", "a.py", "--as", "bob").returncode == 1
     said = shell.run("map").stdout.splitlines()

@@ -15,7 +15,7 @@ from dibs.running import landing_target
 from dibs.running.landing import Lander
 from dibs.running.landing_target import Target
 from tests.doors.working import alive
-from tests.running.landing_repo import LandingRepo
+from tests.running.landing_repo import CHECK, LandingRepo
 from tests.shell import DIBS
 from tests.waiting import until
 
@@ -73,6 +73,16 @@ def test_a_failed_check_is_refused_with_the_end_of_its_output(tmp_path: Path) ->
     assert "looking" in repo.told("ann")[0]
     assert repo.main() == before
     repo.clean()
+
+
+def test_a_branch_does_not_choose_the_check_by_which_it_lands(repo: LandingRepo) -> None:
+    tree = repo.tree("a")
+    config = tree / ".dibs" / "config.toml"
+    text = config.read_text().replace(json.dumps(CHECK), '"true"')
+    repo.commit_files("my own check", {".dibs/config.toml": text, "a.txt": "broken\n"}, tree)
+    before = repo.main()
+    assert repo.land(exit=1, cwd=tree)["landing"]["code"] == "check"
+    assert repo.main() == before
 
 
 def test_the_check_sees_exactly_the_commit_in_a_working_tree_of_its_own(tmp_path: Path) -> None:

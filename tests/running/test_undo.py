@@ -20,7 +20,7 @@ from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
 from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
-from dibs.running import undo_work
+from dibs.running import undo, undo_work
 from dibs.session import working_tree
 from tests.running.undoing import Desk, State, get, git, put, tick
 
@@ -514,6 +514,41 @@ def interrupting(patched: pytest.MonkeyPatch, step: int) -> list[int]:
     for name in ("_put", "_stage", "_commit", "_write_journal"):
         patched.setattr(undo_work.Worker, name, counted(getattr(undo_work.Worker, name)))
     return fired
+
+
+def test_an_interrupted_undo_that_the_caller_may_not_finish_stands_in_the_way_of_its_own_files_only(desk: Desk) -> None:
+    for name in ("a", "b"):
+        put(desk.folder / name, lines("1"))
+    desk.commit("first")
+    claim = desk.change("ann", {"a": lines("2")})
+    desk.change("bob", {"a": lines("3"), "b": lines("2")})
+    session = desk.session
+    worker = undo_work.Worker(session, session.identify("boss"))
+    nothing: dict[str, Any] = {name: [] for name in ("files", "staged", "entries", "commits")}
+    made = {
+        "undo": "u1",
+        "what": f"claim {claim}",
+        "of": ["ann"],
+        "paths": ["a"],
+        "conflicts": 0,
+        "before": "",
+        **nothing,
+    }
+    Path(worker.folder).mkdir(parents=True)
+    worker._take(made)
+    worker._write_journal(made)
+    desk.release("boss")
+    bob = session.identify("bob")
+    bob.session = "bob"  # in the shell of its client
+    with pytest.raises(Conflict, match="undo u1 of a was interrupted: `dibs undo` is not for bob"):
+        undo.Undo(session, bob).run("bob")
+    done = undo.Undo(session, bob).run("bob", ["b"])
+    assert done["restored"] == ["b"]
+    assert "Undo u1 was interrupted and is not finished" in done["notes"][0]
+    told: list[dict[str, Any]] = []
+    with pytest.raises(NotFound):
+        undo.Undo(session, session.identify("boss"), told=told.append).run(f"claim:{claim}", ["b"])
+    assert [one["undo"] for one in told] == ["u1"]
 
 
 def killing(step: int) -> None:

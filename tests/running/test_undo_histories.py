@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from dibs.errors import NotFound
 from dibs.lookout.verify import verify_store
+from dibs.stores.seam import read_event
 from tests.running.undoing import Desk, State, get, git, put
 
 if TYPE_CHECKING:
@@ -196,6 +197,55 @@ def test_with_commits_in_between_the_agent_s_work_goes_the_others_stays_and_all_
         assert verify_store(desk.session.store).ok
     finally:
         desk.close()
+
+
+LINES = [f"line {number}" for number in range(13)]
+APART = (0, 4, 8, 12)  # lines so far from each other that a merge keeps them apart
+
+
+@settings(max_examples=max(6, settings().max_examples // 30))
+@given(edits=st.lists(st.tuples(st.sampled_from(["ann", "bob"]), st.sampled_from(APART), st.text("xyz", min_size=1)),
+                      min_size=1, max_size=6))  # fmt: skip
+def test_a_merge_takes_out_the_agent_s_lines_and_keeps_all_others(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[str, int, str]]
+) -> None:
+    desk = Desk(folder_of(tmp_path_factory))
+    now = list(LINES)
+    by: dict[int, set[str]] = {place: set() for place in APART}
+    try:
+        put(desk.folder / "f", text_of(now))
+        desk.commit("first")
+        for agent, place, word in edits:
+            if now[place] != word:
+                now[place] = word
+                by[place].add(agent)
+                desk.change(agent, {"f": text_of(now)})
+        if not any("ann" in who for who in by.values()):
+            return
+        try:
+            desk.undo("ann", theirs=True)
+        except NotFound:
+            assert not any("ann" in who for who in by.values())
+        found = (desk.folder / "f").read_text().splitlines()
+        if {"ann", "bob"} not in by.values():
+            assert found == [LINES[i] if by.get(i) == {"ann"} else line for i, line in enumerate(now)]
+        for place, who in by.items():
+            if who == {"bob"}:
+                assert now[place] in found, "what another agent wrote is never lost"
+        desk.undo(undo_of(desk))
+        assert get(desk.folder / "f") == text_of(now)
+    finally:
+        desk.close()
+
+
+def text_of(lines: list[str]) -> State:
+    return "".join(f"{line}\n" for line in lines).encode(), ""
+
+
+def undo_of(desk: Desk) -> str:
+    """The id of the last undo."""
+    events = [read_event(event) for event in desk.session.store.events(0, 1_000)]
+    return str([event["subject"] for event in events if event["kind"] == "undo.finished"][-1])
 
 
 def folder_of(factory: pytest.TempPathFactory) -> Path:

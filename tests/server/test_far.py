@@ -240,9 +240,13 @@ def test_python_works_from_afar(apart: Far) -> None:
 
 def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
     half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
-    for name in ("void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7):
-        with pytest.raises(Invalid):
-            half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
+    wrong: list[Any] = ["void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7, ["claim"], {}]
+    for name in wrong:
+        for function in (half.run, half.answer):
+            with pytest.raises(Invalid):
+                function(person, {"op": name, "call": {"agent": "me"}, "fields": {}})
+    assert half.run(person, {"op": "status"})["result"]["claims"] == []  # what is left out is empty
+    assert half.answer(person, {"op": "log"})["result"]["events"]
 
 
 def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apart: Far) -> None:
@@ -254,3 +258,60 @@ def test_what_a_far_caller_says_of_the_servers_own_processes_is_not_believed(apa
         call = {"agent": "far", "facts": facts, "here": theirs[:3]}
         answer = half.run(laptop, {"op": "claim", "call": call, "fields": {"resources": [["file", "a.txt"]]}})
         assert answer["refused"][0] == "held"
+
+
+def test_a_run_is_reported_and_archived_from_afar(apart: Far) -> None:
+    apart.away.json("run", "start", "far work", "--id", "r1", "--as", "far", exit=0)
+    report = apart.away.json("run", "report", exit=0)
+    assert keys(report) == keys(apart.home.json("run", "report", exit=0))
+    apart.away.json("run", "end", "--archive", "--as", "far", exit=0)
+    assert [one.name for one in (apart.away.folder / ".dibs/local/runs").iterdir()] == ["r1.tar.gz"]
+
+
+def test_what_was_overwritten_is_restored_on_the_callers_own_machine(apart: Far) -> None:
+    assert apart.away.json("restore", "--list", "--as", "far", exit=0)["kept"] == []
+    assert apart.away.json("restore", "a.txt", "--as", "far", exit=1)["error"]["code"] == "not_found"
+    apart.use(apart.token("--agent", "reader", "--role", "viewer"))
+    assert apart.away.json("restore", "a.txt", exit=1)["error"]["code"] == "forbidden"
+
+
+SCRATCH = """
+import sys
+from dibs.session.session import Session
+from dibs.storage import workspace_store
+session = Session(sys.argv[1], None)
+assert session.is_far
+session.use(workspace_store.open_new(sys.argv[2]))
+assert not session.is_far
+print(session.run(session.operation("status"), session.identify("ann"), {})["claims"])
+session.close()
+"""
+
+
+def test_a_store_that_a_program_opened_itself_is_not_asked_of_the_server_elsewhere(apart: Far, tmp_path: Path) -> None:
+    (tmp_path / "scratch").mkdir()
+    words = [sys.executable, "-c", SCRATCH, str(apart.away.folder), str(tmp_path / "scratch")]
+    done = subprocess.run(words, env=apart.away.environment, check=True, stdout=subprocess.PIPE)
+    assert done.stdout == b"[]\n"
+
+
+def test_doctor_looks_at_the_callers_own_machine_and_asks_whether_the_server_answers(apart: Far) -> None:
+    found = {one["check"]: one for one in apart.away.json("doctor")["checks"]}
+    assert str(apart.away.folder) in found["workspace"]["message"]
+    assert found["server"]["ok"]
+    assert apart.server.url in found["server"]["message"]
+    assert str(apart.home.folder) not in json.dumps(found)
+
+
+def test_what_a_far_caller_says_of_a_door_s_facts_is_held_to_its_form(apart: Far) -> None:
+    half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
+    half.run(person, {"op": "run start", "call": {"agent": "me"}, "fields": {"operation": "x"}})
+    half.run(person, {"op": "claim", "call": {"agent": "ann"}, "fields": {"resources": [["file", "a"]]}})
+    force = {"resources": [["file", "a"]], "force": True, "why": "x"}
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("run read", "facts", {}), ("run gates", "facts", {}), ("boot", "files", {}), ("release", "saved", force),
+    ]  # fmt: skip
+    for name, field, fields in asked:
+        for value in ("text", ["list"], 7, {"store": 7}, [["a", 7]]):
+            answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {**fields, field: value}})
+            assert answer["refused"][0] == "invalid", (name, value)

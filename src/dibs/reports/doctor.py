@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs import jsontext
 from dibs.errors import DibsError
 from dibs.facts import clock, filesystems
 from dibs.operations.core.query import Query
@@ -41,7 +42,10 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
     fallback = read_pin(session.place.local).fallback
     if fallback:
         note("fallback", False, _stands_in(fallback), "warning")
-    if found[-1]["check"] != "server":  # one that does not answer has no record to look at
+    record = found[-1]["check"] != "server"  # else it does not answer, or is elsewhere and looks at its record itself
+    for message in _unfinished_undos(session):
+        note("undo", False, message, "warning")
+    if record:
         note(*_looked(session, "record", record_of), "error")
     failed = [check["check"] for check in found if not check["ok"] and check["severity"] == "error"]
     return {"checks": found, "failed": failed}
@@ -53,6 +57,26 @@ def _looked(session: Session, name: str, look: Callable[[Session], tuple[bool, s
     except DibsError as error:
         ok, message = False, error.message
     return name, ok, message
+
+
+def _unfinished_undos(session: Session) -> list[str]:
+    """Undos in this working tree that were killed on the way: running/undo_work.py leaves a journal of each."""
+    folder = f"{session.place.private}/undo"
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+    except OSError:
+        return []
+    found = []
+    for name in names:
+        try:
+            with open(f"{folder}/{name}", encoding="ascii") as file:
+                what = str(jsontext.decode(file.read())["what"])
+        except (OSError, ValueError, KeyError, TypeError):
+            found.append(f"{folder}/{name} cannot be read: it is the journal of an undo that was interrupted")
+            continue
+        again = f"`dibs undo {what.replace(' ', ':', 1)} --yes` finishes it"
+        found.append(f"the undo of {what} was interrupted, and some of its files may be as they were: {again}")
+    return found
 
 
 def _stands_in(url: str) -> str:
@@ -125,6 +149,7 @@ DOCTOR = Query(
     answer="DoctorAnswer",
     group="guards",
     refuses="failed",
+    here=True,
 )
 
 QUERIES = (DOCTOR,)

@@ -39,14 +39,12 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
     record = run_records.chosen(tx, run, reading=True)
     name = record["run"]
     found = list(run_views.tasks(tx, name))
-    counted = run_views.Count()
-    for task in found:
-        counted.add(task)
+    counted = run_views.counted(found)
     members = run_views.members(tx, name)
     ended = record["state"] == run_records.ENDED
     times = quality_gates.TIMES[2:] if ended else quality_gates.times_of(record)
     return {
-        "run": record, "tasks": found, "results": _results(tx, found), "counted": counted, "members": members,
+        "run": record, "tasks": found, "results": _results(tx, found), "members": members,
         "agents": run_views.with_states(tx, call, members, counted),
         "errors": run_views.notes(tx, name, run_records.ERROR),
         "warnings": run_views.notes(tx, name, run_records.WARNING),
@@ -77,7 +75,7 @@ READ = Operation(
     "run read",
     _read,
     "Read all that belongs to a run.",
-    fields=(run_records.RUN, Field("facts", "json", "facts that only a door can know")),
+    fields=(run_records.RUN, Field("facts", "texts", "facts that only a door can know")),
     writes=False,
 )
 
@@ -109,6 +107,7 @@ class Gathered:
         self.raw: dict[str, Any] = session.run(READ, call, {"run": run, "facts": facts})
         self.run: Record = self.raw["run"]
         self.start, self.end = self.run["since"], self.raw["now"]
+        self.counted = run_views.counted(self.raw["tasks"])
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
         self.story = Story(set(self.titles))
         self.first = 0
@@ -163,7 +162,7 @@ class Gathered:
         run = self.run
         found = {name: run[name] for name in ("operation", "coordinator", "state", "phase")}
         found = {"id": run["run"], **found, "started_at": self.at(self.start), "as_of": self.at(self.end)}
-        found["progress"] = self.raw["counted"].progress
+        found["progress"] = self.counted.progress
         if run["ended"]:
             found.update(ended_at=self.at(run["ended"]), ended_by=run["ended_by"])
         if run["spec"]:
@@ -171,8 +170,8 @@ class Gathered:
         return found
 
     def _summary(self, by_agent: dict[str, Any]) -> dict[str, Any]:
-        counted = self.raw["counted"]
-        found = {"total": counted.total}
+        counted = self.counted
+        found: dict[str, Any] = {"total": counted.total}
         found.update({state: counted.states.get(state, 0) for state in ("complete", "failed", "cancelled")})
         found.update(quarantined=counted.states.get("quarantined", 0), open=counted.open)
         found["agents_used"] = sum(1 for agent in by_agent.values() if agent["attempts"])
@@ -182,7 +181,7 @@ class Gathered:
 
     def _performance(self) -> dict[str, Any]:
         times = sorted(span.end - span.start for span in self.story.spans if span.outcome == "complete")
-        states = self.raw["counted"].states
+        states = self.counted.states
         done = states.get("complete", 0)
         tried = done + states.get("failed", 0) + states.get("quarantined", 0)
         elapsed = (self.end - self.start) / 1000

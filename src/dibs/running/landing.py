@@ -31,7 +31,7 @@ from dibs.running import child_process, landing_commits
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.landing_tree import CleanTree, plain
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def need_check(settings: dict[str, Any]) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(
-            "there is no check: set `check` in [land] of .dibs/config.toml to the command that must pass before a "
-            'branch lands, such as "make test" ("true" lands without one).',
+            "there is no check: set `check` in [land] of the main working tree's .dibs/config.toml to the command that "
+            'must pass before a branch lands, such as "make test" ("true" lands without one).',
             field="check",
         )
 
@@ -83,7 +83,7 @@ class Lander:
     ) -> None:
         """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
         self.session, self.call = session, call
-        self.settings: dict[str, Any] = session.config.policy.work["land"]
+        self.settings = settings_of(session)
         self.onto = onto or target_of(session)
         self._say = say or (lambda _: None)
         self._own = own

@@ -14,7 +14,7 @@ from dibs.facts import clock
 from dibs.facts.git import queries as git
 from dibs.operations.landing import lander as steps
 from dibs.running.landing import Lander, OutOfTime
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

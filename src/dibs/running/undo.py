@@ -11,7 +11,7 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Invalid, NotFound
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.facts import clock, relative_times
 from dibs.operations.core.declare import Field
 from dibs.running import undo_plan, undo_scope, undo_work
@@ -69,15 +69,19 @@ class Undo:
         worker = undo_work.Worker(session, call)
         lock = undo_work.Lock(worker.folder)
         try:
-            continued = [] if dry_run else self._continued(worker)
+            continued, waiting = ([], []) if dry_run else self._continued(worker)
             scope, others = undo_scope.find(session, call, what, start)
             planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
             plan = planner.made()
+            plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
             shown = {**_shown(session, call, planner, plan, others), "continued": continued, "done": False}
             if not plan.files:
                 raise NotFound(_nothing(plan, shown), what=what)
             if dry_run:
                 return shown
+            for made, why in waiting:
+                if common := sorted({one.path for one in plan.files}.intersection(made["paths"])):
+                    raise Conflict(f"undo {made['undo']} of {common[0]} was interrupted: {why}", path=common[0])
             if plan.blocked and not theirs:
                 raise _built_on(plan.blocked, shown)
             if all(one.problem for one in plan.files):
@@ -88,14 +92,18 @@ class Undo:
         finally:
             lock.close()
 
-    def _continued(self, worker: undo_work.Worker) -> list[dict[str, Any]]:
-        """What killed runs began, done to its end."""
-        found = []
+    def _continued(self, worker: undo_work.Worker) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
+        """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""
+        found, waiting = [], []
         for made in worker.unfinished():
-            found.append(worker.proceed(made))
+            try:
+                found.append(worker.proceed(made))
+            except (Forbidden, Held) as error:
+                waiting.append((made, error.message))
+                continue
             if self.told is not None:
                 self.told(found[-1])
-        return found
+        return found, waiting
 
 
 def _since(since: str | float) -> int:

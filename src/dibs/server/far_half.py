@@ -17,7 +17,8 @@ from dibs.facts import clock, processes
 from dibs.operations.agents.credentials import AGENT_KIND
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
-from dibs.operations.core.entry import CALLER
+from dibs.operations.core.entry import CALLER, caller_of
+from dibs.operations.core.query import HERE
 from dibs.server.store_half import StoreHalf
 from dibs.session import catalogue, wire
 
@@ -82,13 +83,31 @@ class FarHalf:
         """One operation: result, refusal, or the processes that only the caller can see."""
         self.last_request = clock.since_boot()
         name = given.get("op")
-        if name in NOT_FROM_AFAR or not (isinstance(name, str) and (name in index.FILES or name in index.INTERNAL)):
+        if isinstance(name, str) and name in index.QUERIES:
+            return self._enter(identity, name, given.get("call", {}))
+        known = isinstance(name, str) and name not in NOT_FROM_AFAR and (name in index.FILES or name in index.INTERNAL)
+        if not known:
             raise Invalid(f"there is no operation {ascii(name)[:80]} from afar", field="op")
-        request = self.half.read(name, given.get("call", {}), given.get("fields", {}), given.get("via"), store=None)
-        self._make_known(identity, request.call, given["call"])
+        sent = given.get("call", {})
+        request = self.half.read(name, sent, given.get("fields", {}), given.get("via"), store=None)
+        self._make_known(identity, request.call, sent)
         request.sent_as = request.call.agent, request.call.how
         self.half.finish(request)
         return request.answer
+
+    def _enter(self, identity: Identity, name: str, sent: Any) -> dict[str, Any]:
+        """May the caller do what it then carries out on its own machine (`restore`)? Queries are for `answer`."""
+        operation = catalogue.operation(name)
+        if not operation.writes:
+            raise Invalid(f"{name} is a query", field="op")
+        session = self.host.session()
+        call = wire.call_in(session.config.policy, sent)
+        self._make_known(identity, call, sent)
+        try:
+            session.run(caller_of(operation), call, {})
+        except DibsError as error:
+            return wire.error_out(error)
+        return {"result": None, "who": [call.agent, call.how, call.name]}
 
     def answer(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """One whole query."""
@@ -97,11 +116,12 @@ class FarHalf:
         if not (isinstance(name, str) and name in index.QUERIES):
             raise Invalid(f"there is no query {ascii(name)[:80]}", field="op")
         operation = catalogue.operation(name)
-        if any(field.kind == "file" for field in operation.fields):
+        if HERE in operation.wants or any(field.kind == "file" for field in operation.fields):
             raise Invalid(f"{name} is answered on the caller's machine", field="op")
         session = self.host.session()
-        call = wire.call_in(session.config.policy, given.get("call", {}))
-        self._make_known(identity, call, given["call"])
+        sent = given.get("call", {})
+        call = wire.call_in(session.config.policy, sent)
+        self._make_known(identity, call, sent)
         fields = wire.fields_in(operation, given.get("fields", {}))
         for name in fields:
             if name not in operation.by_name:

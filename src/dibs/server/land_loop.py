@@ -15,6 +15,7 @@ from dibs.running.landing import Interrupted
 from dibs.running.landing_wait import Drain
 from dibs.server.loop import Loop
 from dibs.session.identity import user_name
+from dibs.session.landing_settings import settings_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class LandLoop(Loop):
 
     def take_step(self, session: Session) -> None:
         """Land what is queued, if nobody else does."""
-        settings = session.config.policy.work["land"]
+        settings = settings_of(session)
         if not (settings["server"] and settings["check"] and session.place.common):
             return
         call = Call(session.config.policy, agent=user_name())

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this, as one whose time is over; the caller asks again
 QUICK = ("", "note claim")  # steps after an operation that may run in an event loop
+QUICK_ITEMS = 32  # of a list in a request that an event loop reads itself; a path costs some 30 µs
 KEPT_SESSIONS = 64  # sessions kept for the next request: as many as requests run at once
 
 
@@ -147,7 +148,12 @@ def is_plain(operation: Operation, given: dict[str, Any]) -> bool:
     around = operation.whole or operation.around or operation.beforehand or operation.wants
     if not operation.writes or around or operation.afterwards not in QUICK or given.get("wait"):
         return False
-    return not any(field.kind == "commit" and given.get(field.name) for field in operation.fields)
+    for name, value in given.items():
+        if type(value) is list and len(value) > QUICK_ITEMS:
+            return False  # many paths to look at, for which other callers must not wait
+        if value and name in operation.by_name and operation.by_name[name].kind == "commit":
+            return False
+    return True
 
 
 def is_worth_another_try(error: Exception) -> bool:

@@ -10,6 +10,7 @@ import os
 
 from dibs.errors import DibsError
 from dibs.facts import processes
+from dibs.operations.core.query import HERE
 from dibs.session import wire
 from dibs.storage.far_connection import Lost
 
@@ -61,7 +62,9 @@ class FarLink:
     @staticmethod
     def answers(operation: Operation) -> bool:
         """Does the server answer this query? One that writes files is answered here, from what the server has."""
-        return operation.whole and not operation.writes and not any(field.kind == "file" for field in operation.fields)
+        if operation.writes or HERE in operation.wants:
+            return False
+        return operation.whole and not any(field.kind == "file" for field in operation.fields)
 
     def recall(self, session: Session, call: Call, waiter: str) -> bool:
         """Take back the request that is under way; False if there is none."""

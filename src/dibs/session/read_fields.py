@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 MIN_COMMIT_CHARS, MAX_COMMIT_CHARS = 7, 64  # of a commit's id
+MAX_RESOURCES = 10_000  # that are looked at for one request: each is some lines of work on a file system
 DIGITS = 20  # of the largest whole number that is kept; `int` of a text of millions takes seconds
 
 
@@ -90,6 +91,9 @@ def _resource(session: Session, field: Field, value: Any) -> Canonical:
 def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
     if not isinstance(value, (list, tuple)):
         raise field.refusal(value)
+    if len(value) > MAX_RESOURCES:
+        message = f"{field.name}: {len(value)} in one request, at most {MAX_RESOURCES}; name folders or globs instead"
+        raise Invalid(message, field=field.name)
     found: list[Canonical] = []
     for one in value:
         if isinstance(one, Canonical):

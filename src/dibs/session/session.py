@@ -99,6 +99,7 @@ class Session:
         self.short_lived = short_lived
         self._store: Store | None = None if shared is None else shared.store
         self._link: Link | None = None
+        self._is_given = False  # the store was opened by the caller (`use`), whatever the config names
         self.channels: list[str] = []  # names under which this process is woken, not in use right now
         self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
@@ -127,7 +128,9 @@ class Session:
     @property
     def is_far(self) -> bool:
         """Is the store a server's, elsewhere? Then everything that decides is asked of that server."""
-        return self._shared is None and (caller.environ().get("DIBS_STORE") or self.config.store).startswith(FAR)
+        if self._shared is not None or self._is_given:
+            return False
+        return (caller.environ().get("DIBS_STORE") or self.config.store).startswith(FAR)
 
     @property
     def link(self) -> Link:
@@ -155,7 +158,7 @@ class Session:
     def use(self, store: Store) -> None:
         """Go on with this store, which the caller has opened."""
         self.close()
-        self._store = store
+        self._store, self._link, self._is_given = store, None, True
 
     def close(self) -> None:
         """Close the store, if it was opened, and what the link has open."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,23 @@ def test_without_a_terminal_it_shows_the_difference_and_changes_nothing_until_ye
     assert Path(work.folder, "a.txt").read_text() == "ONE\n"
     assert "undid what ann changed in 3 files" in work.run("explain", "a.txt").stdout
     work.json("verify", exit=0)
+
+
+def test_an_undo_that_was_killed_is_named_by_doctor_and_finished_by_the_same_command(work: Shell) -> None:
+    claim = change(work, "ann", a_txt="ONE\n", c_txt="new\n")
+    work.json("release", "--all", "--as", "ann", exit=0)
+    dying = (
+        "import os, signal, sys; from dibs.session import file_writes; from dibs.doors.cli.main import main;"
+        "file_writes.put = lambda *words: os.kill(os.getpid(), signal.SIGKILL); main(sys.argv[1:])"
+    )
+    words = [sys.executable, "-c", dying, "undo", claim, "--yes"]
+    assert subprocess.run(words, cwd=work.folder, env=work.environment, check=False).returncode == -9
+    (found,) = [one for one in work.json("doctor")["checks"] if one["check"] == "undo"]
+    assert f"`dibs undo claim:{claim} --yes` finishes it" in found["message"]
+    done = work.run("undo", f"claim:{claim}", "--yes")
+    assert "which was interrupted, is done: undone in 2 files" in done.stderr
+    assert git(work, "status", "--porcelain") == ""
+    assert not [one for one in work.json("doctor")["checks"] if one["check"] == "undo"]
 
 
 def test_only_some_paths_and_what_a_held_file_says(work: Shell) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.server.requests import MAX_WAIT_MS
+from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
 from tests.doors.http.web import Web
 from tests.shell import Shell
 
@@ -104,6 +104,36 @@ def test_a_wrong_field_is_a_422_that_names_it(shared: Web, fields: dict[str, Any
     reply = shared.post("claim", json.dumps(fields), token=shared.token(person="ann"))
     assert (reply.status, reply.code) == (422, "invalid")
     assert len(reply.body) < 2_000
+
+
+@pytest.mark.parametrize("number", [9_999, 10_001])
+def test_a_claim_of_thousands_of_paths_is_refused_at_once_and_no_other_caller_waits_for_it(
+    shared: Web, number: int
+) -> None:
+    many = {"resources": [f"f{n}" for n in range(number)]}
+    reply = shared.post("claim", many, token=shared.token(person="ann"))
+    assert (reply.status, reply.code) == (422, "invalid")
+    claim = operation("claim")
+    assert not is_plain(claim, many), "an event loop does not look at them"
+    assert is_plain(claim, {"resources": ["a", "b"], "reason": "x"})
+
+
+@pytest.mark.parametrize("name", ["authorization", "content-type", "idempotency-key", "origin"])
+def test_a_header_that_stands_twice_where_one_counts_is_refused(shared: Web, name: str) -> None:
+    token = shared.token(person="ann")
+    value = {"authorization": f"Bearer {token}", "content-type": "application/json"}.get(name, "x")
+    headers = [(name, value)] * (1 if name in {"authorization", "content-type"} else 2)
+    reply = shared.post("whoami", token=token, headers=headers)
+    assert (reply.status, reply.code) == (400, "invalid")
+    assert shared.post("whoami", token=token, headers=[("accept", "a"), ("accept", "b")]).status == 200
+
+
+def test_a_body_is_taken_as_it_is_or_refused(shared: Web) -> None:
+    token = shared.token(person="ann")
+    for header, status in ((("transfer-encoding", "gzip, chunked"), 400), (("content-encoding", "gzip"), 415)):
+        reply = shared.post("whoami", token=token, headers=[header])
+        assert (reply.status, reply.code) == (status, "invalid")
+    assert shared.post("whoami", token=token, headers=[("transfer-encoding", "chunked")]).status == 200
 
 
 def test_numbers_are_numbers_and_texts_are_texts(shared: Web) -> None:

@@ -33,7 +33,9 @@ LOG = logging.getLogger("dibs.serve")
 HEALTH = "/healthz"
 PAGE, FILES = "/", "/page/"  # files that are the same for everybody and tell nothing of the workspace
 SIGN_IN = "/session"  # a code in the body takes the place of a credential; the route reads it
-FORBIDDEN, MISDIRECTED, TOO_MANY = 403, 421, 429
+BAD, FORBIDDEN, MISDIRECTED, TOO_MANY = 400, 403, 421, 429
+ONCE = (b"authorization", b"content-type", b"content-encoding", b"idempotency-key", b"last-event-id", b"origin",
+        b"sec-fetch-site", b"transfer-encoding")  # fmt: skip
 KNOWN_TOKENS = 10_000  # tokens whose owner is remembered; whether they count is decided in each transaction
 # Wrong credentials of one address: fifty, then two a second. It keeps the store from being asked by strangers; a secret
 # has 256 bits and is guessed by nobody. More would lock out the others on loopback, who share the address.
@@ -80,6 +82,8 @@ class Guard:
         try:
             headers = dict(scope["headers"])
             scope["headers_by_name"] = headers
+            if len(headers) != len(scope["headers"]):
+                _check_twice(scope)
             self._check_place(scope, headers)
             if not _is_public(scope):
                 scope["identity"] = await self._identity(scope, headers)
@@ -164,6 +168,15 @@ class Guard:
         self._failures.take(_address(scope))
         given = headers.get(b"authorization", b"")[len(BEARER) :].decode("latin-1").strip()
         self._known.pop(secrets.hash_of(given), None)
+
+
+def _check_twice(scope: Scope) -> None:
+    """Refuse a header that stands twice where one counts: a proxy in front may have believed the other one."""
+    names = [name for name, _ in scope["headers"]]
+    twice = next((name for name in ONCE if names.count(name) > 1), b"")
+    if twice:
+        shown = twice.decode().title()
+        raise Refusal(BAD, Invalid(f"{shown}: this header stands twice", field=shown))
 
 
 def _too_often(wait: float, what: str) -> Refusal:

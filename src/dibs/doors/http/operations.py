@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Found = dict[str, Any] | None
 
 PREFIX = "/v1/"
-NOT_ALLOWED, WRONG_TYPE = 405, 415
+BAD, NOT_ALLOWED, WRONG_TYPE = 400, 405, 415
 KEY = b"idempotency-key"
 PATHS = {name.replace(" ", "/"): name for name in (*index.FILES, *index.QUERIES)}
 
@@ -157,6 +157,8 @@ def check_type(headers: dict[bytes, bytes]) -> None:
         raise Refusal(WRONG_TYPE, Invalid("Content-Type: application/json alone", field="Content-Type"))
     if headers.get(b"content-encoding", b"identity") != b"identity":
         raise Refusal(WRONG_TYPE, Invalid("Content-Encoding: none", field="Content-Encoding"))
+    if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+        raise Refusal(BAD, Invalid("Transfer-Encoding: chunked, or none", field="Transfer-Encoding"))
 
 
 def _text(given: dict[str, Any], name: str) -> str:

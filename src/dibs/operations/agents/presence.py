@@ -459,7 +459,7 @@ OPERATIONS = (
             Field("client_type", "text", "the type that the client's hook tells", default="", internal=True),
             Field("believed", "words", "tasks that its environment names", default=(), internal=True),
             Field("also", "text", "another id that its environment gives it", default="", internal=True),
-            Field("files", "json", "what the briefing tells of which file, by digest", internal=True),
+            Field("files", "texts", "what the briefing tells of which file, by digest", internal=True),
         ),
         may="viewer",
         answer="BootAnswer",

@@ -44,8 +44,8 @@ def normal(resources: Sequence[Resource]) -> list[list[str]]:
             from dibs.operations.claims import globs
 
             kind, text = globs.simplify(text)
-        if any(kind == "tree" and known == ("file", text) for known in found):
-            del found["file", text]
+        if kind == "tree":
+            found.pop(("file", text), None)
         found[kind, text] = [kind, text]
         if len(resource) > PLAIN_PARTS and resource[2]:
             found["inode", resource[2]] = ["inode", resource[2]]

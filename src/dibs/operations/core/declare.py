@@ -282,7 +282,8 @@ class Operation:
     answer that, where it is not empty, makes the answer a no.
 
     What a session does around it, by names that the session knows (session/steps.py, doors/above.py):
-    `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first),
+    `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
+    "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
     `withdraws`: a caller that is interrupted before it has the answer leaves nothing behind.
     """

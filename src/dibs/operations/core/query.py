@@ -13,11 +13,15 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Field
 
 
+HERE = "here"  # in what a query wants
+
+
 class Query(Operation):
     """A question about more than one transaction sees: the log, the whole record, what a run did. It changes nothing.
 
     Declared like an operation (name, fields, answer, help, group), next to its body in reports/queries.py: operations
-    do not read the log. `body(session, call, **fields)` answers; `Session.answer` runs it.
+    do not read the log. `body(session, call, **fields)` answers; `Session.answer` runs it. `here`: it is about the
+    caller's machine, so a caller of a server elsewhere answers it itself.
     """
 
     __slots__ = ()
@@ -33,8 +37,9 @@ class Query(Operation):
         answer: str = "",
         group: str = "",
         refuses: str = "",
+        here: bool = False,
     ) -> None:
         super().__init__(
             name, body, help, fields=fields, errors=errors, answer=answer, group=group, refuses=refuses, writes=False,
-            whole=True,
+            whole=True, wants=(HERE,) if here else (),
         )  # fmt: skip

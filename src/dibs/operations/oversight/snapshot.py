@@ -26,6 +26,7 @@ MOST = 1_000  # agents, claims, waiters, quarantined tasks, unsettled paths, tar
 MAX_SUBSCRIPTIONS = 5_000
 MAX_RUNS = 100
 MAX_FAILED, MAX_USERS = 200, 20  # failed tasks that are looked at, and tasks after one of them
+RANGES = 50  # asked for at once
 
 
 def _read(tx: Transaction, call: Call) -> dict[str, Any]:
@@ -104,14 +105,17 @@ def _task(task: Record) -> dict[str, Any]:
 
 def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
     """The tasks that failed for good, each with some of the open tasks that come after it."""
-    found = []
-    for task in tasks[:MAX_FAILED]:
-        name = task["task"]
-        users = [key.rpartition("\t")[2] for key, _ in tx.fetch((), [prefix_range(f"td\t{name}\t")], MAX_USERS).rows]
-        after = [one for one in lifecycle.load_all(tx, users).values() if one is not None] if users else []
-        blocked = [one["task"] for one in after if one["state"] not in lifecycle.FINAL_STATES]
-        found.append({"task": name, "blocked": blocked})
-    return found
+    names = [task["task"] for task in tasks[:MAX_FAILED]]
+    users: dict[str, list[str]] = {name: [] for name in names}
+    for start in range(0, len(names), RANGES):
+        ranges = [prefix_range(f"td\t{name}\t") for name in names[start : start + RANGES]]
+        for key, _ in tx.fetch((), ranges, MOST).rows:
+            _, name, user = key.split("\t")
+            users[name].append(user)
+    wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))
+    after = lifecycle.load_all(tx, wanted) if wanted else {}
+    open_ = {name for name, one in after.items() if one is not None and one["state"] not in lifecycle.FINAL_STATES}
+    return [{"task": name, "blocked": [user for user in some if user in open_]} for name, some in users.items()]
 
 
 def _test(tx: Transaction) -> dict[str, Any] | None:

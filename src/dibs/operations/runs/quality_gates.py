@@ -264,7 +264,7 @@ OPERATIONS = (
                 least=1,
                 most=MAX_DURATION_MS,
             ),
-            Field("facts", "json", "what only a door can know", internal=True),
+            Field("facts", "texts", "what only a door can know", internal=True),
         ),
         errors=(NotFound, Invalid),
         answer="RunGatesAnswer",

@@ -17,7 +17,7 @@ from dibs.stores.seam import prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
@@ -94,12 +94,17 @@ class Count:
         }
 
 
-def count(tx: Transaction, run: str) -> Count:
-    """Read and count a run's tasks."""
+def counted(tasks: Iterable[Record]) -> Count:
+    """These tasks, counted."""
     found = Count()
-    for task in tasks(tx, run):
+    for task in tasks:
         found.add(task)
     return found
+
+
+def count(tx: Transaction, run: str) -> Count:
+    """Read and count a run's tasks."""
+    return counted(tasks(tx, run))
 
 
 def _progress(tx: Transaction, call: Call, run: str = "") -> dict[str, Any]:

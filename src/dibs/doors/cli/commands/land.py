@@ -23,7 +23,7 @@ from dibs.facts.git import sides
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.session import catalogue, durations, read_fields
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -199,8 +199,7 @@ class _Land:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.session.config.policy.work["land"]
-        return found
+        return settings_of(self.session)
 
     def _was_undone(self, found: dict[str, Any]) -> bool:
         """It has landed, and the target was reset since: it is no part of it any more."""

@@ -40,6 +40,9 @@ def run(words: Words) -> int:
             return YES
     if words.json:
         return finish(operation, found, words)
+    if not found["resources"] and (values.get("path") or values.get("since")):
+        terminal.write(["nothing that you ask for was claimed or written"])
+        return YES
     terminal.write(resource_map.table(found, terminal.width()))
     return YES
 
