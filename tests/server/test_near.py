@@ -220,6 +220,10 @@ BAD_LINES = [
     b'{"n":1,"op":"claim","call":{"agent":"ann"},"top":"/"}\n',
     b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"store":"redis://x"}\n',
     b"[" * 100_000 + b"\n",
+    *[b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"top":%s}\n' % top
+      for top in (b'"\\ud800"', b'"\\u0000"', b'"../.."', b"7", b"[1]", b"true", b'{"a":1}')],
+    *[b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"%s":%s}\n' % (name, value)
+      for name in (b"via", b"store") for value in (b'"\\ud800"', b"7", b"[1]", b"true", b'{"a":1}')],
 ]  # fmt: skip
 
 
