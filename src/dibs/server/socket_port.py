@@ -297,7 +297,10 @@ class SocketPort:
         """Queue an answer and send what goes; False if the caller has gone."""
         if peer.closed:
             return False
-        line = jsontext.encode(message).encode() + b"\n"
+        try:
+            line = jsontext.encode(message).encode() + b"\n"
+        except (TypeError, ValueError) as error:  # a defect of one answer must not end the server
+            line = jsontext.encode({"n": message["n"], **wire.error_out(plain(error))}).encode() + b"\n"
         if not peer.out:
             try:
                 sent = peer.socket.send(line)
