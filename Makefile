@@ -34,7 +34,7 @@ test: setup ## run all tests but the slow ones, the torture and the real clients
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 slow: setup ## run the tests that play whole programs for seconds: demos, patterns, benchmarks, long fault plays
-	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "slow and not torture"
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "slow and not torture and not clients"
 
 e2e: setup ## drive the real Claude Code and Codex, which npm installs into .clients, with a scripted model
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS) mcp axe
@@ -52,7 +52,7 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	$(BIN)/pytest -m clients $(CLIENTS:%=tests/e2e/test_%.py) $(FLEETS) $(TOOLS)
 
 e2e-all: CLIENTS = claude codex gemini copilot opencode
-e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py
+e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py tests/e2e/test_ten_worktrees.py
 e2e-all: TOOLS += tests/e2e/test_mcp_gemini.py tests/e2e/test_claude_plugin.py tests/e2e/test_frameworks.py
 e2e-all: frameworks e2e ## the same with Gemini, Copilot, OpenCode, the Claude Code plugin and the examples of frameworks
 

@@ -58,6 +58,12 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 
 
+# Whole programs are killed, damaged or played for seconds in these. `make slow` runs them, `make test` does not.
+SLOW = (
+    "faults/", "e2e/", "doors/hooks/test_bypasses.py", "doors/hooks/test_git_bypasses.py",
+    "doors/hooks/test_ordinary.py", "doors/hooks/test_two_agents.py", "doors/install/test_doctor_guards.py",
+    "doors/mcp/test_far.py", "doors/mcp/test_stdio.py", "running/test_landing_torture.py", "storage/test_store_move.py",
+)  # fmt: skip
 # One test that takes long, begun last, is waited for by all processes but its own.
 LONG = (
     "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
@@ -67,11 +73,15 @@ LONG = (
     "test_the_pipeline_finishes", "test_doctor_starts_nothing", "test_what_cannot_be_refused_is_not",
     "test_without_dibs_edits_are_lost", "test_a_fleet_with_crashes",
 )  # fmt: skip
+TOP = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests first."""
+    """The longest tests first; those in the files of whole programs are slow."""
     items.sort(key=lambda item: not item.name.startswith(LONG))
+    for item in items:
+        if item.path.relative_to(TOP).as_posix().startswith(SLOW):
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True, scope="session")

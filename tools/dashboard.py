@@ -28,6 +28,7 @@ PICTURES: tuple[tuple[str, str, str, dict[str, int], str], ...] = (
     ("tasks", "#/tasks", "light", WIDE, "point"),
     ("graph", "#/graph", "dark", WIDE, ""),
     ("log", "#/log", "light", WIDE, ""),
+    ("worktrees", "#/worktrees", "dark", WIDE, ""),
     ("story", "#/overview?open=agent:cleo", "dark", WIDE, ""),
     ("phone", "#/overview", "light", PHONE, ""),
     ("lost", "#/overview", "light", WIDE, "stop"),

@@ -9,6 +9,7 @@ at the present when the scene stands. Those who wait do so in threads until the 
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 import time
@@ -76,12 +77,37 @@ class Scene:
         finally:
             clock.since_boot, clock.wall = self._real
         self._wait_for_each_other()
+        self._meet_at_the_merge()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
         for space in self._spaces.values():
             space.close()
+
+    def _meet_at_the_merge(self) -> None:
+        """Three agents in worktrees of their own: two change the same lines, one has landed, one is queued."""
+
+        def run(*words: str, where: str = "", fine: bool = False) -> None:
+            folder = self.folder.parent / where if where else self.folder
+            subprocess.run(words, cwd=folder, check=not fine, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+        who = ("-c", "user.name=shop", "-c", "user.email=shop@example.org", "-c", "core.hooksPath=/dev/null")
+        amounts, config = self.folder / "amounts.txt", self.folder / ".dibs" / "config.toml"
+        amounts.write_text("".join(f"{number}\n" for number in range(1, 31)))
+        config.write_text(f'{config.read_text()}\n[land]\ncheck = "test -s amounts.txt"\n')
+        run("git", "checkout", "-q", "-B", "main")
+        run("git", "add", "amounts.txt", ".dibs/config.toml")
+        run("git", *who, "commit", "-q", "-m", "amounts")
+        for name, line, text in (("ada", 4, "four"), ("cleo", 12, "twelve"), ("eve", 12, "XII")):
+            run("git", "worktree", "add", "-q", "-b", f"{name}-amounts", f"../{name}")
+            changed = self.folder.parent / name / "amounts.txt"
+            changed.write_text(changed.read_text().replace(f"\n{line}\n", f"\n{text}\n"))
+            run("git", *who, "commit", "-q", "-a", "-m", f"{line} in words", where=name)
+        run(sys.executable, "-m", "dibs", "land", "--as", "ada", where="ada")
+        self.of("lead").claim("land:main", reason="release 2.4")
+        self.of("cleo").land("cleo-amounts")
+        run(sys.executable, "-m", "dibs", "radar", fine=True)  # exit code 1: there is a conflict
 
     def at(self, minutes: float, act: Callable[..., Any], *words: Any, **fields: Any) -> None:
         """Have this happen that many minutes before now."""

@@ -83,8 +83,8 @@ def test_landings_are_measured_beside_a_script_and_the_radar_by_worktrees(tmp_pa
     done = run_benchmarks(tmp_path, "--only", "land", "--json")
     assert done.returncode in {0, 1}, done.stderr
     rows = {row["name"]: row for row in json.loads(done.stdout)["rows"]}
-    assert list(rows)[:2] == ["a script, one after the other", "dibs land, batches of 8"]
-    assert rows["dibs land, batches of 8"]["ratio"] > 0
+    assert list(rows)[:2] == ["3 worktrees: a script, one after the other", "3 worktrees: dibs land, batches of 8"]
+    assert rows["3 worktrees: dibs land, batches of 8"]["ratio"] > 0
     assert len([name for name in rows if name.startswith("radar, 3 worktrees")]) == 3
 
 

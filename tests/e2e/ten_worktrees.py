@@ -2,8 +2,8 @@
 
     python -m tests.e2e.ten_worktrees [--check SECONDS]
 
-prints the table of docs/WORKTREES.md. The agents are processes that do what an agent's shell does: a branch, an edit, a
-commit, `dibs land`. tests/e2e/test_ten_worktrees.py lets real clients do the same, and holds both to the same account.
+prints a table. The agents are processes that do what an agent's shell does: a branch, an edit, a commit, `dibs land`.
+tests/e2e/clients/landing_fleet.py lets real clients do the same; both are held to the same account.
 """
 
 from __future__ import annotations
@@ -45,16 +45,33 @@ class Change(NamedTuple):
             return "conflict"
         return "check" if self.number == BREAKING and self.agent < BREAKERS else "landed"
 
-    def command(self) -> str:
-        """What the agent types: the change on a branch of its own, committed, and landed."""
-        start, file, text = "main", f"{self.branch}.txt", "fine"
-        if self.outcome == "conflict":
-            start, file, text = "start", "base.txt", f"mine-{self.branch}"
-        elif self.outcome == "check":
-            text = "broken"
-        steps = (f"git switch -q -c {self.branch} {start}", f"echo {text} > {file}", f"git add {file}",
-                 f"git commit -q -m {shlex.quote(self.branch)}", "dibs land --json --wait 20m")  # fmt: skip
-        return " && ".join(steps)
+    @property
+    def start(self) -> str:
+        """The branch that it begins at. One that conflicts has not seen what has landed since."""
+        return "start" if self.outcome == "conflict" else "main"
+
+    @property
+    def file(self) -> str:
+        """The file that it makes."""
+        return f"taken-{self.agent}.txt" if self.outcome == "conflict" else f"{self.branch}.txt"
+
+    @property
+    def text(self) -> str:
+        """What it writes."""
+        return "broken" if self.outcome == "check" else f"by {self.branch}"
+
+    def begin(self) -> str:
+        """The command before the change."""
+        return f"git switch -q -c {self.branch} {self.start}"
+
+    def finish(self, wait: str) -> str:
+        """The commands after the change."""
+        commit = f"git add {self.file} && git commit -q -m {shlex.quote(self.branch)}"
+        return f"{commit} && {self.land(wait)}"
+
+    def land(self, wait: str) -> str:
+        """The command that lands it."""
+        return f"dibs land {self.branch} --json --wait {wait}"
 
 
 def changes(agent: int) -> list[Change]:
@@ -65,12 +82,16 @@ def changes(agent: int) -> list[Change]:
 class Run:
     """One run in a scratch repository."""
 
-    def __init__(self, folder: Path, *, check: float = 0.0) -> None:
-        self.repo = LandingRepo(folder / "repo", "batch = 8", check=CHECK.format(seconds=check))
+    def __init__(self, folder: Path, *, check: float = 0.0, clients: str = "none") -> None:
+        """`clients` have their hooks there, and git has its own."""
+        text = CHECK.format(seconds=check)
+        self.repo = LandingRepo(folder / "repo", "batch = 8", check=text, clients=clients, hooks=clients != "none")
         self.repo.git("branch", "start")
-        base = "".join(f"{line} of main\n" for line in range(1, 21))
-        self.repo.commit_files("what has landed since", {"base.txt": base}, self.repo.folder)
+        taken: dict[str, str | None] = {f"taken-{agent}.txt": "by main\n" for agent in range(AGENTS)}
+        self.repo.commit_files("what has landed since", taken, self.repo.folder)
         self.began = len(self.repo.line_of_main())
+        self.agents = [f"agent-{agent}" for agent in range(AGENTS)]  # as dibs knows them
+        self.kinds = ["a shell"] * AGENTS
         self.trees = []
         for agent in range(AGENTS):
             self.trees.append(folder / f"w{agent}")
@@ -87,11 +108,13 @@ class Run:
     def _agent(self, agent: int) -> None:
         env = {
             **self.repo.environment,
-            "DIBS_AGENT": f"agent-{agent}",
+            "DIBS_AGENT": self.agents[agent],
             "PATH": f"{Path(DIBS).parent}:{os.environ['PATH']}",
         }
         for change in changes(agent):
-            done = subprocess.run(["sh", "-c", change.command()], cwd=self.trees[agent], env=env, capture_output=True,
+            write = f"echo {change.text} > {change.file}"
+            words = " && ".join([change.begin(), write, change.finish("20m")])
+            done = subprocess.run(["sh", "-c", words], cwd=self.trees[agent], env=env, capture_output=True,
                                   text=True, check=False, stdin=subprocess.DEVNULL)  # fmt: skip
             assert done.returncode in {0, 1}, (change, done.stdout, done.stderr)
             json.loads(done.stdout)
@@ -110,31 +133,39 @@ class Run:
         line = self.repo.line_of_main()
         for commit in line:
             assert self.repo.git("grep", "-lx", "broken", commit, exit=None) == "", commit
-        names = set(self.repo.git("ls-tree", "--name-only", "main").split())
         landed = [branch for branch, outcome in wanted.items() if outcome == "landed"]
-        assert {f"{branch}.txt" for branch in landed} <= names
+        for branch in landed:
+            assert self.repo.git("show", f"main:{branch}.txt") == f"by {branch}"
         for agent in range(AGENTS):
-            assert len(self.told(agent)) == CHANGES
+            assert len(self.told(agent)) == self.decided(agent), agent
             for change in changes(agent):  # the work is kept
                 assert self.repo.git("log", "-1", "--format=%s", change.branch) == change.branch
         self.repo.clean()
 
+    def decided(self, agent: int) -> int:
+        """How many landings of an agent were decided: its changes, and what it queued again after a refusal."""
+        found = self.repo.json("landings", exit=0)["landings"]
+        return sum(one["agent"] == self.agents[agent] for one in found)
+
     def told(self, agent: int) -> list[str]:
-        """What an agent was told of its landings."""
-        return self.repo.told(f"agent-{agent}")
+        """The messages to an agent about its landings; it may have acknowledged them."""
+        events = self.repo.json("log", "--kind", "message.posted", "--limit", "1000", exit=0)["events"]
+        mine = [one for one in events if one["subject"] == self.agents[agent] and one["data"]["type"] == "landing"]
+        return [one["data"]["id"] for one in mine]
 
     def table(self) -> str:
         """The run as a table."""
         outcomes = self.outcomes()
-        rows = ["| agent | landed | refused: conflict | refused: check | told |", "| --- | --- | --- | --- | --- |"]
-        total = {"landed": 0, "conflict": 0, "check": 0}
+        rows = ["| agent | client | landed | refused: conflict | refused: check | told |", f"|{' --- |' * 6}"]
+        total, heard = {"landed": 0, "conflict": 0, "check": 0}, 0
         for agent in range(AGENTS):
             mine = [outcomes[change.branch] for change in changes(agent)]
             counts = [mine.count(name) for name in total]
             for name, count in zip(total, counts, strict=True):
                 total[name] += count
-            rows.append(f"| agent-{agent} | {' | '.join(map(str, counts))} | {len(self.told(agent))} |")
-        rows.append(f"| all | {' | '.join(map(str, total.values()))} | {AGENTS * CHANGES} |")
+            heard += (told := len(self.told(agent)))
+            rows.append(f"| {agent} | {self.kinds[agent]} | {' | '.join(map(str, counts))} | {told} |")
+        rows.append(f"| all | | {' | '.join(map(str, total.values()))} | {heard} |")
         moved = len(self.repo.line_of_main()) - self.began
         return "\n".join([*rows, "", f"main moved {moved} times in {self.seconds:.0f} s, green at each of its commits"])
 

@@ -20,8 +20,6 @@ from dibs.demo import plan
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.slow
-
 AGENTS, EDITS = 5, 4  # the smallest fleet that has one agent without a part
 DONE = plan.Size(AGENTS, EDITS).planned
 

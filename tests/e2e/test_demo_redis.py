@@ -14,8 +14,6 @@ import pytest
 from tests.stores.redis_server import Server
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
-
 AGENTS, EDITS = 9, 8
 
 

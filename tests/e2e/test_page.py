@@ -17,6 +17,7 @@ import pytest
 import dibs
 from benchmarks import watching
 from dibs.doors.page import sign_in
+from dibs.reports import audit
 from dibs.session.session import Session
 from tests.doors.http.web import Server
 from tests.doors.overwriting import BEFORE, overwritten
@@ -116,6 +117,7 @@ def opened(chromium: Any, server: Server) -> Iterator[Opened]:
         if token:
             window.expected = ("401",)
             window.page.goto(url)
+            assert window.page.locator(".signin").bounding_box()["width"] > 300
             window.page.fill("#token", token)
             window.page.click("button:has-text('Sign in')")
         else:
@@ -180,7 +182,7 @@ def test_a_claim_and_a_refusal_appear_by_themselves(opened: Opened, workspace: A
     window.see("src/api/auth.py", ".cont")
     window.page.click(".held [data-row]")
     window.see("Holder", "#drawer")
-    window.see("claim granted", "#drawer")
+    window.see("ada claimed src/api/auth.py", "#drawer")  # the sentence that takes the place of the kind
     window.page.keyboard.press("Escape")
     window.page.wait_for_function("() => document.querySelector('#drawer') === null")
 
@@ -546,6 +548,30 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("Holder", "#drawer")
 
 
+def test_an_alert_has_its_story_and_the_key_acknowledges_the_one_that_is_meant(opened: Opened, workspace: Any) -> None:
+    for task in ("older", "newer"):
+        workspace.task_add("x", id=task, attempts=1)
+        token = workspace.task_claim(task)["token"]
+        workspace.task_fail(task, token=token, class_="transient", why="no")
+    window = opened()
+    window.see("task older failed", "#alerts")
+    shown = window.page.locator("#alerts .al .what").all_inner_texts()
+    assert ["newer" in shown[0], "older" in shown[1]] == [True, True]
+    window.page.click("#alerts .al:nth-child(2) .kind button")
+    window.see("dibs task move older planned", "#drawer")
+    window.see("Evidence", "#drawer")
+    window.page.keyboard.press("a")
+    window.gone("task older failed", "#alerts")
+    window.see("1 alert acknowledged", "#foot")
+    window.see("Acknowledgedby", "#drawer dl")
+    window.page.keyboard.press("Escape")
+    window.page.keyboard.press("a")
+    window.gone("task newer failed", "#alerts")
+    window.page.click("#foot button:has-text('2 alerts acknowledged')")
+    window.see("task newer failed", "#drawer")
+    assert {one["state"] for one in workspace.alerts()["alerts"]} == {"acknowledged"}
+
+
 def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch_is_taken_out(
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
@@ -604,7 +630,7 @@ def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
         window.see("no sink: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
         window.see("src/b.py", ".matrix")
         window.see("Claims granted", ".plots")
-        assert window.page.locator(".chk").count() == 20
+        assert window.page.locator(".chk").count() == len(audit.CHECKS)
         bob.claim("src/c.py")
         window.page.click("#look:not([disabled])")
         window.see("src/c.py", ".matrix")

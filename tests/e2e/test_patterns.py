@@ -17,8 +17,6 @@ import pytest
 from tests import warm
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
-
 DIBS = str(Path(sys.executable).parent / "dibs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PATIENCE = 60.0  # seconds for something to become true on a busy machine

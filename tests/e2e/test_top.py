@@ -45,14 +45,16 @@ def kinds(folder: Path, kind: str) -> list[Any]:
 
 def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Path) -> None:
     with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
-        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #")
+        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #", "~  Landing")
         assert len(lines) == 24
         assert lines[1].startswith(" blocked 3 of 10, longest ")
         assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, refused to cleo")
         assert lines[3].endswith("3 ways out")
-        assert lines[5].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "FOR"]
-        assert lines[6].startswith(">")
-        assert " < " in lines[6]
+        assert lines[4].startswith("~  Conflict     cleo-amounts and eve-amounts: amounts.txt would")
+        assert lines[5].startswith("~  Landing      1 branch queued for main; lead keeps others")
+        assert lines[7].split() == ["AGENT", "STATE", "TASK", "%", "HOLDS,", "OR", "WAITS", "FOR", "FOR"]
+        assert lines[8].startswith(">")
+        assert " < " in lines[8]
         assert lines[-1].startswith(" j/k move  enter story")
         for key, text in (
             ("2", "deploy:staging"),
@@ -71,7 +73,9 @@ def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Pa
         pane.press("Escape")
         pane.see("hana")
         pane.press("?")
-        pane.see("force release", "leave")
+        pane.see("force release")
+        pane.press(*"jjjjjjjjjjjjjjjj")
+        pane.see("leave")
         pane.press("Escape")
         pane.press("q")
         pane.see("ended 0", " icanon")
@@ -86,7 +90,7 @@ def test_it_is_resized_while_it_runs_to_all_panes_and_back(shop: Path, tmp_path:
             lines = pane.see("[1 Agents 10]" if wide else "[1 Agents]─2 Held")
             assert len(lines) == size[1]
             if wide:
-                shown = "\n".join(pane.see("2 Held 23", "3 Waits 3", "4 Tasks 24", "5 Log", "┬", "┼", "┴"))
+                shown = "\n".join(pane.see("2 Held 24", "3 Waits 3", "4 Tasks 24", "5 Log", "┬", "┼", "┴"))
                 assert "DEADLOCK of 3, refused" in shown
                 assert "planned 3 ready, 4 blocked" in shown
         pane.press("C-c")

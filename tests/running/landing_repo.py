@@ -23,13 +23,15 @@ CHECK = "! grep -rqx broken --include=*.txt ."
 class LandingRepo(Shell):
     """A workspace on branch main with a check; each branch has a worktree next to it."""
 
-    def __init__(self, folder: Path, *settings: str, check: str = CHECK, hooks: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *settings: str, check: str = CHECK, hooks: bool = False, clients: str = "none"
+    ) -> None:
         super().__init__(folder)
         self.environment.update(PLAIN, DIBS_AGENT="")
         del self.environment["DIBS_AGENT"]
         folder.mkdir(parents=True)
         self.git("init", "-q", "-b", "main", ".")
-        self.json("init", "--clients", "none", exit=0)
+        self.json("init", "--clients", clients, "--no-mcp", exit=0)
         if not hooks:  # the commits of these tests are not what is tested
             self.git("config", "core.hooksPath", os.devnull)
         with (folder / ".dibs" / "config.toml").open("a") as file:

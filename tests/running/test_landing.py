@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,7 +15,7 @@ from dibs.running import landing_target
 from dibs.running.landing import Lander
 from dibs.running.landing_target import Target
 from tests.doors.working import alive
-from tests.running.landing_repo import LandingRepo
+from tests.running.landing_repo import CHECK, LandingRepo
 from tests.shell import DIBS
 from tests.waiting import until
 
@@ -72,6 +73,16 @@ def test_a_failed_check_is_refused_with_the_end_of_its_output(tmp_path: Path) ->
     assert "looking" in repo.told("ann")[0]
     assert repo.main() == before
     repo.clean()
+
+
+def test_a_branch_does_not_choose_the_check_by_which_it_lands(repo: LandingRepo) -> None:
+    tree = repo.tree("a")
+    config = tree / ".dibs" / "config.toml"
+    text = config.read_text().replace(json.dumps(CHECK), '"true"')
+    repo.commit_files("my own check", {".dibs/config.toml": text, "a.txt": "broken\n"}, tree)
+    before = repo.main()
+    assert repo.land(exit=1, cwd=tree)["landing"]["code"] == "check"
+    assert repo.main() == before
 
 
 def test_the_check_sees_exactly_the_commit_in_a_working_tree_of_its_own(tmp_path: Path) -> None:
@@ -154,7 +165,7 @@ def test_a_linear_history_keeps_its_authors_and_leaves_out_what_is_there(tmp_pat
     assert repo.git("rev-list", "--count", "main") == ("4" if method == "rebase" else "3")
     assert repo.git("log", "-1", "--format=%(trailers:key=Dibs-Landing)", "main").startswith("Dibs-Landing: ld")
     before = repo.main()
-    assert repo.land("a")["landing"]["landed"] == before  # its content is there
+    assert repo.land("a", "--again")["landing"]["landed"] == before  # its content is there
     assert repo.main() == before
     repo.clean()
 
@@ -222,6 +233,18 @@ def test_another_branch_can_be_landed_on_by_its_name(repo: LandingRepo) -> None:
     assert len(repo.json("landings", "--onto", "release", exit=0)["landings"]) == 2
     error = repo.land("a", "--onto", "nosuch", exit=64)["error"]
     assert "--onto" in error["message"]
+
+
+def test_what_has_landed_is_not_queued_again_unless_main_was_reset(repo: LandingRepo) -> None:
+    repo.change("a", a="1\n")
+    before = repo.main()
+    first = repo.land("a", agent="ann")["landing"]
+    assert repo.land("a", agent="ann")["landing"]["id"] == first["id"]
+    assert repo.land("a", "--wait", "0")["landing"]["state"] == "landed"
+    assert len(repo.told("ann")) == 1
+    repo.git("reset", "-q", "--hard", before)
+    assert repo.land("a", agent="ann")["landing"]["id"] != first["id"]
+    assert "a.txt" in repo.git("ls-tree", "--name-only", "main").split()
 
 
 def test_a_worktree_of_main_that_was_deleted_by_hand_stops_nothing(repo: LandingRepo, tmp_path: Path) -> None:
@@ -328,6 +351,36 @@ def test_a_push_goes_through_the_hook_and_a_moved_remote_is_merged_first(tmp_pat
     assert repo.states()["b"] == "queued"
 
 
+def test_a_remote_that_moves_during_the_check_is_merged_and_checked_again(tmp_path: Path) -> None:
+    """Dibs' own hook before a push refuses then; that is no refusal of the landing."""
+    moves = tmp_path / "moves.sh"
+    check = f"test -e {tmp_path}/once || {{ touch {tmp_path}/once; sh {moves}; }}"
+    repo = LandingRepo(tmp_path / "repo", 'remote = "origin"', check=check, hooks=True)
+    there, other = tmp_path / "there.git", tmp_path / "other"
+    repo.git("init", "-q", "--bare", "-b", "main", str(there))
+    repo.git("remote", "add", "origin", str(there))
+    repo.git("push", "-q", "--no-verify", "origin", "main")
+    repo.git("clone", "-q", str(there), str(other))
+    moves.write_text(f"cd {other}; echo 1 > theirs.txt; git add -A; git commit -q -m theirs; git push -q origin main\n")
+    repo.change("a", a="1\n")
+    assert repo.land("a")["landing"]["state"] == "landed"
+    assert repo.git("rev-parse", "main", cwd=there) == repo.main()
+    assert {"a.txt", "theirs.txt"} <= set(repo.git("ls-tree", "--name-only", "main").split())
+    assert repo.git("log", "-1", "--format=%s", "main^1") == "theirs"
+
+
+def test_a_remote_and_a_check_that_are_not_there_are_said_so(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo", 'remote = "nosuch"', check="no-such-program")
+    repo.change("a", a="1\n")
+    assert "there is no remote nosuch here" in repo.land("a", exit=64)["error"]["message"]
+    config = repo.folder / ".dibs" / "config.toml"
+    config.write_text(config.read_text().replace('remote = "nosuch"', ""))
+    said = repo.land("--all", exit=1)["error"]["message"]
+    assert "exit code 127: the shell did not find it" in said
+    assert "no-such-program: not found" in said
+    assert repo.states() == {"a": "queued"}
+
+
 def test_a_remote_that_refuses_leaves_main_and_the_queue_as_they_were(tmp_path: Path) -> None:
     repo = LandingRepo(tmp_path / "repo", 'remote = "origin"')
     there = tmp_path / "there.git"
@@ -409,4 +462,20 @@ def test_an_interrupted_lander_gives_back_its_claim_and_ends_its_check(tmp_path:
     until(lambda: not alive(int(pid.read_text())))
     assert repo.states() == {"a": "queued"}
     assert repo.json("status", exit=0)["claims"] == []
+    repo.clean()
+
+
+def test_an_interrupt_that_comes_too_late_is_told_what_became_of_it(tmp_path: Path) -> None:
+    repo = LandingRepo(tmp_path / "repo")
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    hook = hooks / "reference-transaction"
+    hook.write_text('#!/bin/sh\n[ "$1" != committed ] || ! grep -q refs/heads/main$ || kill -INT $LANDER\n')
+    hook.chmod(0o755)
+    repo.change("a", a="1\n")
+    repo.git("config", "core.hooksPath", str(hooks))
+    words = ["sh", "-c", f"LANDER=$$ exec {DIBS} land a --json"]
+    done = subprocess.run(words, cwd=repo.folder, env=repo.environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["landing"]["state"] == "landed"
     repo.clean()

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 import dibs
-from dibs.facts.git import merges
+from dibs.facts.git import merges, sides
 from dibs.running import radar
 from tests.running.landing_repo import LandingRepo
 
@@ -151,13 +151,61 @@ def test_a_git_without_many_merges_at_once_gives_the_same_answer(
     assert len(one_by_one) == 1
 
 
+def test_a_submodule_that_two_worktrees_moved_is_a_conflict_and_stops_nobody(repo: LandingRepo) -> None:
+    """Git writes advice for people into its answer then."""
+    (repo.folder / "sub").mkdir()
+    repo.git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},sub")
+    repo.git("commit", "-q", "-m", "a submodule")
+    for branch in "ab":
+        repo.git("update-index", "--cacheinfo", f"160000,{branch * 40},sub", cwd=repo.tree(branch))
+        repo.git("commit", "-q", "-m", "moved", cwd=repo.tree(branch))
+    repo.line("c", 5, "five of c")
+    repo.line("d", 5, "five of d")
+    found = look(repo)
+    assert pairs(found) == {frozenset("ab"), frozenset("cd")}
+    (file,) = next(one["files"] for one in found["conflicts"] if one["sides"][0]["name"] in "ab")
+    assert (file["path"], file["hunks"]) == ("sub", [])
+    assert "sub: submodule" in repo.run("radar").stdout
+    repo.land("a")
+    assert repo.land("b", exit=1)["landing"]["paths"] == ["sub"]
+
+
+def test_a_folder_that_became_a_link_is_merged_and_a_tree_that_git_cannot_read_stops_nobody(
+    repo: LandingRepo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit_files("more", {"d/x.txt": "1\n", "e/x.txt": "1\n"}, repo.folder)
+    tree = repo.tree("a")
+    shutil.rmtree(tree / "d")
+    (tree / "d").symlink_to("e")
+    repo.commit_files("b", {"d/x.txt": "2\n"}, repo.tree("b"))
+    found = look(repo)
+    assert pairs(found) == {frozenset("ab")}
+    repo.line("c", 5, "five of c")
+    repo.line("d", 5, "five of d")
+
+    def fails(*_: object) -> str:
+        raise dibs.Unavailable("a full disk")
+
+    monkeypatch.setattr(sides, "_snapshot", fails)
+    shutil.rmtree(repo.folder / ".git" / "dibs" / "radar")
+    ws = dibs.Workspace(str(repo.folder), "ann")
+    seen = radar.look(ws.session, ws.caller())
+    assert [one["branches"] for one in seen.conflicts] == [["c", "d"]]
+    assert seen.notes == ["a: its uncommitted work was left out: a full disk"]
+
+
 # --- against git's own merge in a real working tree
 
 PATHS = ("a.txt", "b.txt", "d/c.txt", "d/e.txt", "d")
 CONTENTS = some.lists(some.sampled_from(("1", "2", "3", "x", "y")), max_size=6).map(
     lambda lines: "\n".join(lines) + "\n"
 )
+BINARY = some.sampled_from(("0", "1", "2")).map(lambda text: f"\0\1{text}")
+FATES = some.sampled_from(("stays", "stays", "detached", "removed", "vanished", "sparse"))
 DEEDS = some.one_of(
+    some.tuples(some.just("write"), some.sampled_from(PATHS), BINARY),
+    some.tuples(some.just("mode"), some.sampled_from(PATHS), some.sampled_from(("x", ""))),
+    some.tuples(some.just("link"), some.sampled_from(PATHS), some.sampled_from(("a.txt", "nowhere"))),
     some.tuples(some.just("write"), some.sampled_from(PATHS), CONTENTS),
     some.tuples(some.just("delete"), some.sampled_from(PATHS), some.just("")),
     some.tuples(some.just("rename"), some.sampled_from(PATHS), some.sampled_from(("f.txt", "g/c.txt", "a.txt"))),
@@ -185,39 +233,59 @@ class History:
             (tree / value).parent.mkdir(parents=True, exist_ok=True)
             path.rename(tree / value)
             return
-        if what == "write" and any(parent.is_file() for parent in path.parents):
-            next(parent for parent in path.parents if parent.is_file()).unlink()
-        if path.is_dir():
+        if what == "mode":
+            if path.is_file() and not path.is_symlink():
+                path.chmod(0o755 if value else 0o644)
+            return
+        for parent in path.parents:
+            if what in {"write", "link"} and parent != tree and (parent.is_symlink() or parent.is_file()):
+                parent.unlink()
+        if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
-        elif path.exists():
+        elif os.path.lexists(path):
             path.unlink()
-        if what == "write":
+        if what in {"write", "link"}:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(value)
+            path.write_text(value) if what == "write" else path.symlink_to(value)
 
-    def merged_by_hand(self, names: list[str]) -> set[frozenset[str]]:
-        """The pairs that `git merge` cannot merge: everything is committed in a copy, then merged in its worktree."""
+    def meet(self, name: str, fate: str) -> tuple[str, str]:
+        """What becomes of a worktree; how the radar calls it then, and its commit with all that is left of its work."""
+        tree = self.repo.tree(name)
+        if fate == "sparse":
+            self.repo.git("sparse-checkout", "set", "d", cwd=tree)
+        if fate == "detached":
+            self.repo.git("checkout", "-q", "--detach", cwd=tree)
+        if fate == "vanished":
+            shutil.rmtree(tree)
+        if fate == "removed":
+            self.repo.git("worktree", "remove", "--force", str(tree))
+        if not tree.exists():
+            return name, self.repo.git("rev-parse", name)
+        return (tree.name if fate == "detached" else name), self.all_of(tree)
+
+    def all_of(self, tree: Path) -> str:
+        """A commit with everything that lies in a worktree, by an index of its own and `git add`."""
+        head = self.repo.git("rev-parse", "HEAD", cwd=tree)
+        own = Path(self.repo.git("rev-parse", "--path-format=absolute", "--git-path", "index", cwd=tree))
+        index = self.repo.folder.parent / "index"
+        shutil.copy2(own, index)
+        env = {**self.repo.environment, "GIT_INDEX_FILE": str(index)}
+        words: tuple[str, ...]
+        for words in (("add", "-A", "--sparse"), ("write-tree",)):
+            done = subprocess.run(["git", *words], cwd=tree, env=env, capture_output=True, text=True, check=True)
+        return self.repo.git("commit-tree", "-p", head, "-m", "all", done.stdout.strip())
+
+    def merged_by_hand(self, known: dict[str, str]) -> set[frozenset[str]]:
+        """The pairs that `git merge` cannot merge, in a worktree of a copy. `known`: names and commits."""
         copy = self.repo.folder.parent / "copy"
-        self.repo.git("clone", "-q", "--no-hardlinks", str(self.repo.folder), str(copy))
-        for name in names:
-            tree = self.repo.folder if name == "main" else self.repo.tree(name)
-            head = self.repo.git("rev-parse", "HEAD", cwd=tree)
-            self.repo.git("fetch", "-q", str(self.repo.folder), head, cwd=copy)
-            self.repo.git("checkout", "-q", "-f", "-B", f"all-{name}", head, cwd=copy)
-            self.repo.git("clean", "-ffdxq", cwd=copy)
-            for left in [path for path in copy.iterdir() if path.name != ".git"]:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-            for path in [path for path in tree.iterdir() if path.name != ".git"]:
-                (shutil.copytree if path.is_dir() else shutil.copy2)(path, copy / path.name)
-            shutil.rmtree(copy / ".dibs" / "local", ignore_errors=True)
-            self.repo.git("add", "-A", cwd=copy)
-            self.repo.git("commit", "-q", "--allow-empty", "-m", "all", cwd=copy)
+        self.repo.git("init", "-q", str(copy))
+        self.repo.git("fetch", "-q", str(self.repo.folder), *known.values(), cwd=copy)
         found = set()
-        for one, other in itertools.combinations(names, 2):
-            self.repo.git("checkout", "-q", "-f", "--detach", f"all-{one}", cwd=copy)
+        for one, other in itertools.combinations(known, 2):
+            self.repo.git("checkout", "-q", "-f", "--detach", known[one], cwd=copy)
             self.repo.git("clean", "-ffdxq", cwd=copy)
             done = subprocess.run(
-                ["git", "merge", "-q", "--no-edit", f"all-{other}"], cwd=copy, env=self.repo.environment,
+                ["git", "merge", "-q", "--no-edit", known[other]], cwd=copy, env=self.repo.environment,
                 capture_output=True, check=False,
             )  # fmt: skip
             if done.returncode:
@@ -227,36 +295,38 @@ class History:
         return found
 
 
-def _holds(deeds: list[list[tuple[str, str, str]]], between: bool) -> None:
+Work = list[tuple[list[tuple[str, str, str]], str]]  # of each worktree: its deeds and its fate
+
+
+def _holds(work: Work, between: bool) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder:
         history = History(Path(folder))
-        names = [f"w{place}" for place in range(len(deeds))]
-        for place, (name, mine) in enumerate(zip(names, deeds, strict=True)):
-            tree = history.repo.tree(name)
-            for deed in mine:
+        known = {"main": history.repo.main()}
+        for place, (deeds, fate) in enumerate(work):
+            tree = history.repo.tree(f"w{place}")
+            for deed in deeds:
                 history.do(tree, deed)
             if between and place == 0:  # what is known from an earlier look must not be believed too long
                 history.repo.json("radar")
                 history.do(tree, ("write", "a.txt", "1\n2\nlater\n"))
+            name, commit = history.meet(f"w{place}", fate)
+            known[name] = commit
         found = json.loads(history.repo.run("radar", "--json").stdout)
-        assert pairs(found) == history.merged_by_hand(["main", *names])
-        assert found["looked"] == len(names) + 1
+        assert pairs(found) == history.merged_by_hand(known)
 
 
-RANDOM = some.lists(some.lists(DEEDS, max_size=6), min_size=2, max_size=4)
+RANDOM = some.lists(some.tuples(some.lists(DEEDS, max_size=6), FATES), min_size=2, max_size=4)
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
-@given(deeds=RANDOM, between=some.booleans())
-def test_the_radar_finds_exactly_what_git_cannot_merge(deeds: list[list[tuple[str, str, str]]], between: bool) -> None:
-    _holds(deeds, between)
+@given(work=RANDOM, between=some.booleans())
+def test_the_radar_finds_exactly_what_git_cannot_merge(work: Work, between: bool) -> None:
+    _holds(work, between)
 
 
 @pytest.mark.torture
 @settings(max_examples=int(os.environ.get("DIBS_RADAR_EXAMPLES", "150")), deadline=None,
           suppress_health_check=list(HealthCheck))  # fmt: skip
-@given(deeds=RANDOM, between=some.booleans())
-def test_the_radar_finds_exactly_what_git_cannot_merge_long(
-    deeds: list[list[tuple[str, str, str]]], between: bool
-) -> None:
-    _holds(deeds, between)
+@given(work=RANDOM, between=some.booleans())
+def test_the_radar_finds_exactly_what_git_cannot_merge_long(work: Work, between: bool) -> None:
+    _holds(work, between)

@@ -23,15 +23,15 @@ from time import monotonic
 
 from dibs.errors import Conflict, DibsError, Failed, Fenced, Invalid, Unavailable
 from dibs.facts import clock, processes
-from dibs.facts.git import locks, sync
 from dibs.facts.git import queries as git
+from dibs.facts.git import sync
 from dibs.facts.paths import of_name
 from dibs.operations.landing import lander as steps
 from dibs.running import child_process, landing_commits
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.landing_tree import CleanTree, plain
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ MAX_REDONE = 20  # times in a row that somebody else may move the target first
 MAX_LOGS = 40  # of checks that are kept
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
 MAX_REFUSAL_CHARS = 800  # of a remote
+MAX_LINE_CHARS = 200  # of the last line of a check
+NOT_FOUND = 127  # the shell's exit code for a command that is not there
 
 
 class Interrupted(Exception):
@@ -60,8 +62,8 @@ def need_check(settings: dict[str, Any]) -> None:
     """Nothing lands without a check; what would land asks this before it queues anything."""
     if not settings["check"]:
         raise Invalid(
-            "there is no check: set `check` in [land] of .dibs/config.toml to the command that must pass before a "
-            'branch lands, such as "make test" ("true" lands without one).',
+            "there is no check: set `check` in [land] of the main working tree's .dibs/config.toml to the command that "
+            'must pass before a branch lands, such as "make test" ("true" lands without one).',
             field="check",
         )
 
@@ -81,7 +83,7 @@ class Lander:
     ) -> None:
         """`deadline`: on the clock since boot. `own`: the caller's own landing, whose outcome the caller says."""
         self.session, self.call = session, call
-        self.settings: dict[str, Any] = session.config.policy.work["land"]
+        self.settings = settings_of(session)
         self.onto = onto or target_of(session)
         self._say = say or (lambda _: None)
         self._own = own
@@ -257,9 +259,18 @@ class Lander:
         )
 
     def _fetched(self) -> str:
-        return sync.fetched(
-            self.session.place.top, self.settings["remote"], self.onto, self.settings["remote_timeout"] / 1000
-        )
+        top, remote = self.session.place.top, self.settings["remote"]
+        try:
+            return sync.fetched(top, remote, self.onto, self.settings["remote_timeout"] / 1000)
+        except Unavailable:
+            known = git.remotes(top)
+            if remote in known or "/" in remote or ":" in remote:
+                raise
+            raise Invalid(
+                f"there is no remote {remote} here; there is {', '.join(known) or 'none'}: `remote` in [land] of "
+                ".dibs/config.toml",
+                field="remote",
+            ) from None
 
     def _chain(self, base: str, chosen: Sequence[dict[str, Any]]) -> list[Prepared]:
         """The landings that can go together, each on top of the one before; those that cannot at all are refused."""
@@ -298,9 +309,9 @@ class Lander:
             return
         self.passed[made.id] = (
             f"{self.onto} itself fails the check `{self.settings['check']}` ({red[2]}), so whether {made.branch} does "
-            f"cannot be known; it stays queued. Repair {self.onto} first; the output is in {red[1]}."
+            f"cannot be known; it stays queued. Repair {self.onto}, or the check, first; the output is in {red[1]}"
+            f"{_last_line(red[0])}"
         )
-        self._say(self.passed[made.id])
         self._step(steps.STOP, what=f"red {base}", why=self.passed[made.id], landings=[made.id])
 
     # --- the check
@@ -343,7 +354,8 @@ class Lander:
             if self._deadline is not None and clock.since_boot() >= self._deadline:
                 raise OutOfTime
             return output, log, f"took longer than {monotonic() - begun:.0f} s"
-        return output, log, f"ended with {child_process.exit_text(code)}"
+        lost = ": the shell did not find it" if code == NOT_FOUND else ""
+        return output, log, f"ended with {child_process.exit_text(code)}{lost}"
 
     def _held(self, words: Sequence[str], timeout: float, **settings: Any) -> int | None:
         """A command under the claim; its exit code, None at the timeout.
@@ -451,7 +463,10 @@ class Lander:
             text = plain(said.read(8_000))
         if code == 0:
             return True
-        if locks.REASON not in text and ("[rejected]" in text or "fetch first" in text or "cannot lock ref" in text):
+        there = self._fetched()  # whatever was said, where the remote is now says what it means
+        if there and self._workshop.contains(there, commit):
+            return True
+        if there and not self._workshop.contains(commit, there):
             return False
         self._step(steps.BACK)
         raise Failed(f"{remote} did not take it: {_refusal(text)}", target=self.onto, commit=commit)
@@ -472,8 +487,14 @@ class Lander:
             pass
 
 
+def _last_line(output: str) -> str:
+    line = output.rpartition("\n")[2].strip()
+    return f" and ends with: {line[:MAX_LINE_CHARS]}" if line else "."
+
+
 def _refusal(text: str) -> str:
     """What a remote said, without git's frame around it."""
     lines = [line.strip().removeprefix("remote:").strip() for line in text.splitlines()]
-    said = " ".join([line for line in lines if line and line != "Done" and not line.startswith("To ")])
-    return said[:MAX_REFUSAL_CHARS] or "it did not answer"
+    said = [line for line in lines if line and line != "Done" and not line.startswith(("To ", "error: failed to push"))]
+    reasons = [line for line in said if not line.startswith("!")] or said
+    return " ".join(reasons)[:MAX_REFUSAL_CHARS] or "it did not answer"

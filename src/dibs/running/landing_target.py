@@ -239,4 +239,5 @@ def _reason(done: Outcome) -> str:
     """Git's reason, without its own advice."""
     said = done.err.decode(errors="replace").strip().splitlines()
     lines = [line.removeprefix("error: ").removeprefix("fatal: ").strip() for line in said]
-    return " ".join(lines)[:300] or f"git ended with {done.code}."
+    text = " ".join(lines)[:300] or f"git ended with {done.code}"
+    return text if text.endswith((".", "!", "?")) else f"{text}."

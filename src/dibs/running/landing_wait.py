@@ -6,7 +6,7 @@ from dibs.errors import Failed, Held
 from dibs.facts import clock
 from dibs.operations.landing import lander as steps
 from dibs.running.landing import Lander, OutOfTime
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -100,6 +100,9 @@ def land_all(
         lander.leave()
         if started is not None:
             started(None)
-    if lander.passed and not landed:
-        raise Failed(next(iter(lander.passed.values())), target=lander.onto)
+    for why in lander.passed.values():
+        if not landed:
+            raise Failed(why, target=lander.onto)
+        if say is not None:
+            say(why)
     return landed

@@ -20,7 +20,7 @@ from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
 from dibs.operations.landing import conflicts
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

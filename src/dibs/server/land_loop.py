@@ -19,7 +19,7 @@ from dibs.operations.landing import lander as steps
 from dibs.running import landing, landing_wait
 from dibs.server.loop import Loop
 from dibs.session.identity import user_name
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class LandLoop(Loop):
 
     def take_step(self, session: Session) -> None:
         """Land what is queued, if nobody else does."""
-        settings, place = session.config.policy.work["land"], session.place
+        settings, place = settings_of(session), session.place
         if not (settings["server"] and settings["check"] and place.common):
             return
         call = Call(session.config.policy, agent=user_name())

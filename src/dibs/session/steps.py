@@ -118,7 +118,7 @@ def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[s
     """The branch that is landed on, where the caller names none: only the repository knows it."""
     if fields.get("onto") or not session.place.common:
         return fields
-    from dibs.session.landing_branch import target_of
+    from dibs.session.landing_settings import target_of
 
     return {**fields, "onto": target_of(session)}
 

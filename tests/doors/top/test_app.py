@@ -290,3 +290,27 @@ def test_each_deed_needs_an_operation_that_is_declared() -> None:
 
     for operation in deeds.NEEDS.values():
         assert catalogue.operation(operation).name == operation
+
+
+def test_the_story_of_an_alert_has_its_evidence_and_remedy_and_what_is_done_there_concerns_that_alert(
+    look: Look, ada: Any, ben: Any
+) -> None:
+    for agent, task in ((ada, "first"), (ben, "second")):
+        agent.task_add("x", id=task, attempts=1)
+        agent.task_fail(task, token=agent.task_claim(task)["token"], class_="transient", why="no")
+    look.again()
+    first, second = look.app.view.model.open
+    look.press("!", "j", "enter")
+    shown = look.shown(80, 40)
+    assert "error, open" in shown
+    assert f"To do       {second['remedy']}" in shown
+    for number in second["evidence"]:
+        assert f"event {number}" in shown
+    look.press("a")
+    look.again()
+    states = {alert["id"]: alert["state"] for alert in look.state.alerts}
+    assert (states[first["id"]], states[second["id"]]) == ("open", "acknowledged")
+    assert "Seen by     root" in look.shown(80, 40)
+    ada.task_move(second["subject"], "planned")
+    look.again()
+    assert "cleared: its cause is gone" in look.shown(80, 40)

@@ -221,3 +221,22 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.Mon
     state.take("alerts", {"alerts": []})
     assert view.model.board() is board  # the tasks are the same
     assert panes.place_of(rows, rows[4_000].id) == 4_000
+
+
+def test_every_key_can_be_read_on_the_smallest_terminal(look: Look, ada: Any) -> None:
+    from dibs.doors.top.view import HELP
+
+    ada.task_add("x", id="t", attempts=1)
+    ada.task_fail("t", token=ada.task_claim("t")["token"], class_="transient", why="no")
+    look.again()
+    look.press("?")
+    seen = ""
+    for _ in range(40):
+        seen += look.shown(80, 24)
+        look.press("j")
+    for _, keys in HELP:
+        for key, _ in keys:
+            assert f"   {key}" in seen, key
+    assert "leave" in look.shown(80, 24), "it stops at the end"
+    look.press("q")
+    assert "Keys" not in look.shown(80, 24)

@@ -16,7 +16,7 @@ PAGE = Path(dibs.__file__).parent / "doors" / "page"
 
 
 def test_alerts_are_called_the_same_as_on_the_page() -> None:
-    table = re.search(r"ALERTS = \{(.*?)\n\};", (PAGE / "frame.js").read_text(), re.DOTALL)
+    table = re.search(r"ALERTS = \{(.*?)\n\};", (PAGE / "alerts.js").read_text(), re.DOTALL)
     assert table is not None
     assert dict(re.findall(r'(\w+): \["([^"]+)"', table[1])) == words.ALERTS
     assert set(words.ALERTS) == set(kinds.KINDS)

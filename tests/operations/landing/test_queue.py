@@ -290,3 +290,18 @@ def test_what_stops_the_queue_is_told_once_for_each_cause_and_shown_until_someth
     with pytest.raises(Fenced):
         fleet.step("cy", lander.STOP, {**taken, "turn": taken["turn"] + 1}, what="x", why="x")
     fleet.clean()
+
+
+def test_a_commit_that_has_landed_is_not_queued_again_unless_that_is_said(fleet: Queue) -> None:
+    first = fleet.land("ann", "a", commit="c1")["landing"]
+    taken = fleet.take("cy")
+    fleet.move("cy", taken, first)
+    fleet.step("cy", lander.DONE, taken)
+    late = fleet.land("ann", "a", commit="c1")  # its caller gave up waiting a moment too early
+    assert (late["landing"]["id"], late["landing"]["state"], late["repeated"]) == (first["id"], "landed", True)
+    assert fleet.queued() == []
+    with pytest.raises(Conflict):
+        fleet.call("ann", "landings cancel", landing="a")
+    assert fleet.land("ann", "a", commit="c1", again=True)["landing"]["state"] == "queued"
+    assert fleet.land("ann", "a", commit="c2")["landing"]["commit"] == "c2"
+    fleet.clean()

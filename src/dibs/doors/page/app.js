@@ -20,6 +20,12 @@ import { go, keep, open, toast, ui } from "./route.js";
 const VIEWS = { overview: Overview, timeline: Timeline, tasks: Tasks, graph: Graph, log: Log, worktrees: Worktrees, oversight: Oversight };
 const NEEDS = { kill: "kill", killall: "kill", restore: "restore", revive: "revive", release: "release", requeue: "task move", cancel: "task cancel", msg: "send", ask: "ask", unland: "landings cancel" };
 
+/** The ids of the alert that the key `a` means: whose story is open, that has the focus, else the first one. */
+function meant() {
+  const open = model().open, id = ui.open.startsWith("alert:") ? ui.open.slice(6) : document.activeElement?.closest?.("[data-alert]")?.dataset.alert;
+  return String((id ? open.find((a) => a.ids.includes(id)) : open[0])?.ids || "");
+}
+
 /** One deed by name: `kill:ivo`. What the caller may not do is said, not tried. */
 function act(deed) {
   const cut = deed.indexOf(":"), kind = cut < 0 ? deed : deed.slice(0, cut), id = cut < 0 ? "" : deed.slice(cut + 1);
@@ -31,10 +37,10 @@ function act(deed) {
   else if (kind === "zoom") zoom(Number(id));
   else if (kind === "copy") navigator.clipboard?.writeText(id).then(() => toast("Copied"), () => toast("The browser did not allow it"));
   else if (kind === "ack" || kind === "ack1") {
-    const which = id || model().open[0]?.id;
+    const which = id || meant();
     if (!which) return;
     if (!may("alerts ack")) { toast(why("alerts ack")); return; }
-    acknowledge(which).then(() => { refetch("alerts", 0); toast("Acknowledged. It clears itself when the cause is gone"); }, (e) => toast(e.message));
+    Promise.all(String(which).split(",").map(acknowledge)).then(() => { refetch("alerts", 0); toast("Acknowledged. It clears itself when the cause is gone"); }, (e) => toast(e.message));
   } else if (kind === "restore" && may("restore")) {
     refresh(["kept"]).then(() => { if (S.kept.some((k) => k.path === id)) ui.dialog = { kind, id }; else toast(`Nothing is kept of ${id}`); changed(false); }, (e) => toast(e.message));
   } else if (NEEDS[kind]) { if (may(NEEDS[kind])) ui.dialog = { kind, id }; else toast(why(NEEDS[kind])); }

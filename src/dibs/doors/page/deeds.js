@@ -24,7 +24,7 @@ export function describe(kind, id) {
       rows: [
         ["held", "c-held", `Voids ${count(held.length, "claim")}${paths.length ? `: ${words(paths)}` : ""}${task ? ", and that of its task" : ""}`],
         task && ["task", "c2", `${task.title || task.id} goes back to the queue`],
-        blocked.length && ["wait", "c-wait", `${names(blocked)} get what they wait for`],
+        blocked.length && ["wait", "c-wait", `${names(blocked)} ${new Set(blocked.map((w) => w.agent)).size === 1 ? "gets what it waits for" : "get what they wait for"}`],
         ["kill", "c-bad", "All it does is refused until it is revived. Reviving does not give the claims back"],
         ["dot", "c3", `Its process${a.pid ? ` (${a.pid})` : ""} is not ended; files keep what it wrote`],
       ],

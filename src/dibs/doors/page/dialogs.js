@@ -70,7 +70,7 @@ function Compose({ to, resource }) {
 const KEYS = [
   ["Go to", [["g o", "Overview"], ["g t", "Timeline"], ["g b", "Tasks (board)"], ["g w", "Graph (who waits)"], ["g l", "Log"], ["g m", "Worktrees (merges)"], ["g c", "Oversight (check)"], ["g a", "First alert"]]],
   ["Move", [["j", "next"], ["k", "previous"], ["h", "column left"], ["l", "column right"], ["Enter", "open its story"], ["Esc", "close, clear"]]],
-  ["Act on what is selected", [["m", "message"], ["a", "acknowledge the first alert"], ["r", "force release…"], ["x", "kill…"], ["X", "kill all…"], ["R", "restore…"]]],
+  ["Act on what is selected", [["m", "message"], ["a", "acknowledge the alert (the first one)"], ["r", "force release…"], ["x", "kill…"], ["X", "kill all…"], ["R", "restore…"]]],
   ["Anywhere", [["/", "find, or filter the log"], ["f", "follow the log"], ["[", "zoom in"], ["]", "zoom out"], ["M", "message to all"], ["T", "theme"], ["?", "this"]]],
 ];
 

@@ -5,6 +5,7 @@ import { S, may, nameOf, why } from "./store.js";
 import { covers, model } from "./model.js";
 import { Agent, Down, Icon, Lease, Path, Resource, STATES, StateWord, Up } from "./parts.js";
 import { aboutOf } from "./overview.js";
+import { ALERTS } from "./alerts.js";
 import { close } from "./route.js";
 import { pairFacts } from "./worktrees.js";
 import { aboutFile, useSentences } from "./sentences.js";
@@ -35,7 +36,7 @@ function Story({ id, test, query, about: what }) {
 }
 
 const Button = ({ act, deed, op, cls = "", children }) => html`<button class=${`btn ${cls}`} disabled=${!may(op)} title=${why(op)} onClick=${() => act(deed)}>${children}</button>`;
-const Facts = ({ rows }) => html`<dl class="fx">${rows.filter(Boolean).map(([k, v]) => html`<dt key=${`t${k}`}>${k}</dt><dd key=${`d${k}`}>${v}</dd>`)}</dl>`;
+const Facts = ({ rows }) => html`<dl class="fx">${rows.filter(Boolean).map(([k, v], i) => html`<dt key=${`t${i}`}>${k}</dt><dd key=${`d${i}`}>${v}</dd>`)}</dl>`;
 
 function OfAgent({ id, act }) {
   const m = model(), a = m.agents.find((x) => x.agent === id) || (S.agents.get(id) && { ...S.agents.get(id), shown: S.agents.get(id).state === "killed" ? "killed" : "idle" });
@@ -120,6 +121,28 @@ function OfEvent({ id }) {
     ]} /><${Story} id=${`ev${id}`} about=${`event:${id}`} test=${(x) => x.subject === e.subject && x.subject !== ""} /></div>`;
 }
 
+function OfAlert({ id, act }) {
+  const here = (S.alerts || []).find((x) => x.id === id), [over, setOver] = useState(null);
+  useEffect(() => { let gone = false; if (!here && S.phase === "live") api.call("alerts", { state: "cleared", limit: 1000 }).then((p) => { if (!gone) setOver(p.alerts.find((x) => x.id === id) || null); }, () => {}); return () => { gone = true; }; }, [id, !here]);
+  const a = here || over, [word, icon] = (a && ALERTS[a.kind]) || ["Alert", "viol"], shows = new Set(a?.evidence || []);
+  return html`<${Head} icon=${icon} tone=${!a || a.state === "cleared" ? "c-ok" : a.severity === "error" ? "c-bad" : "c-wait"} note=${a ? `${a.severity}, ${a.state}` : "not known any more"}>${word}<//>
+    <div class="acts mut-act">${a?.state === "open" && html`<${Button} act=${act} deed=${`ack:${id}`} op="alerts ack">Acknowledge<//>`}${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy what to do</button>`}</div>
+    <div class="bd0" tabindex="-1">${a && html`<${Facts} rows=${[
+      ["What", a.text], ["To do", html`<code class="todo">${a.remedy}</code>`],
+      a.agent && ["Agent", html`<${Agent} id=${a.agent} />`], (a.resources || []).length > 0 && ["About", a.resources.map((r) => html`<${Resource} key=${r} path=${r} /> `)],
+      a.expected !== undefined && ["Expected", `${dur(a.expected)}, so far ${dur(a.actual)}`], ["Since", html`<${Up} at=${a.since} fine=${false} /> ago${a.repeats ? `, ${count(a.repeats, "time", "times")} again` : ""}`],
+      shows.size > 0 && ["Evidence", [...shows].map((n) => html`<button key=${n} class="lnk" data-open=${`ev:${n}`}>#${n}</button> `)],
+      a.acknowledged && ["Acknowledged", `by ${nameOf(a.acknowledged.agent)}${a.acknowledged.why ? `: ${a.acknowledged.why}` : ""}`], a.cleared && ["Cleared", a.cleared.why],
+      a.delivery && ["Delivery", `${a.delivery.state}${a.delivery.why ? `: ${a.delivery.why}` : ""}`],
+    ]} />`}<${Story} id=${`alert${id}`} about="" query=${{ text: id }} test=${(e) => e.subject === id || shows.has(e.seq)} /></div>`;
+}
+
+function OfAlerts({ id }) {
+  const list = (S.alerts || []).filter((a) => a.state === id);
+  return html`<${Head} icon="ok" tone="c2" note="each clears by itself when its cause is gone">${count(list.length, "alert")} ${id}<//><div class="acts"></div>
+    <div class="bd0" tabindex="-1"><${Facts} rows=${list.map((a) => [html`<button class="lnk" data-open=${`alert:${a.id}`}>${ALERTS[a.kind]?.[0] || a.kind}</button>`, html`${a.text} <span class="c3">${nameOf(a.acknowledged?.agent || "")}${a.acknowledged?.why ? `: ${a.acknowledged.why}` : ""}</span>`])} /></div>`;
+}
+
 function OfPair({ id }) {
   const c = S.radar?.conflicts.find((x) => x.id === id);
   return html`<${Head} icon="merge" tone=${c ? "c-wait" : "c-ok"} note=${c ? "would conflict if merged now" : "no coming conflict any more"}>${c ? c.sides.map((s) => s.name).join(" and ") : id}<//>
@@ -140,7 +163,7 @@ function OfLanding({ id, act }) {
 export function Drawer({ what, act }) {
   const cut = what.indexOf(":");
   const kind = what.slice(0, cut), id = what.slice(cut + 1);
-  const View = { agent: OfAgent, file: OfFile, task: OfTask, ev: OfEvent, pair: OfPair, landing: OfLanding }[kind];
+  const View = { agent: OfAgent, file: OfFile, task: OfTask, ev: OfEvent, alert: OfAlert, alerts: OfAlerts, pair: OfPair, landing: OfLanding }[kind];
   if (!View) return null;
   return html`<aside id="drawer" role="dialog" aria-label="Story"><${View} key=${what} id=${id} act=${act} /></aside>`;
 }

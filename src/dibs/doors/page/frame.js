@@ -3,15 +3,11 @@ import { html } from "./lib.js";
 import { S, connect, leave, may, nameOf, why } from "./store.js";
 import { model } from "./model.js";
 import { Agent, Down, Icon, Progress, Up } from "./parts.js";
+import { ALERTS } from "./alerts.js";
 import { clock, count, dur, time } from "./words.js";
 import { Finder } from "./finder.js";
 
 export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timeline", "tl", "t"], ["tasks", "Tasks", "bd", "b"], ["graph", "Graph", "gr", "w"], ["log", "Log", "lg", "l"], ["worktrees", "Worktrees", "merge", "m"], ["oversight", "Oversight", "os", "c"]];
-export const ALERTS = {
-  violation: ["Violation", "viol"], deadlock: ["Deadlock", "cycle"], silent: ["Silent", "silent"], dead: ["Dead", "dead"], hold: ["Long hold", "held"], wait: ["Long wait", "wait"],
-  expired: ["Expired", "silent"], bypass: ["Bypassed", "commit"], deploy_stale: ["Stale deploy", "deploy"], deploy_unverified: ["Unverified deploy", "deploy"],
-  poison: ["Poison task", "task"], breaker: ["Breaker open", "refused"], store: ["Store", "viol"], rules: ["Old rules", "msg"],
-};
 
 export function Top({ ui, act }) {
   const m = model();
@@ -76,20 +72,18 @@ function remedies(a) {
 
 export function Alerts({ ui, act }) {
   const m = model();
-  const grouped = new Map();
-  for (const a of m.open) { const key = `${a.kind}\t${a.agent}\t${a.text}`; grouped.set(key, grouped.has(key) ? { ...grouped.get(key), times: grouped.get(key).times + 1 } : { ...a, times: 1 }); }
-  const all = [...grouped.values()].sort((a, b) => (a.severity === b.severity ? time(b.since) - time(a.since) : a.severity === "error" ? -1 : 1));
+  const all = m.open;
   const one = ui.view !== "overview" && !ui.allAlerts;
   const list = one ? all.slice(0, 1) : all;
   return html`<section id="alerts" class=${one ? "one" : ""} aria-label="Open alerts" aria-live="polite">${list.map((a) => {
     const [word, icon] = ALERTS[a.kind] || [a.kind, "viol"];
-    const ev = a.evidence?.at(-1);
-    return html`<div key=${a.id} class=${`al sev-${a.severity === "error" ? "bad" : "wait"}`} data-alert=${a.id}><${Icon} name=${icon} /><span class="kind">${word}${a.times > 1 ? ` ×${a.times}` : ""}</span><span class="what"><span title=${a.remedy}>${a.agent && S.agents.has(a.agent) && !a.text.includes(nameOf(a.agent)) ? html`<${Agent} id=${a.agent} />: ` : ""}${a.text}</span></span><span class="meta">${ev && html`<span class="evd"><button class="lnk" data-open=${`ev:${ev}`}>#${ev}</button> · </span>`}<${Up} at=${a.since} fine=${false} /> ago</span><span class="act mut-act">${one ? html`<button class="btn" onClick=${() => act("alerts")}>${all.length > 1 ? `${all.length - 1} more` : "Show"}</button>` : html`${remedies(a).map(([t, d, c, op]) => html`<button key=${d} class=${`btn ${c}`} disabled=${op && !may(op)} title=${op ? why(op) : ""} onClick=${() => act(d)}>${t}</button>`)}<button class="btn q" disabled=${!may("alerts ack")} title=${why("alerts ack") || "Acknowledge: seen, stays in the log, clears itself when the cause is gone"} onClick=${() => act(`ack:${a.id}`)}>Ack</button>`}</span></div>`;
+    const shows = (a.evidence || []).slice(0, 2);
+    return html`<div key=${a.id} class=${`al sev-${a.severity === "error" ? "bad" : "wait"}`} data-alert=${a.id}><${Icon} name=${icon} /><span class="kind"><button class="lnk" data-open=${`alert:${a.id}`}>${word}</button>${a.ids.length > 1 ? ` ×${a.ids.length}` : ""}</span><span class="what"><span title=${a.text}>${a.agent && S.agents.has(a.agent) && !a.text.includes(nameOf(a.agent)) ? html`<${Agent} id=${a.agent} />: ` : ""}${a.text}</span><code class="rem" title=${`To do: ${a.remedy}`}>${a.remedy}</code></span><span class="meta">${shows.length > 0 && html`<span class="evd">${shows.map((ev) => html`<button key=${ev} class="lnk" data-open=${`ev:${ev}`}>#${ev}</button> `)}· </span>`}<${Up} at=${a.since} fine=${false} /> ago</span><span class="act mut-act">${one ? html`<button class="btn" onClick=${() => act("alerts")}>${all.length > 1 ? `${all.length - 1} more` : "Show"}</button>` : html`${remedies(a).map(([t, d, c, op]) => html`<button key=${d} class=${`btn ${c}`} disabled=${op && !may(op)} title=${op ? why(op) : ""} onClick=${() => act(d)}>${t}</button>`)}<button class="btn q" disabled=${!may("alerts ack")} title=${why("alerts ack") || "Acknowledge: seen, stays in the log, clears itself when the cause is gone"} onClick=${() => act(`ack:${a.ids}`)}>Ack</button>`}</span></div>`;
   })}${S.warnings.map((w) => html`<div key=${w} class="al sev-bad"><${Icon} name="viol" /><span class="kind">Warning</span><span class="what"><span>${w}</span></span><span class="meta"></span><span class="act"></span></div>`)}</section>`;
 }
 
 export function Foot({ act }) {
   const acked = (S.alerts || []).filter((a) => a.state === "acknowledged").length;
   const deeds = [["release", "release"], ["kill", "kill"], ["task move", "requeue"]].filter(([op]) => S.me?.may?.[op]).map(([, w]) => w);
-  return html`<footer id="foot"><span>Event <b class="c2">${S.seq}</b></span><span>state read in ${Math.round(S.latency)} ms</span>${acked > 0 && html`<span>${count(acked, "alert")} acknowledged</span>`}<span class="sp"></span><span>${S.me ? `${S.me.name || S.me.agent}, ${S.me.role}: may ${deeds.length ? deeds.join(", ") : "look"}` : ""}</span><button class="lnk" onClick=${() => leave()}>Sign out</button><span><span class="kbd">j</span><span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">?</span> keys</span></footer>`;
+  return html`<footer id="foot"><span>Event <b class="c2">${S.seq}</b></span><span>state read in ${Math.round(S.latency)} ms</span>${acked > 0 && html`<button class="lnk" data-open="alerts:acknowledged">${count(acked, "alert")} acknowledged</button>`}<span class="sp"></span><span>${S.me ? `${S.me.name || S.me.agent}, ${S.me.role}: may ${deeds.length ? deeds.join(", ") : "look"}` : ""}</span><button class="lnk" onClick=${() => leave()}>Sign out</button><span><span class="kbd">j</span><span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">?</span> keys</span></footer>`;
 }

@@ -15,12 +15,13 @@ export function model() {
   const waitOf = new Map(waits.map((w) => [w.agent, w]));
   const blocks = new Map();
   for (const w of waits) for (const h of w.holders) push(blocks, h.agent, w);
-  const open = (S.alerts || []).filter((a) => a.state === "open");
+  const open = worstFirst((S.alerts || []).filter((a) => a.state === "open"));
+  const quiet = new Set((S.alerts || []).filter((a) => a.kind === "silent" && a.state !== "cleared").map((a) => a.agent));
   const violated = new Set((S.alerts || []).filter((a) => a.kind === "violation" && a.state !== "cleared").flatMap((a) => a.resources || [a.subject]));
   const tasks = [...S.tasks.values()];
   const taskOf = new Map(tasks.filter((t) => t.state === "executing" && t.agent).map((t) => [t.agent, t]));
   const agents = [...S.agents.values()].filter((a) => a.state !== "left" && (a.kind !== "person" || byAgent.has(a.agent) || waitOf.has(a.agent)))
-    .map((a) => ({ ...a, shown: stateOf(a, waitOf.get(a.agent), byAgent.get(a.agent), taskOf.get(a.agent)) }));
+    .map((a) => ({ ...a, shown: stateOf(a, waitOf.get(a.agent), byAgent.get(a.agent), taskOf.get(a.agent), quiet.has(a.agent)) }));
   const shown = new Map(agents.map((a) => [a.agent, a.shown]));
   const deadlocks = circles(waits);
   // a server without a list of alerts: what is plain to see needs somebody, too
@@ -41,15 +42,22 @@ export function model() {
   function since(a) { return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0; }
 }
 
+/** Errors before warnings, new before old; equal ones are one, with all their ids. */
+function worstFirst(alerts) {
+  const merged = new Map();
+  for (const a of alerts) { const key = `${a.kind}\t${a.agent}\t${a.text}`, was = merged.get(key); merged.set(key, was ? { ...was, ids: [...was.ids, a.id] } : { ...a, ids: [a.id] }); }
+  return [...merged.values()].sort((a, b) => (a.severity === b.severity ? time(b.since) - time(a.since) : a.severity === "error" ? -1 : 1));
+}
+
 export const group = (list, key) => { const m = new Map(); for (const x of list) push(m, key(x), x); return m; };
 function push(map, key, value) { const l = map.get(key); if (l) l.push(value); else map.set(key, [value]); }
 
 /** The word for an agent: what the server says of it, and whether it waits. */
-function stateOf(a, wait, held, task) {
+function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead") return "dead";
   if (wait) return "waiting";
-  if (a.health === "silent") return "silent";
+  if (quiet || (a.health === "silent" && (held?.length || task))) return "silent"; // of one that has nothing, nobody depends on
   return held?.length || task ? "working" : "idle";
 }
 

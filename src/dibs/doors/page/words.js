@@ -55,6 +55,9 @@ export function says(e) {
     case "run.phased": return `${d.from} → ${d.to}`;
     case "run.noted": return `${d.what} ${d.number}: ${d.text}`;
     case "agent.killed": case "agent.revived": return d.why || "";
+    case "agent.registered": return d.process ? `process ${d.process[3]}` : "";
+    case "agent.booted": return `incarnation ${d.incarnation}${d.process ? `, process ${d.process[3]}` : ""}`;
+    case "rules.acknowledged": return `version ${d.digest}`;
     case "commit.checked": return `${count(typeof d.paths === "number" ? d.paths : (d.paths || []).length, "path")}`;
     case "commit.refused": return `${d.code || ""}: ${words(d.paths || [])}`;
     case "alert.raised": return [d.what, d.severity, d.text].filter(Boolean).join(", ");

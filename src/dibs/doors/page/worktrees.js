@@ -1,9 +1,10 @@
 // Worktrees: which of them would conflict if merged now, and what lands on main. What the radar and the landing queue last said.
-import { html } from "./lib.js";
-import { S, may, nameOf, why } from "./store.js";
+import { html, useEffect } from "./lib.js";
+import { S, may, nameOf, refetch, why } from "./store.js";
 import { Agent, Icon, Path, Rows, Up } from "./parts.js";
 import { count } from "./words.js";
 
+const REFRESH_MS = 10000; // a look that finds nothing new leaves no event
 const FILES = 3; // of a pair, in its row; the story has all
 const span = ([first, n]) => (n <= 1 ? `line ${first}` : `lines ${first}–${first + n - 1}`);
 
@@ -33,7 +34,8 @@ function Pair({ c }) {
 function Radar() {
   const r = S.radar, list = r?.conflicts || [];
   const empty = !r ? html`<p class="pad c2">Reading…</p>`
-    : r.looked_at ? html`<p class="pad c-ok inl"><${Icon} name="ok" />No two of ${count(r.looked, "working tree or branch", "working trees and branches")} would conflict</p>`
+    : r.looked_at && r.looked < 2 ? html`<p class="pad c2">There is only one working tree or branch: nothing to merge</p>`
+    : r.looked_at ? html`<p class="pad c-ok inl"><${Icon} name="ok" />No two of ${r.looked} working trees and branches would conflict</p>`
     : html`<div class="pad c2"><p>Nobody has looked yet. A server looks by itself as soon as there are two worktrees or branches; or look now:</p><code class="todo">dibs radar</code></div>`;
   return html`<section class="panel wtr" aria-label="Coming conflicts"><header><h2>Would conflict if merged now</h2><span class="n">${count(list.length, "pair")}${r?.more ? "+" : ""}</span><span class="sp"></span>${r?.looked_at && html`<span class="c3">looked <${Up} at=${r.looked_at} fine=${false} /> ago</span>`}</header>
     <${Rows} items=${list} height=${56} label="Coming conflicts" empty=${empty} row=${(c) => html`<${Pair} key=${c.id} c=${c} />`} /></section>`;
@@ -57,7 +59,10 @@ function Queue({ act }) {
     <${Rows} items=${list} height=${34} label="Landings" empty=${empty} head=${list.length > 0 && html`<div class="wl hd" role="row"><span role="columnheader">Branch</span><span role="columnheader">State</span><span role="columnheader">Agent</span><span role="columnheader">How</span><span role="columnheader" class="num">Since</span><span role="columnheader"><span class="vh">Action</span></span></div>`} row=${(x) => html`<${Landing} key=${x.id} x=${x} place=${queued.indexOf(x) + 1} lander=${lander} act=${act} />`} /></section>`;
 }
 
-export const Worktrees = ({ act }) => html`<div class="wt"><${Radar} /><${Queue} act=${act} /></div>`;
+export function Worktrees({ act }) {
+  useEffect(() => { const timer = setInterval(() => refetch("worktrees", 0), REFRESH_MS); return () => clearInterval(timer); }, []);
+  return html`<div class="wt"><${Radar} /><${Queue} act=${act} /></div>`;
+}
 
 /** Facts for the drawer. */
 export const pairFacts = (c) => [

@@ -473,6 +473,7 @@ class Methods:
         commit: str | None = None,
         onto: str | None = None,
         priority: int | None = None,
+        again: bool | None = None,
         request_id: str | None = None,
     ) -> LandAnswer:
         """Queue a branch to land: it is merged, checked, and becomes a part of main, one at a time.
@@ -487,6 +488,7 @@ class Methods:
             commit=commit,
             onto=onto,
             priority=priority,
+            again=again,
         )
         return answer
 

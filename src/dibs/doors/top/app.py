@@ -71,7 +71,19 @@ class App:
         elif view.typing is not None:
             self._type(key)
         elif view.help:
-            view.help = False
+            by = {
+                "j": 1,
+                "down": 1,
+                "k": -1,
+                "up": -1,
+                " ": self._page,
+                "page-down": self._page,
+                "page-up": -self._page,
+            }
+            if key in by:
+                view.help_top = max(0, view.help_top + by[key])  # the picture stops at the end
+            else:
+                view.help = False
         elif self._going:
             self._going = False
             if key == "g":
@@ -92,7 +104,7 @@ class App:
         self.leaving = 1
 
     def _help(self) -> None:
-        self.view.help = True
+        self.view.help, self.view.help_top = True, 0
 
     def _paged(self, by: int) -> None:
         self.view.move(by * self._page)
@@ -243,16 +255,24 @@ class App:
         return self._subject("agent") or (row.agent if row is not None else "")
 
     def _alert(self) -> dict[str, Any] | None:
-        """The alert that is selected; else the first one."""
-        found = self.view.model.open
-        if self.view.pane == ALERT and not self.view.stories:
-            row = self.view.row
-            found = [alert for alert in found if row is not None and alert["id"] == row.id]
+        """The alert whose story is open, or that is selected; else the first one."""
+        found, wanted = self.view.model.open, self._chosen_alert()
+        if wanted is not None:
+            found = [alert for alert in found if wanted in alert["ids"]]
         return found[0] if found else None
+
+    def _chosen_alert(self) -> str | None:
+        """The id of the alert that the person means; None: not any one."""
+        stories = self.view.stories
+        if stories:
+            return stories[-1].id if stories[-1].kind == "alert" else None
+        if self.view.pane != ALERT:
+            return None
+        return self.view.row.id if self.view.row is not None else ""
 
     def _on_alert(self, *kinds: str) -> str:
         """What the remedy of the selected alert is about, if it is one of these deeds."""
-        alert = self._alert() if self.view.pane == ALERT and not self.view.stories else None
+        alert = self._alert() if self._chosen_alert() is not None else None
         for _, deed in panes.remedies(self.view.model, alert) if alert else ():
             kind, _, subject = deed.partition(":")
             if kind in kinds:
@@ -331,7 +351,7 @@ class App:
         if alert is None:
             self.view.toast("no alert is open")
             return
-        identifier = alert["id"]
+        ids = alert["ids"]
         if self._refused("ack"):
             return
 
@@ -339,7 +359,7 @@ class App:
             self._want("alerts")
             self.view.toast(why or "Acknowledged. It clears itself when the cause is gone")
 
-        self._desk.give(lambda asker: asker.ask("alerts ack", {"id": identifier}), done)
+        self._desk.give(lambda asker: [asker.ask("alerts ack", {"id": one}) for one in ids], done)
 
     # --- deeds
 

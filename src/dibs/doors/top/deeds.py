@@ -72,6 +72,10 @@ def _claim_text(claim: Record) -> str:
     return f"{', '.join(claim['resources'])} (token {claim['token']})"
 
 
+def _gets(blocked: list[Record]) -> str:
+    return "gets what it waits for" if len({wait["agent"] for wait in blocked}) == 1 else "get what they wait for"
+
+
 def _names(model: Model, waits: list[Record]) -> str:
     return joined(model.state.name_of(wait["agent"]) for wait in waits)
 
@@ -93,7 +97,7 @@ def _kill(model: Model, agent: str) -> Deed | None:
         rows=[
             ("#", f"Voids {count(len(held), 'claim')}{named}{', and that of its task' if task else ''}"),
             *([("o", f"{task['title'] or task['id']} goes back to the queue")] if task else []),
-            *([("~", f"{_names(model, blocked)} get what they wait for")] if blocked else []),
+            *([("~", f"{_names(model, blocked)} {_gets(blocked)}")] if blocked else []),
             ("x", "All it does is refused until it is revived. Reviving does not give the claims back"),
             ("-", f"Its process{process} is not ended; files keep what it wrote"),
         ],

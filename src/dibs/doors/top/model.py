@@ -45,6 +45,9 @@ class Model:
             for alert in state.alerts if alert["kind"] == "violation" and alert["state"] != "cleared"
             for path in alert.get("resources") or [alert["subject"]]
         }  # fmt: skip
+        self.quiet = {
+            alert["agent"] for alert in state.alerts if alert["kind"] == "silent" and alert["state"] != "cleared"
+        }
         self.tasks = list(state.tasks.values())
         self.task_of = {task["agent"]: task for task in self.tasks if task["state"] == "executing" and task["agent"]}
         self.agents = [
@@ -73,9 +76,11 @@ class Model:
             return "dead"
         if identifier in self.wait_of:
             return "waiting"
-        if agent["health"] == "silent":
+        if identifier in self.quiet:
             return "silent"
-        return "working" if identifier in self.held_by or identifier in self.task_of else "idle"
+        if identifier not in self.held_by and identifier not in self.task_of:
+            return "idle"  # also one that is not heard of: nobody depends on it
+        return "silent" if agent["health"] == "silent" else "working"
 
     def hurt(self, agent: str) -> str:
         """A path of this agent that another changed under it; "" if there is none."""
@@ -184,7 +189,8 @@ def _worst_first(alerts: list[Record]) -> list[Record]:
     merged: dict[tuple[str, str, str], Record] = {}
     for alert in alerts:
         key = alert["kind"], alert["agent"], alert["text"]
-        merged[key] = {**merged[key], "times": merged[key]["times"] + 1} if key in merged else {**alert, "times": 1}
+        known = merged.get(key, {**alert, "times": 0, "ids": []})
+        merged[key] = {**known, "times": known["times"] + 1, "ids": [*known["ids"], alert["id"]]}
     return sorted(merged.values(), key=lambda alert: (alert["severity"] != "error", -ms(alert["since"])))
 
 

@@ -494,9 +494,8 @@ def remedies(model: Model, alert: Record) -> list[tuple[str, str]]:
 def _alerts(model: Model, _: str) -> list[Row]:
     rows = []
     for number, alert in enumerate(model.open, 1):
-        story = f"ev:{alert['evidence'][-1]}" if alert.get("evidence") else f"agent:{alert['agent']}"
-        rows.append(Row(alert["id"], _Drawn(_alert, model, alert, number), open=story, agent=alert["agent"],
-                        search=f"{alert['kind']} {alert['text']}"))  # fmt: skip
+        rows.append(Row(alert["id"], _Drawn(_alert, model, alert, number), open=f"alert:{alert['id']}",
+                        agent=alert["agent"], search=f"{alert['kind']} {alert['text']}"))  # fmt: skip
     lost = model.state.undelivered
     told = f"{words.count(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)" if lost else ""
     warnings = [*model.state.warnings, *([told] if told else [])]
@@ -516,14 +515,17 @@ def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
         text = f"{' > '.join([*ring, ring[0]])}, refused to {name}"
     todo = next((text for text, _ in remedies(model, alert)), "a ack")
     wide = columns >= 120  # noqa: PLR2004 - where the wide layout begins, about
-    event = f"#{alert['evidence'][-1]}  " if wide and alert.get("evidence") else ""
+    event = f"#{alert['evidence'][0]}  " if wide and alert.get("evidence") else ""
     end = f"{event}{length(model.state.now - ms(alert['since']))}  {todo}"
     if wide and todo != "a ack":
         end += "   a ack"
     size = 17 if wide else 12
     head = [(f"!{number} ", style), (pad(word, size), f"bold {style}"), (" ", "")]
     room = max(0, columns - 4 - size - len(end) - 1)
-    return fit([*head, (pad(plain(text), room), ""), (" ", ""), (end, "dim")], columns)
+    said, order = plain(text), f"  {plain(alert['remedy'])}"
+    if len(said) + len(order) <= room:  # there is room for the command, too; its story has it anyway
+        return fit([*head, (said, ""), (pad(order, room - len(said)), "dim"), (" ", ""), (end, "dim")], columns)
+    return fit([*head, (pad(said, room), ""), (" ", ""), (end, "dim")], columns)
 
 
 def _warning(text: str, columns: int) -> Line:

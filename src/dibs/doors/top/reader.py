@@ -209,7 +209,7 @@ class Reader(threading.Thread):
             del self._due[topic]
             self.read(topic)
             self._changed()
-        for topic in ("status", "agents", "alerts", "usage"):
+        for topic in ("status", "agents", "alerts", "worktrees", "usage"):
             if topic not in self._due:
                 self._due[topic] = self._last.get(topic, (now, 0))[0] + max(REFRESH_MS, SHARE * self._cost(topic))
         wait = min(FOLLOW_S, max(0.02, (min(self._due.values()) - clock.since_boot()) / 1000))

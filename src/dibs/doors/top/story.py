@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.doors.top import words, worktrees
-from dibs.doors.top.draw import fit, pad
+from dibs.doors.top.draw import fit, pad, wrapped
 from dibs.doors.top.model import covers
 from dibs.doors.top.panes import Row, event_row, state_word
 from dibs.doors.top.words import length, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from dibs.doors.top.draw import Line
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SHOWN = 200  # events; the log has the rest
 LABEL = 11
 MOST_LISTED = 30
+TEXT = 66  # columns of a long text: it fits beside its label on a terminal of 80
 HOLDS = 100  # claims of one agent that are listed
 
 
@@ -45,6 +47,8 @@ class Story:
             return "log", {"path": [f"task:{self.id}"], "limit": SHOWN}
         if self.kind == "worktrees":
             return "log", {"kind": "landing.", "limit": SHOWN}
+        if self.kind == "alert":
+            return "log", {"text": self.id, "limit": SHOWN}
         return "log", {"after": int(self.id) - 1, "limit": 1}
 
     def title(self, model: Model) -> str:
@@ -53,15 +57,16 @@ class Story:
             return f"agent {plain(model.state.name_of(self.id))}"
         if self.kind == "ev":
             return f"event {self.id}"
+        if self.kind == "alert":
+            alert = _alert_of(model, self.id)
+            return f"alert {self.id}" if alert is None else words.ALERTS.get(alert["kind"], plain(alert["kind"]))
         if self.kind == "worktrees":
             return "worktrees: coming conflicts, and what lands"
         return plain(f"task {self.id}" if self.kind == "task" else self.id)
 
     def rows(self, model: Model) -> list[Row]:
         """Facts, then events, newest first."""
-        facts = {"agent": _agent, "file": _file, "task": _task, "ev": _event, "worktrees": _worktrees}[self.kind](
-            model, self
-        )
+        facts = _FACTS[self.kind](model, self)
         events = {event["seq"]: event for event in self.events}
         for event in model.state.events:
             if self.concerns(model, event):
@@ -84,6 +89,9 @@ class Story:
         if self.kind == "task":
             name = f"task:{identifier}"
             return subject in {identifier, name} or name in model.state.resources.get(subject, ())
+        if self.kind == "alert":
+            alert = _alert_of(model, identifier)
+            return bool(subject == identifier or (alert is not None and event["seq"] in alert.get("evidence", ())))
         if self.kind == "worktrees":
             return bool(event["kind"].startswith(("radar.", "landing.")))
         return str(event["seq"]) == identifier
@@ -200,6 +208,40 @@ def _task(model: Model, story: Story) -> list[Row]:
     return rows
 
 
+def _alert_of(model: Model, identifier: str) -> Record | None:
+    return next((alert for alert in model.state.alerts if alert["id"] == identifier), None)
+
+
+def _alert(model: Model, story: Story) -> list[Row]:
+    state, alert = model.state, _alert_of(model, story.id)
+    if alert is None:
+        return [fact("State", "cleared: its cause is gone", tone="ok")]
+    tone = "bad" if alert["severity"] == "error" else "wait"
+    text = wrapped(plain(alert["text"]), TEXT, MOST_LISTED)
+    rows = [fact("State", f"{alert['severity']}, {alert['state']}", tone=tone)]
+    rows += [fact("What" if place == 0 else "", f"{'' if place == 0 else ' ' * (LABEL + 1)}{line}")
+             for place, line in enumerate(text)]  # fmt: skip
+    rows.append(fact("To do", alert["remedy"], tone="held"))
+    if alert["agent"]:
+        rows.append(fact("Agent", state.name_of(alert["agent"]), open=f"agent:{alert['agent']}"))
+    rows += [fact("About", path, open=f"file:{path}") for path in alert.get("resources") or ()]
+    for step in alert.get("cycle") or ():
+        said = f"{state.name_of(step['agent'])} wants {step['resource']} of {state.name_of(step['holder'])}"
+        rows.append(fact("Cycle", said, tone="bad", open=f"agent:{step['holder']}"))
+    if alert.get("expected") is not None:
+        rows.append(fact("Expected", f"{length(alert['expected'] * 1000)}, so far {length(alert['actual'] * 1000)}"))
+    repeats = f", {words.count(alert['repeats'], 'time')} again" if alert.get("repeats") else ""
+    rows.append(fact("Since", f"{length(state.now - ms(alert['since']))} ago{repeats}"))
+    rows += [fact("Evidence", f"event {number}", open=f"ev:{number}") for number in alert.get("evidence") or ()]
+    taken, sent = alert.get("acknowledged"), alert.get("delivery")
+    if taken:
+        why = f": {taken['why']}" if taken["why"] else ""
+        rows.append(fact("Seen by", f"{state.name_of(taken['agent'])}{why}", open=f"agent:{taken['agent']}"))
+    if sent:
+        rows.append(fact("Delivery", f"{sent['state']}{': ' if sent['why'] else ''}{sent['why']}"))
+    return rows
+
+
 def _worktrees(model: Model, _: Story) -> list[Row]:
     return [fact(label, text, tone=tone, open=opens) for label, text, tone, opens in worktrees.facts(model)]
 
@@ -228,3 +270,8 @@ def _event(model: Model, story: Story) -> list[Row]:
         fact("Data" if number == 0 else "", data[number * 100 : number * 100 + 100])
         for number in range(min(12, -(-len(data) // 100)))
     ]]  # fmt: skip
+
+
+_FACTS: dict[str, Callable[[Model, Story], list[Row]]] = {
+    "agent": _agent, "file": _file, "task": _task, "ev": _event, "alert": _alert, "worktrees": _worktrees,
+}  # fmt: skip

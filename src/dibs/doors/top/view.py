@@ -64,6 +64,7 @@ class View:
         self.stories: list[Story] = []
         self.dialog: Dialog | None = None
         self.help = False
+        self.help_top = 0  # the first line of the keys that is shown
         self.follow = True
         self.frozen: Model | None = None  # what the log shows while it is not followed
         self.cursor: tuple[int, int] | None = None
@@ -153,7 +154,7 @@ class View:
             lines.append(_lost(self.state, columns))
         if not wide:
             lines.append(_rule(columns))
-        lines += self._alerts(columns, rows)
+        lines += self._alerts(columns, rows) if not self.help else []
         middle = rows - len(lines) - 1
         lines += self._middle(model, columns, middle, len(lines), wide=wide)
         return [*lines[: rows - 1], self._foot(columns, wide=wide, row=rows - 1)]
@@ -184,7 +185,9 @@ class View:
                 self.cursor = cursor[0], cursor[1] + above + 1
             return [head, *body]
         if self.help:
-            return [_titled("Keys", columns), *_filled(_help(columns), columns, rows - 1)]
+            lines = _help(columns)
+            self.help_top = max(0, min(self.help_top, len(lines) - (rows - 1)))
+            return [_titled("Keys", columns), *_filled(lines[self.help_top :], columns, rows - 1)]
         if self.stories:
             story = self.stories[-1]
             return [_titled(story.title(model), columns), *self._story(story, columns, rows - 1)]
@@ -320,7 +323,9 @@ class View:
             return fit([(f" {plain(self._toast)}", "bold")], columns)
         if self.dialog is not None:
             return fit([(f" {DIALOG_HINTS}", "dim")], columns)
-        if self.stories or self.help:
+        if self.help:
+            return fit([(" j/k move  any other key: back", "dim")], columns)
+        if self.stories:
             return fit([(f" {STORY_HINTS}", "dim")], columns)
         state = self.state
         deeds = [word for name, word in (("release", "release"), ("kill", "kill"), ("task move", "requeue"))

@@ -152,6 +152,13 @@ def says(event: dict[str, Any]) -> str:  # noqa: C901, PLR0911, PLR0912 - one ca
             return f"{get('what')} {get('number')}: {get('text')}"
         case "agent.killed" | "agent.revived":
             return str(get("why") or "")
+        case "agent.registered":
+            return _process(get("process"))
+        case "agent.booted":
+            process = _process(get("process"))
+            return f"incarnation {get('incarnation')}{f', {process}' if process else ''}"
+        case "rules.acknowledged":
+            return f"version {get('digest')}"
         case "commit.checked":
             paths = get("paths")
             return count(paths if isinstance(paths, int) else len(paths or []), "path")
@@ -182,6 +189,10 @@ def says(event: dict[str, Any]) -> str:  # noqa: C901, PLR0911, PLR0912 - one ca
             return f"version {get('version')}"
         case _:
             return ", ".join([f"{key} {_shown(value)}" for key, value in data.items() if value not in (None, "")])[:160]
+
+
+def _process(found: Any) -> str:
+    return f"process {found[3]}" if isinstance(found, list) and len(found) > 3 else ""  # noqa: PLR2004 - its pid
 
 
 def _refusal(data: dict[str, Any]) -> str:

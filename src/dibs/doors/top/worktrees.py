@@ -84,9 +84,10 @@ def facts(model: Model) -> list[tuple[str, str, str, str]]:
     if not radar["looked_at"]:
         found.append(("Conflicts", "nobody has looked yet: dibs radar; a server looks by itself", "", ""))
     elif not radar["conflicts"]:
-        sides = words.count(radar["looked"], "working tree or branch", "working trees and branches")
-        ago = length(state.now - ms(radar["looked_at"]))
-        found.append(("Conflicts", f"no two of {sides} would conflict if merged now (looked {ago} ago)", "ok", ""))
+        text = f"no two of {radar['looked']} working trees and branches would conflict"
+        if radar["looked"] <= 1:
+            text = "only one working tree or branch: nothing to merge"
+        found.append(("Conflicts", f"{text} (looked {length(state.now - ms(radar['looked_at']))} ago)", "ok", ""))
     for conflict in radar["conflicts"]:
         since = length(state.now - ms(conflict["since"]))
         agents = [agent for side in conflict["sides"] for agent in side["agents"]]

@@ -28,6 +28,7 @@ STDIN = (2, 39)  # the first one that merges many pairs in one process
 MERGE_TIMEOUT_S = 120.0  # for one process, whatever the number of its pairs
 MAX_FILES = 50  # conflicting files of one pair that are described
 MAX_HUNKS = 20  # of one file
+SUBMODULE = "160000"  # the mode of a path that is a commit of another repository: there is no blob to look into
 CLEAN, CONFLICT, UNRELATED = "clean", "conflict", "unrelated"
 
 _versions: dict[str, tuple[int, ...]] = {}  # PATH → the version of the git found there
@@ -138,7 +139,10 @@ def _is_unrelated(said: str) -> bool:
 
 
 def _read_all(out: bytes) -> list[Merge]:
-    """Each merge: `1 NUL tree NUL NUL` if it is clean; else `0 NUL tree`, the stages, NUL, the messages, NUL."""
+    """Each merge: `1 NUL tree NUL NUL` if it is clean; else `0 NUL tree`, the stages, NUL, the messages, NUL.
+
+    Of submodules git writes its advice to people after the messages, before that last NUL.
+    """
     parts = out.split(b"\0")
     found: list[Merge] = []
     place = 0
@@ -148,13 +152,13 @@ def _read_all(out: bytes) -> list[Merge]:
         stages: dict[str, dict[str, str]] = {}
         while place < len(parts) and parts[place]:
             meta, _, path = parts[place].partition(b"\t")
-            _, blob, stage = meta.decode().split(" ")
-            stages.setdefault(os.fsdecode(path), {})[stage] = blob
+            mode, blob, stage = meta.decode().split(" ")
+            stages.setdefault(os.fsdecode(path), {})[stage] = blob if mode != SUBMODULE else ""
             place += 1
         place += 1
         kinds: dict[str, str] = {}
         if not clean:
-            while place < len(parts) and parts[place]:
+            while place < len(parts) and parts[place].isdigit():
                 count = int(parts[place])
                 paths, kind = parts[place + 1 : place + 1 + count], parts[place + 1 + count].decode()
                 if kind.startswith("CONFLICT"):

@@ -113,7 +113,11 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
         if settled and before is not None and before["mark"] == mark and _has(objects, side.top, before["commit"]):
             side.commit = before["commit"]
         else:
-            side.commit = _snapshot(side, list(marks), objects, folder)
+            try:
+                side.commit = _snapshot(side, marks, objects, folder)
+            except Unavailable as error:  # this tree is as it was committed; the others are looked at all the same
+                side.note = f"its uncommitted work was left out: {error.message}"
+                continue
         learned[side.top] = {"mark": mark, "commit": side.commit}
     return learned
 
@@ -136,6 +140,8 @@ def _marks(side: Side, changes: Sequence[git.Change]) -> dict[str, list[int]]:
         if change.path.endswith("/"):  # a repository inside of this one
             continue
         try:
+            if _is_beyond_link(side.top, change.path):
+                raise FileNotFoundError
             status = os.lstat(f"{side.top}/{change.path}")
         except OSError:
             found[change.path] = []
@@ -152,6 +158,16 @@ def _marks(side: Side, changes: Sequence[git.Change]) -> dict[str, list[int]]:
     return found
 
 
+def _is_beyond_link(top: str, path: str) -> bool:
+    """Is a folder of this path a symbolic link now? Then what was below it is gone, whatever the link leads to."""
+    folder = os.path.dirname(path)
+    while folder:
+        if os.path.islink(f"{top}/{folder}"):
+            return True
+        folder = os.path.dirname(folder)
+    return False
+
+
 def _has(objects: Objects, top: str, commit: str) -> bool:
     try:
         objects.ask(top, "cat-file", "-e", commit)
@@ -160,14 +176,21 @@ def _has(objects: Objects, top: str, commit: str) -> bool:
     return True
 
 
-def _snapshot(side: Side, paths: Sequence[str], objects: Objects, folder: str) -> str:
+def _snapshot(side: Side, marks: dict[str, list[int]], objects: Objects, folder: str) -> str:
     """A commit on top of HEAD with the present content of these paths; the same content gives the same commit."""
     os.makedirs(folder, 0o700, exist_ok=True)
     index = clock.temporary(f"{folder}/index")
     try:
         objects.ask(side.top, "read-tree", side.head, index=index)
-        given = b"\0".join([os.fsencode(path) for path in paths]) + b"\0"
-        objects.ask(side.top, "update-index", "--add", "--remove", "-z", "--stdin", given=given, index=index)
+        gone = [os.fsencode(path) for path, mark in marks.items() if not mark]
+        there = [os.fsencode(path) for path, mark in marks.items() if mark]
+        if gone:  # first: a file may be where a folder was, and the other way round
+            given = b"".join([b"0 %s\t%s\0" % (b"0" * len(side.head), path) for path in gone])
+            objects.ask(side.top, "update-index", "-z", "--index-info", given=given, index=index)
+        if there:
+            given = b"".join([path + b"\0" for path in there])
+            words = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+            objects.ask(side.top, *words, given=given, index=index)
         tree = objects.ask(side.top, "write-tree", index=index).strip()
     finally:
         for name in (index, f"{index}.lock"):

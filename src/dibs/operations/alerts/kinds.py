@@ -121,10 +121,7 @@ def _hold(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _claim(tx, agent, suspicion["subject"]) is None:
         return None
     actual, names = tx.now - suspicion["since"], facts["resources"]
-    text = (
-        f"{name_of(tx, agent)} has held {_few(names)} for {_long(actual)}, more than twice the expected "
-        f"{_long(facts['expected'])}."
-    )
+    text = f"{name_of(tx, agent)} has held {_few(names)} for more than twice the expected {_long(facts['expected'])}."
     return {
         "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'how much longer?'", "tell": [agent],
         "resources": names, "expected": facts["expected"], "actual": actual,
@@ -153,7 +150,7 @@ def _wait(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     holders = list(dict.fromkeys(record["agent"] for record in _in_the_way(tx, place)))
     held = f", which {_few([name_of(tx, one) for one in holders])} holds" if holders else ""
     text = (
-        f"{name_of(tx, agent)} has waited for {_few(names)}{held}, for {_long(actual)}, more than twice the expected "
+        f"{name_of(tx, agent)} has waited for {_few(names)}{held}, for more than twice the expected "
         f"{_long(facts['expected'])}."
     )
     return {
@@ -269,16 +266,16 @@ def _dead_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 def _silent(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     facts, agent = suspicion["facts"], suspicion["agent"]
-    silence = tx.now - suspicion["since"]
+    silence, limit = tx.now - suspicion["since"], call.policy.work["alerts"]["silent"]
     text = (
-        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for {_long(silence)}; it holds "
+        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for more than {_long(limit)}; it holds "
         f"{_few(facts['resources'])}, which {_few([name_of(tx, one) for one in facts['wanted_by']])} wants."
     )
     remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent is silent'"
     return {
         "severity": ERROR, "text": text, "remedy": remedy, "tell": [agent, *facts["wanted_by"]],
         "resources": facts["resources"], "pid": facts["pid"], "actual": silence,
-        "expected": call.policy.work["alerts"]["silent"],
+        "expected": limit,
     }  # fmt: skip
 
 
@@ -402,7 +399,8 @@ def _poison(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _poison_gone(tx, call, suspicion):
         return None
     task = suspicion["subject"]
-    text = f"task {task} failed or was lost {suspicion['facts']['failures']} times and is quarantined."
+    failures = suspicion["facts"]["failures"]
+    text = f"task {task} failed or was lost {'once' if failures == 1 else f'{failures} times'} and is quarantined."
     return {"severity": ERROR, "text": text, "remedy": f"dibs task move {quoted(task)} planned"}
 
 

@@ -295,9 +295,9 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "lb⇥TARGET⇥BRANCH": (
         "landing",
-        "the queued landing of a branch",
+        "the queued landing of a branch, or the last one that landed",
         "",
-        "",
+        "`due⇥TIME` once it has landed",
     ),
     "lt⇥TARGET": (
         "landing",

@@ -4,8 +4,9 @@ A landing is `queued` until it is `landed`, `refused` or `cancelled`; these thre
 in all of them. lander.py has the side that lands; this file has the callers'.
 
 - success: it is queued, and its place in the queue is told. Higher priority comes first, then the earlier one.
-- retry: a branch is in the queue once. Queueing it again with the same commit answers with the landing that there is;
-  with another commit that commit takes the place of the former one, at the same place in the queue.
+- retry: a branch is in the queue once. Queueing it again with the same commit answers with the landing that there is,
+  also with one that has landed meanwhile (unless `again` is said: the target was reset); with another commit that
+  commit takes the place of the former one, at the same place in the queue.
 - refusal: the target itself (`invalid`); too long a queue (`quota`); a cancellation while the target moves to it, or
   of a landing that is decided (`conflict`).
 - crash: whoever lands next finds the queue in the store, whether or not the agents that filled it are still there.
@@ -51,6 +52,7 @@ def _land(
     commit: str = "",
     onto: str = "",
     priority: int = 0,
+    again: bool = False,
 ) -> Any:
     target = target_of(call, onto)
     _check_branch(branch, "branch")
@@ -60,8 +62,10 @@ def _land(
     key = f"lb\t{target}\t{branch}"
     known: Record | None = tx.fetch([key]).values[key]
     record = _fetch(tx, known["landing"]) if known is not None else None
-    if record is not None:
+    if record is not None and record["state"] == QUEUED:
         return _again(tx, call, record, commit, priority)
+    if record is not None and commit == record["commit"] and not again:
+        return {"landing": shown(tx, record), "repeated": True}
     if state["queued"] >= MAX_QUEUED:
         tx.append("call.refused", call.agent, "land", {"code": Quota.code})
         return Quota(
@@ -212,9 +216,9 @@ def queued(tx: Transaction, target: str, limit: int) -> list[Record]:
     return [record for _, _, record in tx.scan(1, _queue_of(target), limit).rows]
 
 
-def _fetch(tx: Transaction, identifier: str) -> Record:
+def _fetch(tx: Transaction, identifier: str) -> Record | None:
+    """A landing; None of one that is decided and forgotten."""
     found: Record | None = tx.fetch([f"lq\t{identifier}"]).values[f"lq\t{identifier}"]
-    assert found is not None, "a queued branch has its landing"
     return found
 
 
@@ -223,7 +227,11 @@ def decide(tx: Transaction, landing: Record, outcome: str, **facts: Any) -> None
     assert landing["state"] == QUEUED, "a landing is decided once"
     landing.update(state=outcome, decided=tx.now, **facts)
     put(tx, landing)
-    tx.delete(f"lb\t{landing['target']}\t{landing['branch']}")
+    key = f"lb\t{landing['target']}\t{landing['branch']}"
+    if outcome == LANDED and landing["commit"]:  # whoever asks again is told so
+        tx.put(key, {"landing": landing["landing"]}, i2=due(tx.now + DECIDED_LIFE_MS))
+    else:
+        tx.delete(key)
     state = state_of(tx, landing["target"])
     state["queued"] -= 1
     put_state(tx, state)
@@ -321,6 +329,7 @@ OPERATIONS = (
                   metavar="SHA"),
             _ONTO,
             Field("priority", "integer", "higher comes first (default 0)", default=0, most=MAX_PRIORITY, metavar="N"),
+            Field("again", "flag", "queue it although this commit has landed before", default=False),
         ),
         errors=(Quota, Invalid),
         may="agent",

@@ -367,7 +367,8 @@ def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any
         lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
         task.update(finished=tx.now, error={**task["error"], "class": "poison"})
         suspicions.put(tx, "poison", task["task"], agent, told=[task["by"]], failures=task["failures"])
-        _tell_owner(tx, task, f"failed or was lost {task['failures']} times and is quarantined")
+        often = "once" if task["failures"] == 1 else f"{task['failures']} times"
+        _tell_owner(tx, task, f"failed or was lost {often} and is quarantined")
         return
     lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
     task["not_before"] = tx.now + pause if pause else 0

@@ -23,7 +23,7 @@ from dibs.facts.git import sides
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.session import catalogue, durations, read_fields
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,8 +102,10 @@ class _Land:
     def __init__(self, session: Session, call: Call, words: Words) -> None:
         self.session, self.call, self.words = session, call, words
         self._target = _onto(session, words)
+        self._own = ""  # the id of the caller's own landing
         self._lander: Lander | None = None
         self._signal = 0
+        self._over = False  # it was interrupted and says so
 
     def run(self) -> int:
         on_signals(self._interrupt)
@@ -114,12 +116,32 @@ class _Land:
         except BaseException as error:
             from dibs.running.landing import Interrupted
 
-            if isinstance(error, (_Interrupted, Interrupted)):
-                self._say("interrupted; what is queued stays queued")
-                return SIGNALLED + self._signal
-            raise
+            if not isinstance(error, (_Interrupted, Interrupted)):
+                raise
+            self._over = True
+        found = self._found()
+        if found is not None and found["state"] != "queued":  # it was too late to interrupt
+            return self._outcome(found)
+        self._say("interrupted; what is queued stays queued")
+        if self.words.json:
+            shown = {"landing": found} if found is not None else {}
+            sys.stdout.write(jsontext.encode({"ok": False, "interrupted": True, **shown}) + "\n")
+        return SIGNALLED + self._signal
+
+    def _found(self) -> dict[str, Any] | None:
+        """The caller's own landing as it is now; None if it has none."""
+        if not self._own:
+            return None
+        from dibs.operations.landing import lander
+
+        self.call.facts.clear()
+        asked = {"onto": self._target, "landing": self._own}
+        found: dict[str, Any] = self.session.run(lander.TURN, self.call, asked)["landing"]
+        return found
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
+        if self._over:
+            return
         self._signal = number
         if self._lander is None:
             raise _Interrupted
@@ -152,10 +174,15 @@ class _Land:
         self._note_uncommitted(branch)
         queued = self.session.answer(operation, self.call, values)
         self.call.request = ""  # it belongs to the operation
+        if self._was_undone(queued["landing"]):
+            queued = self.session.answer(operation, self.call, {**values, "again": True})
+        if queued["landing"]["state"] != "queued":
+            return self._outcome(queued["landing"])
         if not wait:
             lands = self._who_lands()
             answer("land", {**queued, "lands": lands}, as_json=self.words.json)
             return YES
+        self._own = queued["landing"]["id"]
         until = clock.since_boot() + min(wait, MAX_WAIT_MS)
         found = landing_wait.wait_for(
             self.session, self.call, queued["landing"]["id"], until=until, onto=self._target, say=self._say,
@@ -165,8 +192,14 @@ class _Land:
 
     @property
     def _settings(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.session.config.policy.work["land"]
-        return found
+        return settings_of(self.session)
+
+    def _was_undone(self, found: dict[str, Any]) -> bool:
+        """It has landed, and the target was reset since: it is no part of it any more."""
+        if found["state"] != "landed":
+            return False
+        words = ("merge-base", "--is-ancestor", found["landed"], f"refs/heads/{self._target}")
+        return git.ask(self.session.place.top, *words, fine=(0, 1, 128)).code != 0
 
     def _check_target(self) -> None:
         """A branch that is not there is a usage error, unless the remote may have it."""

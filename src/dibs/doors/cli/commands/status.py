@@ -15,7 +15,7 @@ from dibs.facts import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue
-from dibs.session.landing_branch import target_of
+from dibs.session.landing_settings import target_of
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False

@@ -1,7 +1,11 @@
-"""The branch that others are landed on: the config's, else the usual one of the repository.
+"""What landings go by: the settings of the workspace, and the branch that others are landed on.
 
-That is main or master, whichever there is; else what the remote's HEAD is, else what the main working tree has checked
-out (`trunk`, `develop`). Read from git's files, so that a status costs no process.
+The settings are those of the main working tree. Each other one has its own checkout of the config, and a branch must
+not decide by which check it lands, or by which one another's lands.
+
+The branch is the config's, else the usual one of the repository: main or master, whichever there is; else what the
+remote's HEAD is, else what the main working tree has checked out (`trunk`, `develop`). Read from git's files, so that a
+status costs no process.
 """
 
 from __future__ import annotations
@@ -9,9 +13,12 @@ from __future__ import annotations
 import os
 
 from dibs.operations.landing.queue import DEFAULT_TARGET
+from dibs.session import config
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.session.session import Session
 
 USUAL = (DEFAULT_TARGET, "master")
@@ -20,9 +27,21 @@ BRANCHES = "refs/heads/"
 MAX_BYTES = 4_096
 
 
+def settings_of(session: Session) -> dict[str, Any]:
+    """What [land] says in the config of the main working tree, whichever one the caller is in."""
+    place, read = session.place, session.config
+    home = f"{place.root}/.dibs/{config.NAME}"
+    if place.config != home:
+        kept = f"{place.shared}/{config.NAME}"  # the main working tree is on a branch from before dibs
+        found_at = next((path for path in (home, kept) if os.path.isfile(path)), "")
+        read = config.load(found_at, place.local, place.root, place.shared) if found_at else read
+    found: dict[str, Any] = read.policy.work["land"]
+    return found
+
+
 def target_of(session: Session) -> str:
     """The branch."""
-    named: str = session.config.policy.work["land"]["branch"]
+    named: str = settings_of(session)["branch"]
     common = session.place.common
     if named or not common:
         return named or DEFAULT_TARGET
