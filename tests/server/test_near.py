@@ -19,7 +19,10 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.facts import workspace
 from dibs.lookout.verify import verify_store
+from dibs.server.host import Host
+from dibs.server.socket_port import SocketPort, _Peer
 from dibs.session import crowd_link
 from dibs.session.crowd_link import CrowdLink
 from dibs.session.remote import SocketLink
@@ -220,6 +223,10 @@ BAD_LINES = [
     b'{"n":1,"op":"claim","call":{"agent":"ann"},"top":"/"}\n',
     b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"store":"redis://x"}\n',
     b"[" * 100_000 + b"\n",
+    *[b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"top":%s}\n' % top
+      for top in (b'"\\ud800"', b'"\\u0000"', b'"../.."', b"7", b"[1]", b"true", b'{"a":1}')],
+    *[b'{"n":1,"op":"claim","call":{"agent":"ann"},"fields":{"resources":[["name","a:b"]]},"%s":%s}\n' % (name, value)
+      for name in (b"via", b"store") for value in (b'"\\ud800"', b"7", b"[1]", b"true", b'{"a":1}')],
 ]  # fmt: skip
 
 
@@ -237,6 +244,15 @@ def test_a_line_that_is_no_request_is_told_so_and_the_next_one_is_answered(shell
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it is cut off on the way
             peer.sendall(b"x" * 5_000_000)
         assert json.loads(lines_of(peer, 1)[0])["refused"][0] == "invalid"
+
+
+def test_an_answer_that_is_no_json_is_one_callers_refusal_and_not_the_end_of_the_server(shell: Shell) -> None:
+    port = SocketPort(Host(workspace.find(str(shell.folder), None)), str(shell.folder / "s.sock"))
+    mine, its = socket.socketpair()
+    with mine, its, port._bell, port._ear, contextlib.closing(port._selector):
+        assert port._send(_Peer(its), {"n": 7, "result": {"odd": object()}})
+        answer = json.loads(lines_of(mine, 1)[0])
+    assert (answer["n"], answer["refused"][0]) == (7, "unavailable")
 
 
 def test_callers_that_send_half_a_line_or_never_read_harm_nobody(shell: Shell) -> None:

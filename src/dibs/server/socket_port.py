@@ -21,9 +21,9 @@ from collections import deque
 from queue import SimpleQueue
 
 from dibs import jsontext
-from dibs.errors import Busy, DibsError, Invalid
+from dibs.errors import Busy, Invalid
 from dibs.facts import clock
-from dibs.server.store_half import DONE, ROUND, StoreHalf
+from dibs.server.store_half import DONE, ROUND, StoreHalf, plain
 from dibs.session import wire
 from dibs.session.remote import MAX_LINE
 
@@ -220,24 +220,22 @@ class SocketPort:
         try:
             sent = _opened(line)
             number = sent.get("n")
-            via = None if sent.get("via") is None else [sent["via"], number]
-            if len(self._waiting) + self._at_work >= MAX_WAITING:
-                raise Busy("the server has too much to do; try again.")
-            request = self.half.read(
-                sent.get("op"),
-                sent.get("call", {}),
-                sent.get("fields", {}),
-                via,
-                sent.get("top"),
-                sent.get("store", ""),
-            )
-        except DibsError as error:
-            self._send(peer, {"n": number, **wire.error_out(error)})
+            request = self._request(sent, number)
+        except Exception as error:  # noqa: BLE001 - a defect of one request must not end the server
+            self._send(peer, {"n": number, **wire.error_out(plain(error))})
             return
         if request.is_quick:
             self._waiting.append((peer, number, request))
         else:
             self._hand_over(peer, number, request, None)
+
+    def _request(self, sent: dict[str, Any], number: Any) -> Request:
+        """The request that a line is; raises if it is none, or if there are too many."""
+        if len(self._waiting) + self._at_work >= MAX_WAITING:
+            raise Busy("the server has too much to do; try again.")
+        via = None if sent.get("via") is None else [sent["via"], number]
+        call, fields = sent.get("call", {}), sent.get("fields", {})
+        return self.half.read(sent.get("op"), call, fields, via, sent.get("top"), sent.get("store", ""))
 
     # --- deciding
 
@@ -299,7 +297,10 @@ class SocketPort:
         """Queue an answer and send what goes; False if the caller has gone."""
         if peer.closed:
             return False
-        line = jsontext.encode(message).encode() + b"\n"
+        try:
+            line = jsontext.encode(message).encode() + b"\n"
+        except (TypeError, ValueError) as error:  # a defect of one answer must not end the server
+            line = jsontext.encode({"n": message["n"], **wire.error_out(plain(error))}).encode() + b"\n"
         if not peer.out:
             try:
                 sent = peer.socket.send(line)

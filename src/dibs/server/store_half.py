@@ -9,6 +9,8 @@ Nothing is decided here, and nothing is known of sockets.
 
 from __future__ import annotations
 
+import os
+
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.operations.core.call import Need, process_name
@@ -134,7 +136,7 @@ class StoreHalf:
             return ROUND if request.need(error.processes) else DONE
         if isinstance(error, Unsettled) or self.host.after(error):
             return SLOW
-        request.refuse(_plain(error))
+        request.refuse(plain(error))
         return DONE
 
     def finish(self, request: Request, value: Any = None) -> None:
@@ -194,7 +196,7 @@ class StoreHalf:
             return self.host.place
         known = self._places.get(top) if isinstance(top, str) else None
         if known is None:
-            if not isinstance(top, str):
+            if not _is_path(top):
                 raise Invalid("top: the path of a working tree", field="top")
             known = self.host.place if top == self.host.place.top else workspace.find(top, self.host.place.root)
             if known.root != self.host.place.root or known.top != top:
@@ -203,6 +205,14 @@ class StoreHalf:
                 self._places.pop(next(iter(self._places)), None)
             self._places[top] = known
         return known
+
+
+def _is_path(value: Any) -> bool:
+    """Can this be the name of a folder, also of one whose bytes are no text?"""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except UnicodeEncodeError:
+        return False
 
 
 def _operation(name: Any) -> Operation:
@@ -214,7 +224,7 @@ def _operation(name: Any) -> Operation:
     raise Invalid(f"there is no operation {ascii(name)[:80]}", field="op")
 
 
-def _plain(error: BaseException) -> DibsError:
+def plain(error: BaseException) -> DibsError:
     """An error of any kind as one of dibs: a defect is told, not shown as a traceback."""
     if isinstance(error, DibsError):
         return error
