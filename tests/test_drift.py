@@ -111,6 +111,7 @@ def _appended() -> set[str]:
     calls = (
         node
         for path in sorted((TOP / "src" / "dibs").rglob("*.py"))
+        if re.search(r"\.append\(\s*[\"']", path.read_text())
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append"
     )

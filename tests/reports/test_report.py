@@ -396,6 +396,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     assert "Left out: 1 agents" in html
 
 
+@pytest.mark.slow
 def test_ten_thousand_tasks_of_a_hundred_agents_give_a_page_of_bounded_size(fleet: Fleet) -> None:
     tasks = [f"t{number}" for number in range(10_000)]
     story = Story(set(tasks))

@@ -138,7 +138,10 @@ class Log:
             claim = (self.claims if kind == CLAIM else self.undos)[word]
             found.spans, found.commits, found.trees = claim.spans(held=kind == CLAIM), claim.commits, {claim.tree}
         found.since = since
-        found.holds = [span for claim in self.claims.values() for span in claim.spans()]
+        # What an undo changed is in the ledger under its name. So nothing is its work only because its caller held the
+        # file then: a change right before the claim would be.
+        held = self.claims.values() if kind != UNDO else ()
+        found.holds = [span for claim in held for span in claim.spans()]
         if kind in {AGENT, TASK}:
             for by, when, commit in self.commits:
                 if when >= since and any(

@@ -224,6 +224,7 @@ def test_a_waiter_that_was_killed_is_in_nobodys_way(shell: Shell, start: Start) 
     assert [message["text"] for message in shell.json("inbox", "--as", "bob", exit=0)["messages"]] == ["still here?"]
 
 
+@pytest.mark.slow
 def test_no_message_and_no_event_is_lost_when_senders_and_readers_are_killed(
     shell: Shell, start: Start, tmp_path: Path
 ) -> None:
