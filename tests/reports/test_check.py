@@ -19,6 +19,7 @@ from dibs.errors import DibsError, Invalid, NotFound, Unavailable
 from dibs.operations.alerts import suspicions
 from dibs.operations.oversight.trials import RECORD
 from dibs.reports import audit
+from dibs.session import upkeep
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -189,6 +190,8 @@ def test_6_a_fleet_needs_a_sink_and_somebody_who_looks(place: Place) -> None:
     assert {one["id"] for one in place.check("6")["findings"]} == {"alerting:no-sink", "alerting:nobody-looks"}
     place.configure('[alerts]\ncommand = "true"')
     assert [one["id"] for one in place.check("6")["findings"]] == ["alerting:nobody-looks"]
+    upkeep.step(place.as_("ann").session, "worker", "ann", every=0)  # as a worker does, and this process is alive
+    assert (place.check("6")["status"], place.check("6")["findings"]) == ("ok", [])
 
 
 def test_7_a_fleet_needs_a_test_with_ten_agents_that_lost_nothing(place: Place) -> None:
