@@ -17,7 +17,7 @@ from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 DECIDED = {"BootAnswer": {"files"}}  # what a door turns into something else: the file system is its own to read
 
@@ -89,104 +89,80 @@ def _hints(kind: Any) -> dict[str, Any]:
 
 
 def _hold(value: Any, hint: Any, where: str) -> None:
-    """Nearly every answer is right, so that is asked first; only one that is not is looked at again, for the words."""
-    if not _fits(hint)(value):
-        _explain(value, hint, where)
-        raise AssertionError(f"{where}: {value!r} is no {hint}, and nobody can say why")
-
-
-# --- is it right?
+    wrong = _checks(hint)(value)
+    assert not wrong, f"{where}{wrong}"
 
 
 @cache
-def _fits(hint: Any) -> Callable[[Any], bool]:
-    """What tells whether a value has this type; made once for each type."""
+def _checks(hint: Any) -> Callable[[Any], str]:
+    """What says what is wrong with a value of this type, "" if nothing; made once for each type."""
     kind, parts = get_origin(hint), get_args(hint)
     if hint is Any:
-        return lambda value: True  # noqa: ARG005 - whatever it is
+        return lambda value: ""  # noqa: ARG005 - whatever it is
     if is_typeddict(hint):
-        return _fits_object(hint)
+        return _checks_object(hint)
     if kind is list:
-        fits = _fits(parts[0])
-        return lambda value: isinstance(value, list) and all(map(fits, value))
+        return _checks_all(list, enumerate, parts[0])
     if kind is dict:
-        fits = _fits(parts[1])
-        return lambda value: isinstance(value, dict) and all(map(fits, value.values()))
+        return _checks_all(dict, dict.items, parts[1])
     if kind is Literal:
-        return lambda value: value in parts
+        return lambda value: "" if value in parts else f": {value!r} is none of {parts}"
     if kind in {Union, UnionType}:
-        some = [_fits(part) for part in parts if part is not NoneType]
-        null = NoneType in parts
-        return lambda value: null if value is None else any(fits(value) for fits in some)
-    return lambda value: _is_plain(value, hint)
+        return _checks_union(parts)
+    return lambda value: "" if _is_plain(value, hint) else f": {value!r} is no {hint.__name__}"
 
 
-def _fits_object(hint: Any) -> Callable[[Any], bool]:
-    known: dict[str, Callable[[Any], bool]] = {}  # filled at the first call: an object may be part of itself
+def _checks_object(hint: Any) -> Callable[[Any], str]:
+    known: dict[str, Callable[[Any], str]] = {}  # filled at the first call: an object may be part of itself
     always = {key for key, one in _hints(hint).items() if not answers.is_sometimes(one)}
 
-    def fits(value: Any) -> bool:
+    def check(value: Any) -> str:
         if not known:
-            known.update({key: _fits(answers.plain(one)) for key, one in _hints(hint).items()})
-        if not isinstance(value, dict) or not always <= value.keys():
-            return False
+            known.update({key: _checks(answers.plain(one)) for key, one in _hints(hint).items()})
+        if not isinstance(value, dict):
+            return f": {value!r} is no {hint.__name__}"
         for key, one in value.items():
-            is_right = known.get(key)
-            if is_right is None or not is_right(one):
-                return False
-        return True
+            if key not in known:
+                return f".{key} is not declared in {hint.__name__} (it is {one!r})"
+            wrong = known[key](one)
+            if wrong:
+                return f".{key}{wrong}"
+        missing = "" if always <= value.keys() else min(always - value.keys())
+        return missing and f".{missing} of {hint.__name__} is missing"
 
-    return fits
+    return check
+
+
+def _checks_all(kind: type, items: Callable[[Any], Iterable[tuple[Any, Any]]], part: Any) -> Callable[[Any], str]:
+    check = _checks(part)
+
+    def check_all(value: Any) -> str:
+        if not isinstance(value, kind):
+            return f": {value!r} is no {kind.__name__}"
+        for place, one in items(value):
+            wrong = check(one)
+            if wrong:
+                return f"[{place!r}]{wrong}"
+        return ""
+
+    return check_all
+
+
+def _checks_union(parts: tuple[Any, ...]) -> Callable[[Any], str]:
+    checks = [_checks(part) for part in parts if part is not NoneType]
+
+    def check(value: Any) -> str:
+        if value is None:
+            return "" if NoneType in parts else " is null"
+        wrong = []
+        for one in checks:
+            wrong.append(one(value))
+            if not wrong[-1]:
+                return ""
+        return "; ".join(wrong)
+
+    return check
 
 
 def _is_plain(value: Any, hint: Any) -> bool:
     return isinstance(value, (int, float) if hint is float else hint) and (hint is bool or not isinstance(value, bool))
-
-
-# --- what is wrong with it?
-
-
-def _explain(value: Any, hint: Any, where: str) -> None:
-    kind, parts = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return
-    if is_typeddict(hint):
-        assert isinstance(value, dict), f"{where}: {value!r} is no {hint.__name__}"
-        hints = _hints(hint)
-        for key in value:
-            assert key in hints, f"{where}.{key} is not declared in {hint.__name__} (it is {value[key]!r})"
-        for key, one in hints.items():
-            if key in value:
-                _explain(value[key], answers.plain(one), f"{where}.{key}")
-            else:
-                assert answers.is_sometimes(one), f"{where}.{key} of {hint.__name__} is missing"
-    elif kind is list:
-        assert isinstance(value, list), f"{where}: {value!r} is no list"
-        for place, one in enumerate(value):
-            _explain(one, parts[0], f"{where}[{place}]")
-    elif kind is dict:
-        assert isinstance(value, dict), f"{where}: {value!r} is no object"
-        for key, one in value.items():
-            _explain(one, parts[1], f"{where}[{key!r}]")
-    elif kind is Literal:
-        assert value in parts, f"{where}: {value!r} is none of {parts}"
-    elif kind in {Union, UnionType}:
-        _explain_union(value, parts, where)
-    else:
-        assert _is_plain(value, hint), f"{where}: {value!r} is no {hint.__name__}"
-
-
-def _explain_union(value: Any, parts: tuple[Any, ...], where: str) -> None:
-    if value is None:
-        assert NoneType in parts, f"{where} is null"
-        return
-    wrong = []
-    for part in parts:
-        if part is not NoneType:
-            try:
-                _explain(value, part, where)
-            except AssertionError as error:
-                wrong.append(str(error))
-            else:
-                return
-    raise AssertionError("; ".join(wrong))

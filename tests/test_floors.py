@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.doors.hooks.start import build
 from dibs.operations.core import index
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ def imports(source: str, module: str, *, package: bool = False, types: bool = Tr
     if not types:
         tree.body = [one for one in tree.body if not (isinstance(one, ast.If) and _name(one.test) == "TYPE_CHECKING")]
     calls = "__import__" in source or "import_module" in source
-    for node in ast.walk(tree) if calls else statements(tree):
+    for node in ast.walk(tree) if calls else build.statements(tree.body):  # expressions are nine of ten nodes
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield node.lineno, alias.name
@@ -131,15 +132,6 @@ def imports(source: str, module: str, *, package: bool = False, types: bool = Tr
             first = node.args[0] if node.args else None
             known = isinstance(first, ast.Constant) and isinstance(first.value, str)
             yield node.lineno, str(ast.literal_eval(first)) if first and known else COMPUTED
-
-
-def statements(tree: ast.Module) -> list[ast.AST]:
-    """All statements of a source, at any depth. Expressions, nine of ten nodes, are not looked into."""
-    found: list[ast.AST] = [*tree.body]
-    for node in found:  # it grows
-        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
-            found += getattr(node, name, ())
-    return found
 
 
 def strays(source: str, module: str, *, package: bool = False) -> list[str]:

@@ -935,9 +935,7 @@ class LandAnswer(TypedDict):
     landing: LandingView
     place: NotRequired[int]  # in the queue, from 1, while it is queued
     repeated: NotRequired[bool]  # it was queued already
-    lands: NotRequired[
-        str
-    ]  # of `dibs land --wait 0`, who lands it: an agent, `server`, "" if nobody does at the moment
+    lands: NotRequired[str]  # of `dibs land --wait 0`: an agent, `server`, "" if nobody lands at the moment
 
 
 class LandingCancelAnswer(TypedDict):

@@ -109,6 +109,7 @@ class _Land:
     def __init__(self, session: Session, call: Call, words: Words) -> None:
         self.session, self.call, self.words = session, call, words
         self._target = _onto(session, words)
+        self._settings = settings_of(session)
         self._own = ""  # the id of the caller's own landing
         self._lander: Lander | None = None
         self._signal = 0
@@ -196,10 +197,6 @@ class _Land:
             started=self._started,
         )  # fmt: skip
         return self._outcome(found)
-
-    @property
-    def _settings(self) -> dict[str, Any]:
-        return settings_of(self.session)
 
     def _was_undone(self, found: dict[str, Any]) -> bool:
         """It has landed, and the target was reset since: it is no part of it any more."""

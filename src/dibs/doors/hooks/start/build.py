@@ -159,7 +159,7 @@ def _needs(tree: ast.Module) -> list[str]:
     """The modules that a module imports when it is loaded."""
     found = []
     top = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.If)]  # `if TYPE_CHECKING`
-    for node in _statements(top):
+    for node in statements(top):
         if isinstance(node, ast.Import):
             found += [one.name for one in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -167,7 +167,7 @@ def _needs(tree: ast.Module) -> list[str]:
     return found
 
 
-def _statements(body: Iterable[ast.stmt]) -> list[ast.stmt]:
+def statements(body: Iterable[ast.stmt]) -> list[ast.stmt]:
     """All statements below these, in no order. No expression is looked into, which halves the time of `ast.walk`."""
     found = list(body)
     for node in found:  # it grows
@@ -218,7 +218,7 @@ def _slim(tree: ast.Module, path: str) -> CodeType:
     Annotations stay texts, without the import that says so: `__future__` is a file to be found and read.
     """
     tree.body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
-    for node in (tree, *_statements(tree.body)):
+    for node in (tree, *statements(tree.body)):
         if isinstance(node, ast.ClassDef | ast.Module):
             node.body = _untyped(node.body)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
