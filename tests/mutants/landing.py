@@ -40,4 +40,6 @@ ROWS = (
      f"{QUEUE}::test_what_stops_the_queue_is_told_once_for_each_cause_and_shown_until_something_is_decided"),
     ("running/landing_commits.py", "if self._method != MERGE or len({", "if True or len({",
      f"{LANDING}::test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it"),
+    ("session/landing_settings.py", "    if place.config != home:\n", "    if not home:\n",
+     f"{LANDING}::test_a_branch_does_not_choose_the_check_by_which_it_lands"),
 )  # fmt: skip

@@ -25,4 +25,6 @@ ROWS = (
      f"{UNDO}::test_killed_at_any_step_the_next_run_continues_to_the_same_end"),
     ("facts/ledger_files.py", "        if past:\n            _append_past(folder, _bytes(past))\n", "",
      f"{UNDO}::test_a_ledger_that_was_compacted_still_knows_what_was_there"),
+    ("running/undo_scope.py", "held = self.claims.values() if kind != UNDO else ()", "held = self.claims.values()",
+     f"{UNDO}::test_nothing_is_the_work_of_an_undo_only_because_its_caller_held_the_file"),
 )  # fmt: skip

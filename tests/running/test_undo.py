@@ -20,7 +20,7 @@ from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
 from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
-from dibs.running import undo, undo_work
+from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
 from tests.running.undoing import Desk, State, get, git, put, tick
 
@@ -247,6 +247,15 @@ def test_the_caller_s_own_claim_outlives_the_undo_with_its_own_reason(desk: Desk
         ws.release(all=True)
         desk.undo(done["undo"], by="cy")
         assert held_by(desk, "cy") == []
+
+
+def test_nothing_is_the_work_of_an_undo_only_because_its_caller_held_the_file(desk: Desk) -> None:
+    """Clocks differ, so a change of nobody's right before the claim would be: by chance, so the scope is asked."""
+    claim = desk.change("ann", {"a": lines("2")})
+    done = desk.undo(claim, by="cy")
+    of_undo, _ = undo_scope.find(desk.session, desk.session.identify("cy"), done["undo"], 0)
+    of_claim, _ = undo_scope.find(desk.session, desk.session.identify("cy"), claim, 0)
+    assert (of_undo.holds, bool(of_claim.holds)) == ([], True)
 
 
 def claims_of(desk: Desk, agent: str) -> list[dict[str, Any]]:
