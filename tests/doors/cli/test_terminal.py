@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -127,11 +128,13 @@ def test_help_is_wrapped_to_the_terminal(tmp_path: Path) -> None:
             )
 
 
-def test_an_output_that_is_closed_or_full_is_no_traceback(busy: Shell) -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])  # a full output is met by the first line, or at the end
+def test_an_output_that_is_closed_or_full_is_no_traceback(busy: Shell, unbuffered: str) -> None:
     def ended(words: str) -> tuple[int, str]:
         done = subprocess.run(
-            ["sh", "-c", f"{DIBS} {words}"], cwd=busy.folder, capture_output=True, text=True, check=False
-        )
+            ["sh", "-c", f"{DIBS} {words}"], cwd=busy.folder, capture_output=True, text=True, check=False,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )  # fmt: skip
         return done.returncode, done.stderr
 
     assert ended("check --check 3 >&-") == (0, "")

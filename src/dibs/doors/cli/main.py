@@ -29,9 +29,19 @@ def entry() -> NoReturn:
         code = main(sys.argv[1:])
         sys.stdout.flush()
         sys.stderr.flush()
-    except OSError:  # the reader of our output has closed it
+    except OSError as error:  # the reader of our output has closed it, or it is full
         code = code or CANNOT_DECIDE
+        if error.errno == NO_SPACE:
+            _say_full(error)
     os._exit(code)
+
+
+def _say_full(error: OSError) -> None:
+    try:
+        sys.stderr.write(f"dibs: the output cannot be written: {error.strerror}\n")
+        sys.stderr.flush()
+    except OSError:  # that one is full, too
+        pass
 
 
 def _open_closed() -> None:
@@ -64,7 +74,7 @@ def main(arguments: list[str]) -> int:
         return CANNOT_DECIDE
     except Exception as error:  # noqa: BLE001 - the last line of defence: an agent gets a sentence, not a traceback
         if isinstance(error, OSError) and error.errno == NO_SPACE and error.filename is None:  # not one of our files
-            sys.stderr.write(f"dibs: the output cannot be written: {error.strerror}\n")
+            _say_full(error)
             return CANNOT_DECIDE
         return _unexpected(error, json)
 
