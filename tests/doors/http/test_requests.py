@@ -16,6 +16,7 @@ import dibs
 from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
 from tests.doors.http.web import Web
 from tests.shell import Shell
+from tests.waiting import LIMIT_S
 
 
 def test_a_trace_of_operations_gets_the_answers_that_the_command_line_prints(web: Web, tmp_path_factory: Any) -> None:
@@ -263,10 +264,13 @@ def test_a_wait_whose_caller_goes_or_whose_server_ends_leaves_the_queue_at_once(
             left.set()
         else:
             web.app.stop()
-        await asyncio.wait_for(work, 5)
+        await asyncio.wait_for(work, LIMIT_S)
         return sent
 
-    sent = asyncio.run(play())
+    try:
+        sent = asyncio.run(play())
+    finally:
+        web.workspace.release("x", force=True, why="the test is over")  # nothing waits any longer, whatever happened
     assert web.workspace.status()["waiting"] == []
     if how == "stopped":
         assert sent[0]["status"] == 503
@@ -284,7 +288,7 @@ def test_waits_are_limited_in_number_and_length_and_claims_are_answered_meanwhil
         thread.start()
     while len(web.workspace.status()["waiting"]) < 2:
         time.sleep(0.01)
-    third = web.post("claim", {**wait, "as": "w9"}, token=token)
+    third = web.post("claim", {**wait, "wait": 1, "as": "w9"}, token=token)
     assert (third.status, third.code) == (429, "quota")
     assert web.post("claim", {"resources": ["y"], "as": "two"}, token=token).status == 200
     web.post("release", {"all": True, "as": "one"}, token=token)
