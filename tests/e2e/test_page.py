@@ -205,6 +205,33 @@ def test_a_claim_and_a_refusal_appear_by_themselves(opened: Opened, workspace: A
     window.page.wait_for_function("() => document.querySelector('#drawer') === null")
 
 
+def test_what_a_busy_server_did_not_answer_is_asked_again(opened: Opened, workspace: Any) -> None:
+    workspace.task_add("Do it", id="t1")
+    window = opened()
+    window.see("ada", ".agents")
+    window.expected = ("503",)
+    failed: list[str] = []
+
+    def busy(route: Any) -> None:
+        name = route.request.url.rpartition("/v1/")[2]
+        if name in failed:
+            route.continue_()
+        else:
+            failed.append(name)
+            route.fulfill(status=503, content_type="application/json", body='{"ok": false, "error": {"code": "busy"}}')
+
+    window.page.route("**/v1/**", busy)
+    workspace.task_claim("t1")
+    workspace.claim("src/a.py", reason="by and by")
+    workspace.task_add("Do more", id="t2")
+    window.page.click(".held [data-row]:has-text('a.py')")
+    window.see("ada claimed src/a.py", "#drawer")
+    window.see("by and by", "#drawer")
+    window.go("#/tasks")
+    window.see("Do more", ".bd")
+    assert {"explain", "log", "status", "task/list"} <= set(failed)
+
+
 def test_a_deadlock_is_drawn_with_its_ways_out(opened: Opened, workspace: Any, tmp_path: Path) -> None:
     window = opened()
     workspace.claim("a.py")
@@ -526,7 +553,7 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
 
 
 def barriers(window: Window, axe: str, scheme: str) -> list[Any]:
-    """What axe-core finds that is serious or worse. In the dark only colours differ, so only they are looked at again."""
+    """What axe-core finds that is serious or worse. In the dark only colours differ: only they are looked at again."""
     if not window.page.evaluate("() => 'axe' in window"):
         window.page.evaluate(axe)
     how = {"resultTypes": ["violations"], **({"runOnly": ["color-contrast"]} if scheme == "dark" else {})}

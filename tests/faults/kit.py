@@ -49,7 +49,7 @@ SOON = size(60, 2)
 
 
 def in_time(play: Callable[[float], None], *, life: float) -> None:
-    """Play something that has to be done within so many seconds. Should the machine take longer, again with a longer life."""
+    """Play something that has to be done within so many seconds; should the machine take longer, again with more."""
     for longer in (1, 4, 16):
         began = time.monotonic()
         try:
@@ -266,6 +266,15 @@ class World:
             yield store
         finally:
             store.close()
+
+    def stop(self, actor: Actor) -> None:
+        """SIGSTOP, but inside no transaction: there it would hold up all others until it goes on."""
+        with self.store() as store:
+            actor.stop()
+            while not store.is_free():
+                actor.go_on()
+                time.sleep(0.001)
+                actor.stop()
 
     def here(self, operation: str, agent: str = "judge", request: str = "", /, **fields: Any) -> Any:
         """An operation in this process, by a caller without a client process."""

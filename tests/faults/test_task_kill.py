@@ -234,7 +234,7 @@ def test_a_worker_stopped_past_its_deadline_is_refused_when_it_goes_on(world: Wo
     for number in range(size(3, 20)):
         world.here("task add", "boss", title="x", id=f"t{number}")
         old = ann.call("task_next")
-        ann.stop()
+        world.stop(ann)
         new = bob.call("task_next", wait=30)
         assert (new["task"]["id"], new["token"] > old["token"]) == (f"t{number}", True)
         ann.start("task_done", f"t{number}", token=old["token"], result={"by": "ann"})
