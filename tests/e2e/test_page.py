@@ -444,15 +444,20 @@ def many(workspace: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.usefixtures("many")  # the claims are there first
-def test_a_thousand_claims_are_painted_within_a_second_and_scrolled_without_a_long_task(opened: Opened) -> None:
+def test_a_thousand_claims_are_painted_in_a_second_of_work_and_scrolled_without_a_long_task(opened: Opened) -> None:
     window = opened()
-    assert any(first_paint(window) < 1_000 for _ in range(20))  # the best one: the machine has other work, too
+    with work(window) as tasks:
+        window.page.reload()
+        # The mark is set in the frame after the one in which the claims can be seen.
+        window.page.wait_for_function("() => performance.getEntriesByName('dibs-first-paint').length > 0")
+        window.see("1000 claims", ".held")
+    assert sum(tasks) < 1_000
     assert window.page.evaluate("document.querySelectorAll('.held [role=row]').length") < 200
-    with busiest_task(window) as most:
+    with work(window) as tasks:
         for place in range(0, 40_000, 1_000):
             window.page.evaluate("(top) => { document.querySelector('.held .scroll').scrollTop = top; }", place)
             window.page.evaluate("() => new Promise(requestAnimationFrame)")
-    assert most[0] < 200
+    assert max(tasks) < 200
     window.see("file-19.py", ".held")
 
 
@@ -475,12 +480,12 @@ def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long
     window = opened()
     for view in ("overview", "timeline", "tasks", "graph", "log"):
         before = seen(window)
-        with busiest_task(window) as most:
+        with work(window) as tasks:
             window.go(f"#/{view}")
             window.page.wait_for_function(
                 "(after) => Number(document.querySelector('#foot b')?.textContent) > after", arg=before + FOLLOWED
             )
-        assert most[0] < 200, view
+        assert max(tasks) < 200, view
     begun = workspace.log(limit=1)["cursor"]
     window.page.wait_for_function(
         "(seq) => Number(document.querySelector('.lr[data-open]')?.dataset.open.slice(3)) >= seq", arg=begun
@@ -488,41 +493,26 @@ def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long
 
 
 @contextmanager
-def busiest_task(window: Window) -> Iterator[list[float]]:
-    """The most processor time, in ms, that one task of the page took meanwhile.
+def work(window: Window) -> Iterator[list[float]]:
+    """The processor time, in ms, that each task of the page took meanwhile.
 
     Not the time that passed: on a busy machine a task waits for its turn of the processor.
     """
     browser = window.page.context.browser
     browser.start_tracing(page=window.page, categories=["toplevel"])
-    most: list[float] = []
-    yield most
+    found: list[float] = []
+    yield found
     events = json.loads(browser.stop_tracing())["traceEvents"]
     main = {
         (one["pid"], one["tid"])
         for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
     }  # fmt: skip
-    tasks = [one["tdur"] for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
-    most.append(max(tasks) / 1000)
+    found += [one["tdur"] / 1000 for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
 
 
 def seen(window: Window) -> int:
     """The number of the last event that the page has."""
     return int(window.page.evaluate("Number(document.querySelector('#foot b').textContent)"))
-
-
-def first_paint(window: Window) -> float:
-    """Milliseconds from the page's arrival to the first picture of its state."""
-    window.page.reload()
-    # The mark is set in the frame after the one in which the claims can be seen: wait for it, not for them.
-    window.page.wait_for_function("() => performance.getEntriesByName('dibs-first-paint').length > 0")
-    window.see("1000 claims", ".held")
-    return float(
-        window.page.evaluate(
-            "() => performance.getEntriesByName('dibs-first-paint')[0].startTime"
-            " - performance.getEntriesByType('navigation')[0].responseEnd"
-        )
-    )
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

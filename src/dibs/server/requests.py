@@ -14,6 +14,7 @@ from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
+from dibs.server import locations
 from dibs.session import catalogue, read_fields
 from dibs.session.store_link import StoreLink
 from dibs.stores.seam import Unsettled
@@ -232,6 +233,8 @@ class Requests:
             if there.gone:
                 self._withdraw(session, operation, call)
                 raise Gone
+            if identity.credential is not None and locations.concerns(operation):
+                result = locations.hide(session.place, result)
             return said(operation, result)
         finally:
             self._give_back(session)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.operations.claims import waiters
 from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
 from tests.doors.http.web import Web
 from tests.shell import Shell
@@ -156,6 +157,7 @@ def test_an_unknown_operation_is_a_404_and_so_is_what_only_guards_may_ask(shared
         "caller",
         "bearer",
         "../claim",
+        "task next",  # as a client that wrote `task%20next` is understood
         "",
     ):
         reply = shared.post(path, token=token)
@@ -271,6 +273,23 @@ def test_a_wait_whose_caller_goes_or_whose_server_ends_leaves_the_queue_at_once(
     assert web.workspace.status()["waiting"] == []
     if how == "stopped":
         assert sent[0]["status"] == 503
+
+
+def test_a_wait_whose_credential_is_revoked_is_refused_and_leaves_the_queue(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiters, "POLL_MS", 100)
+    made = web.made(agent="two")
+    web.workspace.claim("x", auto_renew=False)
+    answers: list[Any] = []
+    body = {"resources": ["x"], "wait": 30}
+    waiter = threading.Thread(target=lambda: answers.append(web.post("claim", body, token=made["token"])))
+    waiter.start()
+    until(lambda: web.workspace.status()["waiting"])
+    web.workspace.token_revoke(made["credential"]["id"])
+    waiter.join(LIMIT_S)
+    assert (answers[0].status, answers[0].code) == (401, "unauthorized")
+    assert web.workspace.status()["waiting"] == []
 
 
 def test_waits_are_limited_in_number_and_length_and_claims_are_answered_meanwhile(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ class Running:
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         web.app.asgi._names |= {f"127.0.0.1:{self.port}"}
+        self.token = web.token(person="me")
         config = process._config(web.app, process.Options(), {"connections": 100, **settings})
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=lambda: self.server.run([self.socket]))
@@ -242,6 +243,26 @@ def test_what_is_no_http_and_too_many_headers_get_the_error_object(running: Runn
             head, _, body = answered(connection).partition(b"\r\n\r\n")
         assert head.split()[1] == status
         assert json.loads(body)["error"]["code"] == "invalid"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_what_names_no_path_gets_the_error_object(running: Running, method: str) -> None:
+    head = f"{method} * HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nConnection: close\r\n"
+    with running.connect() as connection:
+        connection.sendall(f"{head}Authorization: Bearer {running.token}\r\nContent-Length: 0\r\n\r\n".encode())
+        text, _, body = answered(connection).partition(b"\r\n\r\n")
+    assert (text.split()[1], json.loads(body)["error"]["code"]) == (b"404", "not_found")
+
+
+@pytest.mark.parametrize(("host", "status"), [("evil.example", b"421"), ("127.0.0.1", b"200")])
+def test_the_host_in_the_address_itself_counts_whatever_the_header_says(
+    running: Running, host: str, status: bytes
+) -> None:
+    other = "evil.example" if host == "127.0.0.1" else f"127.0.0.1:{running.port}"
+    address = f"http://{host}:{running.port}/healthz"
+    with running.connect() as connection:
+        connection.sendall(f"GET {address} HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n".encode())
+        assert answered(connection).split()[1] == status
 
 
 def test_connections_above_the_limit_are_refused_with_the_error_object(running: Running) -> None:

@@ -10,6 +10,8 @@ import contextlib
 
 from starlette.routing import Route
 
+from dibs.doors.http import body
+from dibs.doors.http.operations import check_type
 from dibs.doors.install import mcp_entries
 from dibs.errors import Unavailable
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dibs.server.requests import Requests
 
 PATH = "/mcp"
+MAX_BODY_BYTES = 1 << 20  # of one request
 STOP_S = 2.0  # for open streams and waits when the server ends
 
 
@@ -73,11 +76,24 @@ class Mounted:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
+        asked = await _read(scope, receive) if scope["method"] == "POST" else receive
         self._wanted.set()
         await self._settled.wait()
         if self._endpoint is None:
             raise Unavailable("the tools cannot be served right now; try again.")
-        await self._endpoint(scope, receive, send)
+        await self._endpoint(scope, asked, send)
+
+
+async def _read(scope: Any, receive: Any) -> Any:
+    """The body within the limits of every route, before the SDK has it: its own refusals are no error objects."""
+    headers = scope["headers_by_name"]
+    check_type(headers)
+    kept = [{"type": "http.request", "body": await body.read(receive, headers, MAX_BODY_BYTES), "more_body": False}]
+
+    async def again() -> Any:
+        return kept.pop() if kept else await receive()
+
+    return again
 
 
 def _made(requests: Requests) -> Endpoint:
