@@ -124,6 +124,23 @@ def test_an_occupied_port_and_a_wrong_one_are_said_in_a_sentence(folder: Path) -
     assert not files.holder(str(folder / ".dibs/local"))
 
 
+@pytest.mark.parametrize("name", ["serve.log", "serve.token", "serve.json"])
+def test_a_file_that_cannot_be_written_is_said_in_a_sentence_and_leaves_nothing(folder: Path, name: str) -> None:
+    local = folder / ".dibs" / "local"
+    (local / name).mkdir()
+    started = subprocess.run(
+        [sys.executable, "-m", "dibs", "serve", "--json"], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=LIMIT_S,
+    )  # fmt: skip
+    refused = json.loads(started.stdout.splitlines()[0])["error"]
+    assert (started.returncode, refused["code"], started.stderr) == (2, "unavailable", "")
+    assert f"{name} cannot be" in refused["message"]
+    assert [one.name for one in local.iterdir() if one.name.startswith(f"{name}.")] == []
+    (local / name).rmdir()
+    with Server(folder) as server:
+        assert ask(server) == (200, {"ok": True})
+
+
 def test_a_public_address_needs_tls(folder: Path) -> None:
     shell = Shell(folder)
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.com"):  # noqa: S104 - that it is refused is the point

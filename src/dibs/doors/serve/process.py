@@ -250,9 +250,13 @@ def _credential(app: Application) -> str:
 
 def _log_to(path: str) -> None:
     """Everything that is worth a line goes to one bounded file."""
-    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+    try:
+        handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+        os.chmod(path, 0o600)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    os.chmod(path, 0o600)
+    logging.raiseExceptions = False  # a line that a full disk takes no more is lost, and no traceback on a terminal
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)
