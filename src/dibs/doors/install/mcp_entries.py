@@ -158,7 +158,7 @@ def command_toml(text: str, table: str, path: str) -> list[str]:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    """What is before and after our block. Its lines may end otherwise by now: git checks out with CRLF if it is told."""
+    """What is before and after our block. Its lines may end otherwise by now: git may check out with CRLF."""
     for newline in ("\n", "\r\n"):
         before, begin, rest = text.partition(BEGIN.replace("\n", newline))
         _, end, after = rest.partition(END.replace("\n", newline))
