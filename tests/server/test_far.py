@@ -222,6 +222,7 @@ def test_another_store_than_the_pinned_server_is_refused(apart: Far) -> None:
     apart.away.json("claim", "a.txt", "--as", "far", exit=0)
     found = apart.away.json("claim", "b.txt", "--as", "far", exit=2, DIBS_STORE="sqlite:")
     assert apart.server.url in found["error"]["message"]
+    apart.away.json("claim", "b.txt", "--as", "far", exit=0, DIBS_STORE=f"{apart.server.url}/")  # the same one
     apart.use(apart.token("--person", "me"))
     moved = apart.away.json("store", "move", "sqlite:", exit=2)
     assert "where it runs" in moved["error"]["message"]

@@ -166,6 +166,16 @@ def test_with_tls_it_is_reached_by_https_and_by_nothing_else(folder: Path) -> No
         with socket.create_connection(("127.0.0.1", server.port), 10) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" not in plain.recv(1_000)
+    below = folder / "below"
+    below.mkdir()
+    shell = Shell(below)
+    detached = shell.json("serve", "--detach", "--tls-cert", "../cert.pem", "--tls-key", "../key.pem", exit=0)
+    assert detached["url"].startswith("https://")
+    shell.json("serve", "--stop", exit=0)
+    locked = ["openssl", "rsa", "-aes128", "-passout", "pass:x", "-in", "key.pem", "-out", "locked.pem"]
+    subprocess.run(locked, cwd=folder, check=True, capture_output=True)
+    refused = shell.json("serve", "--tls-cert", "../cert.pem", "--tls-key", "../locked.pem", exit=64)
+    assert "passphrase" in refused["error"]["message"]
 
 
 def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
