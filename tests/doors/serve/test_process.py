@@ -20,6 +20,7 @@ import uvicorn
 
 import dibs
 from dibs.doors.http import wire
+from dibs.doors.mcp import mount
 from dibs.doors.serve import files, process
 from dibs.session.config_server import read as settings_of
 from tests.doors.http.web import PORT, Server, Web
@@ -303,6 +304,44 @@ def test_connections_above_the_limit_are_refused_with_the_error_object(running: 
     assert json.loads(body)["error"]["code"] == "busy"
     for connection in kept:
         connection.close()
+
+
+LISTEN = {
+    "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"resourceSubscriptions": ["dibs://status"]},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                  "io.modelcontextprotocol/clientCapabilities": {}},
+    },
+}  # fmt: skip
+
+
+def test_a_stream_of_tools_ends_with_the_credential_that_it_came_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mount, "LOOK_S", 0.2)
+    web = Web(tmp_path)
+    web.app.add(mount.routes(web.app))
+    made, running = web.made(agent="ann"), Running(web)
+    body = json.dumps(LISTEN).encode()
+    lines = [
+        "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{running.port}", f"Authorization: Bearer {made['token']}",
+        "Accept: application/json, text/event-stream", "Content-Type: application/json",
+        "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen", f"Content-Length: {len(body)}",
+    ]  # fmt: skip
+    with running.connect() as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        text = b""
+        while b"resourceSubscriptions" not in text:
+            text += connection.recv(65_536)
+        web.workspace.claim("x", auto_renew=False)
+        while b"resources/updated" not in text:
+            text += connection.recv(65_536)
+        web.workspace.token_revoke(made["credential"]["id"])
+        while not text.endswith(b"\r\n0\r\n\r\n"):  # the last piece
+            text += connection.recv(65_536)
+    running.close()
+    web.close()
 
 
 def test_a_websocket_is_not_spoken(running: Running) -> None:
