@@ -4,7 +4,17 @@ from __future__ import annotations
 
 UNDO = "tests/running/test_undo.py"
 
+BY_HAND = "tests/doors/cli/test_undo_by_hand.py"
+
 ROWS = (
+    ("operations/guards/attribution.py", "        if call.id.startswith(UNDO):", "        if False:",
+     f"{BY_HAND}::test_work_that_follows_an_undo_at_once_is_its_own_agent_s"),
+    ("running/undo_commits.py", "                meant.add(same[0].id)", "                pass",
+     f"{BY_HAND}::test_a_commit_that_was_rebased_is_still_its_work"),
+    ("running/undo_plan.py", " or self._is_undone(chain[-1][0])", "",
+     f"{BY_HAND}::test_conflict_marks_of_an_undo_are_not_doubled_by_a_second_one"),
+    ("session/working_tree.py", " and not self._is_in_new_folder(seen.path)", "",
+     f"{BY_HAND}::test_the_same_without_git_and_what_was_in_the_folder_stays"),
     ("operations/guards/undo.py", "            if merge is None:\n                continue\n", "",
      f"{UNDO}::test_what_others_built_on_it_is_refused_and_merged_if_told_so"),
     ("operations/guards/undo.py", 'return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []',

@@ -62,9 +62,11 @@ def authority(folder: Path) -> list[str]:
     def run(*words: str) -> None:
         subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
-    run("req", "-x509", *days, "-keyout", "ca.key", "-out", "ca.pem", *name)
+    signs = ["-addext", "keyUsage=critical,keyCertSign"]  # Python 3.13 asks for it, and for the issuer's key below
+    run("req", "-x509", *days, "-keyout", "ca.key", "-out", "ca.pem", *name, *signs)
     run("req", *days[2:], "-keyout", "key.pem", "-out", "request.pem", *name)
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:localhost\n", encoding="ascii")
+    extensions = "subjectAltName=IP:127.0.0.1,DNS:localhost\nauthorityKeyIdentifier=keyid\n"
+    (folder / "names").write_text(extensions, encoding="ascii")
     sign = ["x509", "-req", "-in", "request.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-days", "2"]
     run(*sign, "-CAcreateserial", "-extfile", "names", "-out", "cert.pem")
     return ["--tls-cert", str(folder / "cert.pem"), "--tls-key", str(folder / "key.pem")]

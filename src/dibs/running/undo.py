@@ -148,7 +148,8 @@ def _built_on(files: list[FilePlan], shown: dict[str, Any]) -> Conflict:
 def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: list[str]) -> dict[str, Any]:
     from dibs.operations.agents.lookups import NAMES
 
-    agents = {run.by for one in plan.files for run in one.blockers} | set(plan.scope.agents)
+    built = {one.path: [(planner.builder(one.path, run), run.since) for run in one.blockers] for one in plan.files}
+    agents = {agent for found in built.values() for agent, _ in found} | set(plan.scope.agents)
     names = session.run(NAMES, call, {"agents": sorted(agents)})["names"]
     return {
         "what": {"kind": plan.scope.kind, "id": plan.scope.id, "agents": plan.scope.agents},
@@ -160,9 +161,9 @@ def _shown(session: Session, call: Call, planner: Planner, plan: Plan, others: l
                 "path": one.path, "action": _action(one), "likely": one.is_likely, "conflicts": one.conflicts,
                 "reverts": one.head != one.head_to, "problem": one.problem or None, "diff": _diff(planner, one),
                 "others": [
-                    {"agent": run.by, "name": NOBODY.get(run.by) or names.get(run.by) or run.by,
-                     "since": clock.iso(run.since // MS_NS)}
-                    for run in one.blockers
+                    {"agent": agent, "name": NOBODY.get(agent) or names.get(agent) or agent,
+                     "since": clock.iso(since // MS_NS)}
+                    for agent, since in built[one.path]
                 ],
             }
             for one in plan.files
@@ -193,10 +194,21 @@ def _diff(planner: Planner, one: FilePlan) -> str:
         found = b"" if blob == "-" else planner.content(blob)
         if found is None or b"\0" in found or blob.startswith("~"):
             return f"binary: {one.now[0][:12]} becomes {one.to[0][:12]}"
-        texts.append(found.decode("utf-8", "backslashreplace").splitlines())
-    lines = list(difflib.unified_diff(texts[0], texts[1], "now", "then", lineterm="", n=2))
+        texts.append(found.decode("utf-8", "backslashreplace"))
+    now, then = [text.splitlines() for text in texts]
+    lines = list(difflib.unified_diff(now, then, "now", "then", lineterm="", n=2))
+    if not lines and one.now[0] != one.to[0] and "-" not in {one.now[0], one.to[0]}:
+        lines = [f"only line ends: {_line_ends(texts[0])} become {_line_ends(texts[1])}"]
     if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:
         lines.insert(0, f"mode: {one.now[1] or 'plain'} becomes {one.to[1] or 'plain'}")
     if len(lines) > MAX_DIFF_LINES:
         lines = [*lines[:MAX_DIFF_LINES], f"… and {len(lines) - MAX_DIFF_LINES} more lines"]
     return "\n".join(lines)
+
+
+def _line_ends(text: str) -> str:
+    """How the lines of a text end."""
+    both = text.count("\r\n")
+    found = {"CRLF": both, "LF": text.count("\n") - both, "CR": text.count("\r") - both}
+    said = [f"{count} {name}" for name, count in found.items() if count]
+    return " and ".join(said) or "none"

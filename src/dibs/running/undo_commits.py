@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MAX_COMMITS = 5_000  # that are looked at; older ones are not found
 COMMIT_TIMEOUT_S = 300.0  # git's hooks may run tests
 SECOND_NS = 1_000_000_000
-FORMAT = "%x01%H%x00%P%x00%ct%x00%an%x00%(trailers:key=Dibs-Agent,valueonly,separator=%x2C)"
+FORMAT = "%x01%H%x00%P%x00%ct%x00%an%x00%(trailers:key=Dibs-Agent,valueonly,separator=%x2C)%x00%ae%x00%at%x00%s"
 KINDS = {"100755": "x", "120000": "l", "100644": ""}
 MODES = {"x": "100755", "l": "120000", "": "100644"}
 NONE = "0" * 40
@@ -35,10 +35,11 @@ PAUSED = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "reba
 class Commit:
     """One commit, with what it changed of each path: before and after."""
 
-    __slots__ = ("agents", "author", "changes", "id", "merge", "when")
+    __slots__ = ("agents", "author", "authored", "changes", "id", "merge", "subject", "when")
 
     def __init__(self, parts: list[str]) -> None:
-        self.id, parents, when, self.author, agents = parts
+        self.id, parents, when, self.author, agents, email, at, self.subject = parts
+        self.authored = (self.author, email, at)  # by whom and when: a rebase and an amend keep it
         self.merge = len(parents.split()) > 1
         self.when = int(when) * SECOND_NS
         self.agents = [agent.strip() for agent in agents.split(",") if agent.strip()]
@@ -47,10 +48,35 @@ class Commit:
 
 def history(top: str) -> list[Commit]:
     """The last commits of HEAD, the newest first, without what they changed."""
-    done = git.ask(top, "log", f"-n{MAX_COMMITS}", "--topo-order", f"--format={FORMAT}", "HEAD", fine=(0, 128))
+    return _read(top, f"-n{MAX_COMMITS}", "--topo-order", "HEAD")
+
+
+def _read(top: str, *words: str) -> list[Commit]:
+    done = git.ask(top, "log", f"--format={FORMAT}", *words, fine=(0, 128))
     if not done.ok:
         return []
     return [Commit(part.rstrip("\n").split("\0")) for part in os.fsdecode(done.out).split("\x01")[1:]]
+
+
+def follow_rewrites(top: str, commits: list[Commit], meant: set[str]) -> set[str]:
+    """Add to `meant` what its commits were rewritten to, by a rebase or an amend; returns those that HEAD has not.
+
+    The same author, time of writing and subject are the same commit, where only one of HEAD's has them. A commit that
+    was amended is no longer missed if HEAD has what it became and the log names that.
+    """
+    known = {one.id: one for one in commits}
+    gone = meant - set(known)
+    if not gone:
+        return gone
+    there = {one.authored for one in commits if one.id in meant}
+    for name in sorted(gone):
+        for old in _read(top, "--no-walk", name, "--"):
+            same = [one for one in commits if (one.authored, one.subject) == (old.authored, old.subject)]
+            if len(same) == 1:
+                meant.add(same[0].id)
+            if len(same) == 1 or old.authored in there:
+                gone.discard(name)
+    return gone
 
 
 def meant(commits: Iterable[Commit], scope: Scope) -> list[Commit]:

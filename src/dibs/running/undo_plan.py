@@ -11,12 +11,13 @@ import tempfile
 from dibs.errors import Invalid, Unavailable
 from dibs.facts import contents, ledger_files
 from dibs.facts.git import queries as git
+from dibs.facts.git.commits import checked_out
 from dibs.facts.programs import run
 from dibs.operations.guards import undo as rules
-from dibs.operations.guards.ledger import FIELDS, MISSING, Change
+from dibs.operations.guards.ledger import FIELDS, MISSING, OUTSIDE, Change
 from dibs.running import undo_commits
 from dibs.running.undo_scope import UNDO
-from dibs.session import working_tree
+from dibs.session import local_details, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,10 +48,15 @@ class FilePlan:
         self.problem = ""  # why it stays as it is
 
     @property
-    def is_nothing(self) -> bool:
-        """Is there nothing to do?"""
+    def is_done(self) -> bool:
+        """Is the file, the index and HEAD as undoing would leave them?"""
         same = self.to == self.now and self.head == self.head_to
-        return same and self.staged is None and not self.problem and not self.blockers
+        return same and self.staged is None and not self.problem and not self.conflicts
+
+    @property
+    def is_nothing(self) -> bool:
+        """Is there nothing to do, and nothing to say?"""
+        return self.is_done and not self.blockers
 
 
 class Plan:
@@ -92,13 +98,20 @@ class Planner:
         reverted = self._reverted() if wants_commits else {}
         for path in sorted({*chains, *reverted}):
             chain = chains.get(path, [])
-            if path not in reverted and not any(meant for _, meant in chain):
+            if path not in reverted and (not any(meant for _, meant in chain) or self._is_undone(chain[-1][0])):
                 continue
             one = files[path] = FilePlan(path, self.present(path))
             self._think(one, rules.runs_of(chain), reverted.get(path))
         if self.place.common:
             self._unstage([one for one in files.values() if one.head is None], chains)
+        if self.merges:
+            for one in files.values():
+                if one.is_done:  # taken out before: what others built is all that is left, and stays
+                    one.blockers = []
         self.plan.files = [one for one in files.values() if not one.is_nothing]
+        self._note_submodules()
+        if not self.plan.files:
+            self._note_other_trees()
         return self.plan
 
     # --- facts
@@ -107,6 +120,8 @@ class Planner:
         if self.place.common:
             self.tree.look_at_all()
         named = [one[1] for span in self.scope.spans for one in span.held or () if one[0] in {"file", "tree"}]
+        if not self.place.common:  # nobody else lists what is new in a folder
+            named += [path for name in named for path in local_details.below(self.tree.top, name)]
         known = [path for path, head in self.tree.state.heads.items() if head.change is not None]
         self.tree.look([path for path in dict.fromkeys([*named, *known]) if path][:MAX_LOOKS])
         self.tree.write()
@@ -115,6 +130,40 @@ class Planner:
         """What is there now."""
         full = f"{self.tree.top}/{path}"
         return contents.read(full)[0], contents.kind_of(contents.signature(full))
+
+    def builder(self, path: str, run: Run) -> str:
+        """Who built on it: the agent of its call; without one, the agent that held the file then and runs no hooks."""
+        if run.by != OUTSIDE:
+            return run.by
+        return rules.holder_at(path, run.since, self.scope.holds, self.tree.state.began) or run.by
+
+    def _is_undone(self, last: Change) -> bool:
+        """Is the last change of a file an earlier undo of the same thing? Then nothing of it is left there."""
+        when = rules.changed_at(last)
+        return any(last.actor == span.agent and span.gap("", when) is not None for span in self.scope.undone)
+
+    def _note_submodules(self) -> None:
+        """A submodule is another repository: what changed in it is not undone, and that is said."""
+        held = [one for span in self.scope.spans for one in span.held or ()]
+        if not self.place.common or not held:
+            return
+        for change in git.dirty(self.tree.top):
+            path = change.path.rstrip("/")
+            if self.wanted(path) and rules.covered(path, held) and os.path.exists(f"{self.tree.top}/{path}/.git"):
+                self.plan.left.append(f"{path} is a submodule or another repository: what changed in it is not undone.")
+
+    def _note_other_trees(self) -> None:
+        """Nothing of it is here: was it done in another working tree?"""
+        found = []
+        for top in checked_out(self.tree.top) if self.place.common else ():
+            if top == self.tree.top or not os.path.isdir(top):
+                continue
+            state = working_tree.at(top, self.place).state
+            spans = (self.scope.spans, self.scope.holds, list(state.began))
+            if any(rules.is_meant(one, *spans) and rules.changed_at(one) >= self.scope.since for one in state.changes):
+                found.append(top)
+        if found:
+            self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {', '.join(found)}.")
 
     def wanted(self, path: str) -> bool:
         """Is this path asked for?"""
@@ -148,11 +197,11 @@ class Planner:
     def _reverted(self) -> dict[str, tuple[Version, Outcome]]:
         top = self.tree.top
         commits = undo_commits.history(top)
+        gone = undo_commits.follow_rewrites(top, commits, self.scope.commits)
         chosen = undo_commits.meant(commits, self.scope)
         for one in [one for one in chosen if one.merge]:
             self.plan.left.append(f"Commit {one.id[:8]} is a merge: `git revert -m 1 {one.id[:8]}` reverts it.")
         chosen = [one for one in chosen if not one.merge]
-        gone = self.scope.commits - {one.id for one in commits}
         self.plan.left += [f"Commit {name[:8]} is not in HEAD: it is not reverted." for name in sorted(gone)]
         if not chosen:
             return {}

@@ -35,6 +35,7 @@ class Scope:
         self.commits: set[str] = set()  # commits that the log says are its work
         self.since = 0  # nothing from before this time
         self.trees: set[str] = set()  # working trees of its claims; "" for all
+        self.undone: list[Span] = []  # undos of it that were finished before
 
     @property
     def agents(self) -> list[str]:
@@ -75,6 +76,7 @@ class Log:
     def __init__(self, session: Session, call: Call) -> None:
         self.claims: dict[str, _Claim] = {}
         self.undos: dict[str, _Claim] = {}
+        self.done: dict[str, list[Span]] = {}  # what was undone → by whom, when
         self.tasks: dict[str, list[Span]] = {}
         self.agents: set[str] = set()
         self.commits: list[tuple[str, int, str]] = []  # agent, time, commit
@@ -95,6 +97,7 @@ class Log:
             self.undos[subject] = _Claim(agent, [], data["tree"], when)
         elif kind == "undo.finished" and subject in self.undos:
             self.undos[subject].end = when
+            self.done.setdefault(data["what"], []).append(Span(agent, self.undos[subject].start, when))
             if data.get("commit"):
                 self.undos[subject].commits.add(data["commit"])
                 if data["claim"] in self.claims:
@@ -137,7 +140,7 @@ class Log:
         else:
             claim = (self.claims if kind == CLAIM else self.undos)[word]
             found.spans, found.commits, found.trees = claim.spans(held=kind == CLAIM), claim.commits, {claim.tree}
-        found.since = since
+        found.since, found.undone = since, self.done.get(found.title(), [])
         # What an undo changed is in the ledger under its name. So nothing is its work only because its caller held the
         # file then: a change right before the claim would be.
         held = self.claims.values() if kind != UNDO else ()

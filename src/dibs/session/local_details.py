@@ -57,10 +57,14 @@ def note_claim(session: Session, answer: dict[str, Any]) -> None:
     from dibs.session import working_tree
 
     tree = working_tree.of(session.place)
-    paths = [path for name in answer["resources"] for path in _files(session, name)][:NOTED]
-    if not paths:
+    found = {name: _files(session, name) for name in answer["resources"]}
+    paths = [path for files in found.values() for path in files][:NOTED]
+    wide = any(_is_wide(session, name) for name in found)
+    if not paths and not wide:
         return
     try:
+        if wide and session.place.common and not tree.state.full:
+            tree.look_at_all()  # from now on a file that appears in the folder is known to be new
         tree.look(paths)
         tree.write()
         tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
@@ -89,12 +93,33 @@ def _files(session: Session, name: str) -> list[str]:
         return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
     if not os.path.lexists(real) and ":" not in name and not any(mark in name for mark in "*?["):
         return [real[len(top) + 1 :]] if real.startswith(f"{top}/") else []
-    if not session.place.common or not (os.path.isdir(real) or any(mark in name for mark in "*?[")):
+    if not session.place.common:
+        return below(top, name)
+    if not (os.path.isdir(real) or any(mark in name for mark in "*?[")):
         return []
     from dibs.facts.git import queries as git
 
     pathspec = f":(top,glob){name.rstrip('/')}" if not os.path.isdir(real) else f":(top,literal){name.rstrip('/')}"
     return [path for path in git.known(top, [pathspec]) if os.path.isfile(os.path.join(top, path))]
+
+
+def _is_wide(session: Session, name: str) -> bool:
+    """Does a resource mean more than one file: a folder, one that is not there yet, a glob?"""
+    return not os.path.isfile(os.path.join(session.place.top, name)) and ":" not in name
+
+
+def below(top: str, name: str) -> list[str]:
+    """The files of a folder where no git lists them, from the top of the working tree; the first ones of very many."""
+    start = os.path.realpath(os.path.join(top, name))
+    found: list[str] = []
+    if start != top and not start.startswith(f"{top}/"):
+        return found
+    for here, folders, names in os.walk(start):
+        folders[:] = sorted(one for one in folders if one not in {".dibs", ".git"})
+        found += [os.path.join(here, one)[len(top) + 1 :] for one in sorted(names)]
+        if len(found) >= NOTED:
+            break
+    return found[:NOTED]
 
 
 def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:

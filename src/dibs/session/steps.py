@@ -114,6 +114,13 @@ def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, An
     return complete
 
 
+def _landing_home(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch that is landed on, and the clone in which the landing's commit is for certain."""
+    from dibs.session.landing_settings import home_of
+
+    return {**_landing_branch(session, call, fields), "home": home_of(session)}
+
+
 def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
     """The branch that is landed on, where the caller names none: only the repository knows it."""
     if fields.get("onto") or not session.place.common:
@@ -125,6 +132,7 @@ def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[s
 
 BEFOREHAND = {
     "landing branch": _landing_branch,
+    "landing home": _landing_home,
     "look for trouble": _look_for_trouble,
     "save contents": _save_contents,
     "beliefs": _beliefs,

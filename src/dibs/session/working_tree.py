@@ -201,9 +201,17 @@ class Tree:
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
         )
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
-        if head is None and before == MISSING and not self.state.full:
+        if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
             flags += UNSURE
         self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
+
+    def _is_in_new_folder(self, path: str) -> bool:
+        """Was a folder above it seen to be missing? Then there was no such file."""
+        while path := os.path.dirname(path):
+            head = self.state.heads.get(path)
+            if head is not None:
+                return head.content == MISSING
+        return False
 
     def _change(
         self, seen: Seen, before: str, kind: str, actor: str, grade: str, suspects: Sequence[str], flags: str

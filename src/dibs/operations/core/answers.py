@@ -919,6 +919,7 @@ class LandingView(TypedDict):
     at: str  # when it was queued
     priority: int
     state: LandingState
+    home: NotRequired[str]  # the clone that it was queued in
     decided_at: NotRequired[str]
     landed: NotRequired[str]  # its commit on the target
     token: NotRequired[int]  # of the lander

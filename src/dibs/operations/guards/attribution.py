@@ -6,13 +6,13 @@ them, so `sure` is right about agents; `likely` and `unknown` say that there are
 
 A call counts firmly from its beginning to its end, or for some minutes if its end was not reported (declined, aborted,
 killed). It counts weakly after that, until the agent's next prompt, stop or boot closes it; and weakly for some seconds
-after its end, for a formatter or a program that it left running.
+after its end, for a formatter or a program that it left running. An undo leaves nothing running: it counts to its end.
 """
 
 from __future__ import annotations
 
 from dibs.operations.core.call import within
-from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND_NS, SURE, WHOLE
+from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND_NS, SURE, UNDO, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,6 +141,8 @@ def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
     first = call.opened - INODE_LAG_NS
     if call.closed:
         after = AFTER_LEFT_NS if call.left else AFTER_NAMED_NS if named else AFTER_OPEN_NS
+        if call.id.startswith(UNDO):
+            after = 0  # `dibs undo` writes what it announced and leaves nothing running
         return first, call.closed, call.closed + after
     if call.ended:  # it may never have run
         return first, first - 1, call.ended

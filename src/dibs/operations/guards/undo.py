@@ -89,8 +89,8 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
         mine = [span for span in spans if within(change.actor, span.agent)]
         path = "" if LINKED in _kinds(change.flags) else path
     elif change.grade == OUTSIDE:
-        holder = _nearest(path, when, [one for one in holds if one.agent not in heard])
-        mine = [span for span in spans if holder is not None and span.agent == holder.agent]
+        holder = holder_at(path, when, holds, heard)
+        mine = [span for span in spans if holder and span.agent == holder]
     else:
         return False
     best = _nearest(path, when, mine)
@@ -98,6 +98,12 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
         return best is not None
     others = [span for span in holds if span.agent == best.agent and (span.start, span.end) != (best.start, best.end)]
     return _nearest(path, when, [best, *others]) is best
+
+
+def holder_at(path: str, when: int, holds: Iterable[Span], heard: Collection[str]) -> str:
+    """Whose a change is that came from no agent's call: the holder's, if its calls are not reported; "" if nobody's."""
+    found = _nearest(path, when, [one for one in holds if one.agent not in heard])
+    return "" if found is None else found.agent
 
 
 def _nearest(path: str, when: int, spans: Iterable[Span]) -> Span | None:
