@@ -169,7 +169,7 @@ def waiting(folder: Path, agent: str, path: str) -> Iterator[None]:
         with dibs.open(str(folder), agent="root", timeout=10) as root:
             for claim in root.status()["claims"]:
                 root.release(*claim["resources"], force=True, why="the test is over")
-        thread.join(20)
+        thread.join(60)
         other.close()
 
 

@@ -45,7 +45,7 @@ def kinds(folder: Path, kind: str) -> list[Any]:
 
 def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Path) -> None:
     with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
-        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #", "~  Landing")
+        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #", "~  Landing", "enter story")
         assert len(lines) == 24
         assert lines[1].startswith(" blocked 3 of 10, longest ")
         assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, refused to cleo")
