@@ -6,6 +6,7 @@ QUEUE = "tests/operations/landing/test_queue.py"
 CONFLICTS = "tests/operations/landing/test_conflicts.py"
 LANDING = "tests/running/test_landing.py"
 LOCKS = "tests/running/test_landing_locks.py"
+PLACES = "tests/running/test_landing_places.py"
 
 ROWS = (
     ("operations/landing/lander.py", ' and running["turn"] == turn', "",
@@ -42,4 +43,11 @@ ROWS = (
      f"{LANDING}::test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it"),
     ("session/landing_settings.py", "    if place.config != home:\n", "    if not home:\n",
      f"{LANDING}::test_a_branch_does_not_choose_the_check_by_which_it_lands"),
+    ("running/landing.py", "                if made.id in self.passed:\n                    continue\n", "",
+     f"{PLACES}::test_a_commit_that_only_another_clone_has_is_left_to_that_clone"),
+    ("running/landing_wait.py", "            except DibsError as error:\n                errors.append(error)\n",
+     "            except DibsError:\n                raise\n",
+     f"{PLACES}::test_a_server_lands_on_every_branch_that_has_a_queue"),
+    ("doors/cli/commands/sweep.py", "session.reread() if watch else", '"" if watch else',
+     "tests/running/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
 )  # fmt: skip

@@ -179,3 +179,20 @@ def test_trouble_is_told_when_it_begins_and_again_when_it_comes_back() -> None:
 def test_a_folder_that_is_no_workspace_is_told_so(tmp_path: Path, place: Place) -> None:
     done = place.run("sweep", "--watch", cwd=tmp_path)
     assert done.returncode == 64
+
+
+def test_a_change_of_the_config_counts_at_the_next_sweep(place: Place) -> None:
+    config, told = place.folder / ".dibs" / "config.toml", place.folder / "told"
+    before = config.read_text()
+    watch = place.start("sweep", "--watch", "--every", "50ms", "--as", "boss")
+    until((place.folder / ".dibs" / "local" / "look").exists, "the first sweep")
+    config.write_text(f"{before}\n[alerts\n")
+    until(lambda: watch.errors, "what is wrong with the config")
+    config.write_text(f'{before}\n[alerts]\ncommand = "cat > {told}"\n')
+    place.json("task", "add", "x", "--id", "x", "--attempts", "1", "--as", "boss", exit=0)
+    place.json("task", "next", "--as", "ann", exit=0)
+    place.json("task", "fail", "x", "--class", "transient", "--why", "broken", "--as", "ann", exit=0)
+    until(lambda: told.exists() and told.read_text(), "the alert")
+    watch.signal(signal.SIGTERM)
+    assert watch.end() == 143
+    assert [line for line in watch.errors if "former configuration" in line] == watch.errors

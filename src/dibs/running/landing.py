@@ -27,11 +27,11 @@ from dibs.facts.git import queries as git
 from dibs.facts.git import sync
 from dibs.facts.paths import of_name
 from dibs.operations.landing import lander as steps
-from dibs.running import child_process, landing_commits
+from dibs.running import child_process, landing_commits, landing_texts
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.landing_tree import CleanTree, plain
-from dibs.session.landing_settings import settings_of, target_of
+from dibs.session.landing_settings import home_of, settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
 MAX_REDONE = 20  # times in a row that somebody else may move the target first
 MAX_LOGS = 40  # of checks that are kept
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
-MAX_REFUSAL_CHARS = 800  # of a remote
-MAX_LINE_CHARS = 200  # of the last line of a check
 NOT_FOUND = 127  # the shell's exit code for a command that is not there
 
 
@@ -278,6 +276,10 @@ class Lander:
         here = base
         for landing in chosen:
             made = self._workshop.prepare(here, landing)
+            if made.code == "missing":
+                made = self._from_elsewhere(here, landing, made)
+                if made.id in self.passed:
+                    continue
             if made.code == "conflict" and chain:  # with the target, or only with another one of this batch?
                 alone = self._workshop.prepare(base, landing)
                 if not alone.code:
@@ -286,14 +288,30 @@ class Lander:
             if made.code:
                 self._refuse(made, made.code, made.why, paths=made.paths)
                 continue
-            blocked = self._target.in_the_way(self._target.commit(), made.commit) if made.commit != here else ""
+            blocked = self._target.in_the_way(self._target.commit(), made.commit) if made.commit != here else None
             if blocked:
-                text = f"{blocked} Commit or stash there, then land again."
-                self._refuse(made, "tree", text, paths=self._workshop.paths(here, made.commit))
+                paths = self._workshop.paths(here, made.commit)
+                why = landing_texts.in_the_way(self.session, self.call, self.onto, blocked, paths)
+                self._refuse(made, "tree", why, paths=paths)
                 continue
             chain.append(made)
             here = made.commit
         return chain
+
+    def _from_elsewhere(self, base: str, landing: dict[str, Any], made: Prepared) -> Prepared:
+        """A commit that is not here: the remote may have it. Else the clone that it was queued in lands it itself."""
+        remote, branch, home = self.settings["remote"], landing["branch"], landing["home"]
+        if remote:
+            try:
+                there = sync.fetched(self.session.place.top, remote, branch, self.settings["remote_timeout"] / 1000)
+            except DibsError:  # `_base` says what is wrong with the remote
+                there = ""
+            if there:
+                made = self._workshop.prepare(base, landing)
+        if made.code == "missing" and home and home != home_of(self.session):
+            self.passed[made.id] = landing_texts.elsewhere(landing, remote)
+            self._say(self.passed[made.id])
+        return made
 
     def _refuse(self, made: Prepared, code: str, why: str, **facts: Any) -> None:
         if made.id != self._own:
@@ -310,7 +328,7 @@ class Lander:
         self.passed[made.id] = (
             f"{self.onto} itself fails the check `{self.settings['check']}` ({red[2]}), so whether {made.branch} does "
             f"cannot be known; it stays queued. Repair {self.onto}, or the check, first; the output is in {red[1]}"
-            f"{_last_line(red[0])}"
+            f"{landing_texts.last_line(red[0])}"
         )
         self._step(steps.STOP, what=f"red {base}", why=self.passed[made.id], landings=[made.id])
 
@@ -469,7 +487,11 @@ class Lander:
         if there and not self._workshop.contains(commit, there):
             return False
         self._step(steps.BACK)
-        raise Failed(f"{remote} did not take it: {_refusal(text)}", target=self.onto, commit=commit)
+        reason = landing_texts.refusal(text).rstrip(".")
+        raise Failed(
+            f"{remote} did not take it: {reason}. {self.onto} was not moved, and everything stays queued.",
+            target=self.onto, commit=commit,
+        )  # fmt: skip
 
     def _follow_remote(self, here: str, there: str) -> None:
         """The remote has what a dead lander pushed: the target here follows, if it only lacks that."""
@@ -485,16 +507,3 @@ class Lander:
             working_tree.at(tree, self.session.place).finish(self._workshop.paths(before, after))
         except (DibsError, OSError):  # the next hook in that tree looks for itself
             pass
-
-
-def _last_line(output: str) -> str:
-    line = output.rpartition("\n")[2].strip()
-    return f" and ends with: {line[:MAX_LINE_CHARS]}" if line else "."
-
-
-def _refusal(text: str) -> str:
-    """What a remote said, without git's frame around it."""
-    lines = [line.strip().removeprefix("remote:").strip() for line in text.splitlines()]
-    said = [line for line in lines if line and line != "Done" and not line.startswith(("To ", "error: failed to push"))]
-    reasons = [line for line in said if not line.startswith("!")] or said
-    return " ".join(reasons)[:MAX_REFUSAL_CHARS] or "it did not answer"

@@ -123,14 +123,14 @@ class Target:
         found = commits.checked_out(self.top).items()
         return [top for top, branch in found if branch == self.name and os.path.isdir(top)]
 
-    def in_the_way(self, before: str, after: str) -> str:
-        """Why a working tree could not follow; "" if all can. Raises Unavailable for a lock file that stays."""
+    def in_the_way(self, before: str, after: str) -> tuple[str, str] | None:
+        """A working tree that could not follow, and git's reason; None if all can. Raises for a lasting lock file."""
         for top in self.trees():
             self._run(top, "update-index", "-q", "--refresh")
             done = self._run(top, "read-tree", "-n", "-m", "-u", before, after) if before else None
             if done is not None and not done.ok:
-                return f"{self.name} is checked out in {top}, which cannot follow: {_reason(done)}"
-        return ""
+                return top, _reason(done)
+        return None
 
     def bring_along(self) -> tuple[list[tuple[str, str]], str]:
         """Let the working trees follow that are noted: those that did, with where they were; why one could not.

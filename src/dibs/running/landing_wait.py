@@ -119,12 +119,11 @@ def land_all(
 
 
 class Drain:
-    """Lands what is queued, step by step."""
+    """Lands what is queued, step by step: on one target, or on each that has a queue."""
 
     def __init__(self, onto: str = "") -> None:
         self._onto = onto
-        self._again = 0.0  # when what failed is tried again
-        self._failed: Any = None  # what was queued then, and where the target was
+        self._failed: dict[str, tuple[Any, float]] = {}  # target → what was queued and where it was; when to try again
 
     def step(
         self,
@@ -134,24 +133,53 @@ class Drain:
         say: Callable[[str], None] | None = None,
         started: Callable[[Lander | None], None] | None = None,
     ) -> int:
-        """Land what is queued, unless somebody else does; returns how many landed. Raises what stops it, once."""
-        onto = self._onto or target_of(session)
+        """Land what is queued, unless somebody else does; returns how many landed. Raises what stops it, once.
+
+        What stops one target does not stop the others.
+        """
+        landed, errors = 0, []
+        for onto in self._targets(session, call):
+            try:
+                landed += self._land(session, call, onto, say=say, started=started)
+            except DibsError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+        return landed
+
+    def _targets(self, session: Session, call: Call) -> list[str]:
+        if self._onto:
+            return [self._onto]
+        call.facts.clear()
+        found: list[str] = session.run(steps.TARGETS, call, {})["targets"]
+        usual = target_of(session)
+        return sorted(found, key=lambda one: (one != usual, one))
+
+    def _land(
+        self,
+        session: Session,
+        call: Call,
+        onto: str,
+        *,
+        say: Callable[[str], None] | None,
+        started: Callable[[Lander | None], None] | None,
+    ) -> int:
         call.facts.clear()
         found = session.run(steps.TURN, call, {"onto": onto})
         if not found["queued"] or not found["free"]:
             return 0
         state, begun = self._state(session, call, onto), monotonic()  # of before: what changes meanwhile counts
-        if state == self._failed and begun < self._again:
+        failed = self._failed.get(onto)
+        if failed is not None and state == failed[0] and begun < failed[1]:
             return 0
         try:
             landed = land_all(session, call, onto=onto, say=say, started=started)
         except Held:
             return 0
         except DibsError:
-            self._failed = state
-            self._again = monotonic() + max(PAUSE_S, SHARE * (monotonic() - begun))
+            self._failed[onto] = state, monotonic() + max(PAUSE_S, SHARE * (monotonic() - begun))
             raise
-        self._failed = None
+        self._failed.pop(onto, None)
         return landed
 
     def _state(self, session: Session, call: Call, onto: str) -> Any:

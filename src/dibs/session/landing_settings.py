@@ -25,6 +25,7 @@ USUAL = (DEFAULT_TARGET, "master")
 REMOTE_HEAD = "refs/remotes/origin/HEAD"
 BRANCHES = "refs/heads/"
 MAX_BYTES = 4_096
+MACHINE_LETTERS = 8  # of the machine's id: two machines may have one name
 
 
 def settings_of(session: Session) -> dict[str, Any]:
@@ -53,6 +54,14 @@ def target_of(session: Session) -> str:
         return remote
     here = _symbolic(f"{common}/HEAD").removeprefix(BRANCHES)
     return here if here and _exists(session, common, here) else DEFAULT_TARGET
+
+
+def home_of(session: Session) -> str:
+    """This clone, among all that share the store: the machine and git's directory, in a form that people can read."""
+    from dibs.facts import processes
+
+    common = session.place.common
+    return f"{os.uname().nodename}:{common} ({processes.host()[:MACHINE_LETTERS]})" if common else ""
 
 
 def _exists(session: Session, common: str, name: str) -> bool:

@@ -109,6 +109,18 @@ class Session:
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
+    def reread(self) -> str:
+        """Take the configuration as it is now, in a process that stays; why it cannot be read, then the former counts.
+
+        The store is that of the beginning: to change it takes `dibs store move`.
+        """
+        if self._shared is None:
+            try:
+                self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
+            except Invalid as error:
+                return error.message
+        return ""
+
     @property
     def store(self) -> Store:
         """The store, opened when it is first needed."""

@@ -97,11 +97,16 @@ def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
     A program that claims thousands of times a minute notes them only where a ledger was begun.
     """
-    if session.short_lived or os.path.exists(f"{session.place.private}/live"):
+    if notes_claims(session):
         from dibs.session import local_details
 
         local_details.note_claim(session, result)
     return result
+
+
+def notes_claims(session: Session) -> bool:
+    """Are the files of a claim looked at? That takes longer than the claim itself, and may ask git."""
+    return session.short_lived or os.path.exists(f"{session.place.private}/live")
 
 
 def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, Any]]:
@@ -112,6 +117,13 @@ def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, An
         return found
 
     return complete
+
+
+def _landing_home(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:
+    """The branch that is landed on, and the clone in which the landing's commit is for certain."""
+    from dibs.session.landing_settings import home_of
+
+    return {**_landing_branch(session, call, fields), "home": home_of(session)}
 
 
 def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[str, Any]:
@@ -125,6 +137,7 @@ def _landing_branch(session: Session, _: Call, fields: dict[str, Any]) -> dict[s
 
 BEFOREHAND = {
     "landing branch": _landing_branch,
+    "landing home": _landing_home,
     "look for trouble": _look_for_trouble,
     "save contents": _save_contents,
     "beliefs": _beliefs,

@@ -14,6 +14,7 @@ import pytest
 import dibs
 from dibs.operations.claims import waiters
 from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
+from dibs.session import local_details
 from tests.doors.http.web import Web
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, until, until_async
@@ -363,3 +364,28 @@ def test_metrics_count_what_happened_and_bound_their_labels(web: Web) -> None:
     assert 'dibs_tasks{state="planned"} 1.0' in text or 'dibs_tasks{state="discovery"} 1.0' in text
     assert "dibs_store_seconds_bucket" in text
     assert text.count("dibs_contention_total{") <= 102
+
+
+def test_the_files_of_a_claim_are_looked_at_by_a_thread_not_by_the_loop(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = web.token(agent="ann")
+    looked: list[tuple[str, str]] = []
+
+    def look(_: Any, answer: dict[str, Any]) -> None:
+        looked.append((answer["resources"][0], threading.current_thread().name))
+
+    monkeypatch.setattr(local_details, "note_claim", look)
+    assert web.post("claim", {"resources": ["a.py"]}, token=token).json["token"]
+    assert looked == [], "nobody has hooks here"
+    Path(web.host.place.private).mkdir(parents=True, exist_ok=True)
+    (Path(web.host.place.private) / "live").touch()
+    first = web.post("claim", {"resources": ["src/"]}, token=token).json
+    assert [name for name, _ in looked] == ["src"]
+    assert looked[0][1].startswith("dibs-request")
+    status = web.post("status", {}, token=token).json
+    assert [(one["resources"], one["token"]) for one in status["claims"]] == [
+        (["a.py"], first["token"] - 1), (["src"], first["token"]),
+    ], "it was decided once"  # fmt: skip
+    assert web.post("claim", {"resources": ["src/x"]}, token=web.token(agent="bob")).code == "held"
+    assert len(looked) == 1

@@ -119,6 +119,7 @@ INTERNAL = {
     "land-refuse": "operations.landing.lander",
     "land-stop": "operations.landing.lander",
     "land-take": "operations.landing.lander",
+    "land-targets": "operations.landing.lander",
     "land-turn": "operations.landing.lander",
     "log prune": "operations.upkeep.log_retention",
     "may": "operations.core.authority",

@@ -39,6 +39,7 @@ CLAIM_TTL_MS = 60_000  # the lander renews it; on another machine a dead one blo
 BY_LANDER = "land"  # the `by` of its claim
 CHECKING = "checking"
 CODES = ("conflict", "check", "missing", "tree", "forbidden")  # why a landing is refused
+BRANCH_CODES = ("conflict", "check")  # of these, what the branch itself has to be repaired for
 MAX_BATCH = 64
 MAX_PATHS = 20  # named in a refusal
 MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
@@ -112,7 +113,8 @@ def _batch(
     state["running"].update(stage=CHECKING, landings=[one["landing"] for one in chosen])
     queue.put_state(tx, state)
     names = ("landing", "branch", "commit", "agents", "priority")
-    return {"landings": [{name: one[name] for name in names} for one in chosen], "queued": state["queued"]}
+    shown = [{"home": one.get("home", ""), **{name: one[name] for name in names}} for one in chosen]
+    return {"landings": shown, "queued": state["queued"]}
 
 
 def _move(
@@ -222,7 +224,8 @@ def _refuse(
     queue.decide(tx, found, queue.REFUSED, code=code, why=why, paths=named, output=end, log=log)
     data = {"target": state["target"], "branch": found["branch"], "code": code, "why": why, "token": token}
     tx.append("landing.refused", call.agent, landing, data)
-    kept = f"The branch is untouched. Repair it and run `dibs land {found['branch']}` again."
+    mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
+    kept = f"The branch is untouched. {mends} `dibs land {found['branch']}` again."
     shown = f"\n{end}" if end else ""
     where = f" The whole output: {log}." if log else ""
     text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"
@@ -323,6 +326,11 @@ def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str
     return found
 
 
+def _targets(tx: Transaction, call: Call) -> dict[str, Any]:
+    """Where something is queued."""
+    return {"targets": queue.targets(tx)}
+
+
 _ONTO = Field("onto", "text", "the target branch", default="")
 _STEP = (
     _ONTO,
@@ -400,5 +408,6 @@ TURN = Operation(
     fields=(_ONTO, Field("landing", "text", "the landing's id", default="")),
     writes=False,
 )  # fmt: skip
+TARGETS = Operation("land-targets", _targets, "The branches for which something is queued.", writes=False)
 
-INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, STOP, LEAVE, CONFIRM, TURN)
+INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, STOP, LEAVE, CONFIRM, TURN, TARGETS)

@@ -36,6 +36,8 @@ MAX_QUEUED = 1_000  # in one queue
 MAX_BRANCH_CHARS = 250  # git's own limit is that of a file name
 MAX_PRIORITY = 1_000
 MAX_LISTED = 100
+MAX_TARGETS = 32  # with a queue, that one process lands on
+QUEUES = "landings\tqueue\t"  # how the entries of all queues begin
 MAX_AGENTS = 8  # that are told of one landing
 DECIDED_LIFE_MS = 7 * DAY  # of a decided landing; the log has it for as long as the log is kept
 MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upwards, has the newest first
@@ -53,6 +55,7 @@ def _land(
     onto: str = "",
     priority: int = 0,
     again: bool = False,
+    home: str = "",
 ) -> Any:
     target = target_of(call, onto)
     _check_branch(branch, "branch")
@@ -63,7 +66,7 @@ def _land(
     known: Record | None = tx.fetch([key]).values[key]
     record = _fetch(tx, known["landing"]) if known is not None else None
     if record is not None and record["state"] == QUEUED:
-        return _again(tx, call, record, commit, priority)
+        return _again(tx, call, record, commit, priority, home)
     if record is not None and commit == record["commit"] and not again:
         return {"landing": shown(tx, record), "repeated": True}
     if state["queued"] >= MAX_QUEUED:
@@ -77,7 +80,7 @@ def _land(
     state["queued"] += 1
     landing: Record = {
         "landing": f"ld{tx.id()}", "target": target, "branch": branch, "commit": commit, "agents": [call.agent],
-        "at": tx.now, "order": state["count"], "priority": priority, "state": QUEUED,
+        "at": tx.now, "order": state["count"], "priority": priority, "state": QUEUED, "home": home,
     }  # fmt: skip
     put(tx, landing)
     tx.put(key, {"landing": landing["landing"]})
@@ -86,14 +89,14 @@ def _land(
     return {"landing": shown(tx, landing), "place": _place(tx, landing)}
 
 
-def _again(tx: Transaction, call: Call, landing: Record, commit: str, priority: int) -> dict[str, Any]:
+def _again(tx: Transaction, call: Call, landing: Record, commit: str, priority: int, home: str) -> dict[str, Any]:
     """The branch is queued already: another commit takes the place of its former one."""
     same = commit == landing["commit"] and priority <= landing["priority"]
     if call.agent not in landing["agents"]:
         landing["agents"] = [*landing["agents"], call.agent][-MAX_AGENTS:]
         same = False
     if not same:
-        landing.update(commit=commit, priority=max(priority, landing["priority"]))
+        landing.update(commit=commit, priority=max(priority, landing["priority"]), home=home)
         put(tx, landing)
         _log_queued(tx, call, landing)
     return {"landing": shown(tx, landing), "place": _place(tx, landing), "repeated": True}
@@ -203,7 +206,7 @@ def put(tx: Transaction, landing: Record) -> None:
 
 
 def _queue_of(target: str) -> str:
-    return f"landings\tqueue\t{target}\t"
+    return f"{QUEUES}{target}\t"
 
 
 def _entry(landing: Record) -> str:
@@ -214,6 +217,18 @@ def _entry(landing: Record) -> str:
 def queued(tx: Transaction, target: str, limit: int) -> list[Record]:
     """The first landings of a queue."""
     return [record for _, _, record in tx.scan(1, _queue_of(target), limit).rows]
+
+
+def targets(tx: Transaction) -> list[str]:
+    """The branches for which something is queued."""
+    found: list[str] = []
+    for _ in range(MAX_TARGETS):
+        after = f"{_queue_of(found[-1])}\U0010ffff" if found else ""
+        rows = tx.scan(1, QUEUES, 1, after).rows
+        if not rows:
+            break
+        found.append(rows[0][2]["target"])
+    return found
 
 
 def _fetch(tx: Transaction, identifier: str) -> Record | None:
@@ -308,7 +323,7 @@ def shown(tx: Transaction, landing: Record) -> dict[str, Any]:
     }  # fmt: skip
     if "decided" in landing:
         found["decided_at"] = iso(tx, landing["decided"])
-    for name in ("landed", "token", "why", "code", "paths", "output", "log"):
+    for name in ("home", "landed", "token", "why", "code", "paths", "output", "log"):
         if landing.get(name):
             found[name] = landing[name]
     return found
@@ -330,11 +345,13 @@ OPERATIONS = (
             _ONTO,
             Field("priority", "integer", "higher comes first (default 0)", default=0, most=MAX_PRIORITY, metavar="N"),
             Field("again", "flag", "queue it although this commit has landed before", default=False),
+            Field("home", "raw", "the clone that it is queued in: machine and git directory", default="",
+                  internal=True),
         ),
         errors=(Quota, Invalid),
         may="agent",
         answer="LandAnswer",
-        beforehand="landing branch",
+        beforehand="landing home",
         idempotent=True,
     ),
     Operation(

@@ -223,7 +223,7 @@ class _Land:
         if not found["free"]:
             who: str = found.get("agent", "")
             return who
-        served = self._settings["server"] and self._settings["check"] and self._target == target_of(self.session)
+        served = self._settings["server"] and self._settings["check"]
         return "server" if served and auto_serve.is_served(self.session.place.local) else ""
 
     def _note_uncommitted(self, branch: str) -> None:
@@ -270,6 +270,7 @@ class _Land:
         """Land until a signal comes; what stops it is said once."""
         said = ""
         while True:
+            self.session.reread()
             try:
                 drain.step(self.session, self.call, say=self._say, started=self._started)
             except (Unavailable, Failed, Conflict) as error:

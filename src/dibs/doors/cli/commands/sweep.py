@@ -48,8 +48,14 @@ def run(words: Words) -> int:
     if "every" in words.fields and not watch:
         raise Invalid("sweep: --every is for --watch", field="every")
     session = open_session(words)
+    unread = ""
 
     def once() -> dict[str, Any]:
+        nonlocal unread
+        why = session.reread() if watch else ""
+        if why and why != unread:
+            sys.stderr.write(f"dibs: the former configuration stays in force: {why}\n")
+        unread = why
         call = session.identify(words.common.get("as"), request="" if watch else words.common.get("request-id", ""))
         found: dict[str, Any] = session.answer(operation, call, {})
         session.store.tidy()
