@@ -16,6 +16,7 @@ import pytest
 
 import dibs
 from dibs.demo import plan
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -155,7 +156,7 @@ def test_a_demo_that_is_killed_takes_its_fleet_with_it(paused: tuple[subprocess.
     child, scratch = paused
     child.kill()
     child.communicate(timeout=30)
-    end = time.monotonic() + 20
+    end = time.monotonic() + LIMIT_S
     while fleet(scratch) and time.monotonic() < end:
         time.sleep(0.1)
     assert fleet(scratch) == []

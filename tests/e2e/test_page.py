@@ -23,6 +23,7 @@ from tests.doors.http.web import Server
 from tests.doors.overwriting import BEFORE, overwritten
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
+from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients
 
@@ -115,7 +116,7 @@ def workspace(tmp_path: Path) -> Iterator[Any]:
 
 @pytest.fixture
 def server(workspace: Any, tmp_path: Path) -> Iterator[Server]:  # noqa: ARG001 - it has to be there first
-    with Server(tmp_path) as running:
+    with Server(tmp_path, "--port", str(free_port())) as running:
         yield running
         running.stop()
 
@@ -169,7 +170,7 @@ def waiting(folder: Path, agent: str, path: str) -> Iterator[None]:
         with dibs.open(str(folder), agent="root", timeout=10) as root:
             for claim in root.status()["claims"]:
                 root.release(*claim["resources"], force=True, why="the test is over")
-        thread.join(20)
+        thread.join(60)
         other.close()
 
 

@@ -15,6 +15,7 @@ import pytest
 import dibs
 from tests.doors.http.web import Server
 from tests.e2e.clients.tmux import Pane
+from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients
 
@@ -45,7 +46,7 @@ def kinds(folder: Path, kind: str) -> list[Any]:
 
 def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Path) -> None:
     with Pane(tmp_path / "t", shop, TOP, (80, 24)) as pane:
-        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #", "~  Landing")
+        lines = pane.see("1 NEEDS YOU  deadlock", "[1 Agents]", "live #", "~  Landing", "enter story")
         assert len(lines) == 24
         assert lines[1].startswith(" blocked 3 of 10, longest ")
         assert lines[3].startswith("!1 Deadlock     cleo > eve > dov > cleo, refused to cleo")
@@ -152,7 +153,7 @@ def test_a_far_store_is_shown_lost_and_shown_again_without_a_missed_event(tmp_pa
         token = tmp_path / "token"
         token.write_text(made["token"])
         token.chmod(0o600)
-        with Server(home) as server:
+        with Server(home, "--port", str(free_port())) as server:
             url = server.about["url"]
             environment = {"DIBS_STORE": url, "DIBS_TOKEN_FILE": str(token), "DIBS_TOKEN": made["token"]}
             with Pane(tmp_path / "t", away, TOP, (120, 30), **environment) as pane:

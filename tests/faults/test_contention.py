@@ -26,5 +26,5 @@ def test_many_processes_contend_for_one_path_and_never_two_hold_it_and_each_wins
         f"99% {waited[len(waited) * 99 // 100]} ms, longest {waited[-1]} ms, "
         f"wins from {min(report['wins'] for report in reports)} to {max(report['wins'] for report in reports)}"
     )
-    assert waited[-1] < 10_000, "each wins within 10 s"
+    assert waited[-1] < size(60_000, 10_000), "each wins within 10 s"
     world.check()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.doors.hooking import ENTRY, LIMIT, Answer, Client, Repository
+from tests.faults.kit import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from tests.faults.kit import Actor, World
 
 FIRST = "after BEGIN IMMEDIATE"
+# Half of what `dibs init` gives a client's hook; a machine with other work may take longer.
+IN_TIME_S = LIMIT * size(6, 1) / 2
 
 
 @pytest.fixture
@@ -53,7 +56,7 @@ def hook(world: World, client: Client, event: str, **fields: Any) -> Answer:
     payload = {"session_id": "bob", "cwd": str(world.folder), "hook_event_name": event, **fields}
     return client.run(
         sys.executable, "-I", "-S", "-X", "utf8", ENTRY, "claude", cwd=world.folder, given=json.dumps(payload).encode(),
-        seconds=2 * LIMIT,
+        seconds=8 * LIMIT,
     )  # fmt: skip
 
 
@@ -66,7 +69,7 @@ def test_an_edit_while_the_store_is_busy_is_refused_within_the_limit_and_names_t
 ) -> None:
     actor = stopped(world)
     answer = edit(world, client)
-    assert answer.took < LIMIT / 2
+    assert answer.took < IN_TIME_S
     assert "the store is busy: no turn within" in answer.refusal
     assert f"process {actor.pid} (stopped) went in last" in answer.refusal
     assert 'on_doubt = "allow"' in answer.refusal
@@ -81,7 +84,7 @@ def test_a_command_while_the_store_is_busy_is_refused_if_it_writes_and_passes_if
 ) -> None:
     actor = stopped(world)
     answer = hook(world, client, "PreToolUse", tool_name="Bash", tool_input={"command": "echo x > a.py"})
-    assert answer.took < LIMIT / 2
+    assert answer.took < IN_TIME_S
     assert f"process {actor.pid}" in answer.refusal
     assert hook(world, client, "PreToolUse", tool_name="Bash", tool_input={"command": "ls"}).silent
 
@@ -92,14 +95,14 @@ def test_with_on_doubt_allow_an_edit_passes_while_the_store_is_busy(world: World
     stopped(world)
     answer = edit(world, client)
     assert answer.silent
-    assert answer.took < LIMIT
+    assert answer.took < 2 * IN_TIME_S
 
 
 def test_looking_at_a_file_is_not_refused_because_the_store_is_busy(world: World, client: Client) -> None:
     """A sign of life that cannot be given is no reason against a Read: nothing is decided there."""
     stopped(world)
     answer = hook(world, client, "PreToolUse", tool_name="Read", tool_input={"file_path": f"{world.folder}/a.py"})
-    assert answer.took < LIMIT / 2
+    assert answer.took < IN_TIME_S
     assert answer.code == 0
 
 
@@ -115,7 +118,7 @@ def test_what_cannot_be_refused_is_not_and_an_agent_that_starts_is_told_to_assum
         answer = hook(world, client, event)
         assert (answer.code, answer.out) == (0, ""), event
         assert "Traceback" not in answer.err
-        assert answer.took < LIMIT
+        assert answer.took < 2 * IN_TIME_S
 
 
 # --- a ledger that a full disk or a power failure has damaged

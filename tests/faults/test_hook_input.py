@@ -32,6 +32,8 @@ THERE = "/work-tree/repo"
 HELD = ("hello.py", "claimed.py", "sub.py")
 SLOW = 0.2  # seconds within which a hook answers: the processor's, since others use the machine as well
 TOTAL = size(500, 90_000)  # inputs spoiled at random; the other tests bring as many again and more
+# Half of what `dibs init` gives a client's hook; a machine with other work may take longer.
+IN_TIME_S = LIMIT * size(6, 1) / 2
 OF_A_KIND = size(40, 1_000)  # inputs of one sample with fields of the wrong type
 
 # sample → the words of its hook
@@ -106,7 +108,7 @@ class Hooks:
         rarest = used[min(len(used) - 1, len(used) * 99 // 100)]
         print(f"{len(used)} inputs: p50 {used[len(used) // 2]:.4f} s, p99 {rarest:.4f} s, longest {self.longest:.4f} s")
         assert rarest < SLOW
-        assert self.longest < LIMIT / 2
+        assert self.longest < IN_TIME_S
 
     def close(self) -> None:
         """The holder still holds what it held; then end all processes."""
@@ -361,7 +363,7 @@ def test_the_real_process_refuses_the_odd_ones_in_time(hooks: Hooks, dice: Dice)
     for given in every:
         code, took = real(hooks, ["claude"], given)
         assert code == 2, given[:2000]
-        assert took < LIMIT / 2
+        assert took < IN_TIME_S
 
 
 @pytest.mark.parametrize("what", ["content", "blanks", "list", "nul"])
@@ -376,7 +378,7 @@ def test_fifty_megabytes_are_refused_in_time(hooks: Hooks, what: str) -> None:
         given = (b"[" if what == "list" else b"\0") * HUGE
     code, took = real(hooks, ["claude"], given)
     assert code == 2
-    assert took < LIMIT / 2
+    assert took < IN_TIME_S
 
 
 def test_a_large_content_of_an_ordinary_write_is_read_and_decided(hooks: Hooks) -> None:
@@ -386,7 +388,7 @@ def test_a_large_content_of_an_ordinary_write_is_read_and_decided(hooks: Hooks) 
     payload["tool_input"]["file_path"] = f"{hooks.folder}/free.py"
     code, took = real(hooks, ["claude"], json.dumps(payload).encode())
     assert code == 0
-    assert took < LIMIT / 2
+    assert took < IN_TIME_S
 
 
 def test_a_client_that_never_ends_its_input_gets_an_answer(hooks: Hooks) -> None:
@@ -403,7 +405,7 @@ def test_a_client_that_never_ends_its_input_gets_an_answer(hooks: Hooks) -> None
         process.stdin.flush()
         started.append(process)
     try:
-        assert [process.wait(LIMIT) for process in started] == [2, 2, 2]
+        assert [process.wait(PATIENCE) for process in started] == [2, 2, 2]
     finally:
         for process in started:
             process.kill()

@@ -12,6 +12,7 @@ import pytest
 from dibs.errors import Busy, Fenced
 from dibs.stores.seam import MAX_CLOCK_AGE_MS
 from tests.faults.kit import SOON, Dice, World, size
+from tests.faults.test_task_kill import FORGIVING, SHORT, TTL, configure, moves
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,6 +160,52 @@ def test_a_holder_stopped_past_its_deadline_is_refused_whatever_it_does_next(wor
         taker.call("release", all=True)
         for holder, _, _ in holders:
             holder.kill()
+
+
+def test_a_holder_stopped_past_its_deadline_writes_no_document_and_finishes_no_task(world: World) -> None:
+    configure(world, SHORT + FORGIVING)
+    left = size(4, 1000)
+    taker = world.actor("taker")
+    done = 0
+    while left > 0:
+        some = min(left, 40)
+        left -= some
+        holders = []
+        for number in range(some):
+            name = f"t{done + number}"
+            world.here("task add", "boss", title="x", id=name)
+            holder = world.actor(f"holder-{number}")
+            token = holder.call("claim", f"state:k{number}", ttl=TTL / 1000)["token"]
+            old = holder.call("task_claim", name)["token"]
+            world.stop(holder)
+            holders.append((holder, f"k{number}", token, name, old))
+        for holder, key, token, name, old in holders:
+            new = taker.call("task_claim", name, wait=60)
+            held = taker.call("claim", f"state:{key}", wait=60)["token"]
+            taker.call("state_set", key, "new", token=held)
+            holder.go_on()
+            for method, given, named in (
+                ("state_set", [key, "late"], {"token": token}),
+                ("state_delete", [key], {"token": token}),
+                ("task_progress", [name], {"percent": 99, "token": old}),
+                ("task_fail", [name], {"class_": "transient", "why": "late", "token": old}),
+                ("task_done", [name], {"result": "late", "token": old}),
+            ):
+                with pytest.raises(Fenced):
+                    holder.call(method, *given, **named)
+            finished = False
+            while not finished:
+                try:
+                    finished = bool(taker.call("task_done", name, token=new["token"], result="new"))
+                except Fenced:  # a busy machine took longer than the task's own deadline
+                    new = taker.call("task_claim", name, wait=60)
+            assert world.here("state get", key=key)["value"] == "new"
+            assert world.here("task show", id=name)["task"]["result"] == "new"
+            taker.call("release", f"state:{key}")
+            holder.kill()
+        done += some
+        world.check()
+    assert moves(world, "complete") == {f"t{number}": 1 for number in range(done)}
 
 
 def test_a_holder_stopped_past_its_deadline_learns_at_its_next_call_that_nobody_holds_it(world: World) -> None:

@@ -344,12 +344,12 @@ def test_an_unknown_kind_is_refused_and_not_taken_for_a_glob() -> None:
 
 
 def test_globs_that_backtracking_would_never_finish_are_decided_at_once() -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     assert not overlap(("glob", "*a" * 30 + "b"), ("glob", "*a" * 30 + "c"))
     assert overlap(("glob", "**/a/" * 15 + "**/x"), ("glob", "**/b/" * 15 + "**/x"))
     assert not overlap(("glob", "**/a/" * 15 + "x"), ("glob", "**/b/" * 15 + "x"))
     assert not overlap(("glob", "*a" * 40 + "b"), ("file", "a" * 400))
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_an_automaton_forgets_before_what_it_remembers_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from dibs.operations.tasks import batches
 from dibs.patterns import specs
 from dibs.patterns.specs import Step
 from tests.operations.fleet import Fleet
+from tests.waiting import LIMIT_S
 
 PERMANENT: dict[str, Any] = {"class": "permanent"}
 TRANSIENT: dict[str, Any] = {"class": "transient"}
@@ -320,7 +321,7 @@ def test_a_pattern_becomes_a_part_of_a_run_that_is_there(ws: Workspace) -> None:
     two = patterns.pipeline(ws, [3], ["m", "f"], run=run)
     assert len(ws.task_list(run=run)["tasks"]) == 5
     work_them_off(ws, {"m": lambda item, _: item, "f": lambda _, inputs: sum(inputs)})
-    assert (one.wait(10).result(), two.wait(10).result()) == (3, [3])
+    assert (one.wait(LIMIT_S).result(), two.wait(LIMIT_S).result()) == (3, [3])
     assert one.progress() == 100
 
 
@@ -330,14 +331,14 @@ def test_more_tasks_than_fit_into_one_batch_come_in_several(ws: Workspace, monke
         work = patterns.map_reduce(ws, list(range(8)), map="m", reduce="f", run=run)
         assert work.outlook()["total"] == 9
         work_them_off(ws, {"m": lambda item, _: item, "f": lambda _, inputs: sum(inputs)})
-        assert work.wait(10).result() == sum(range(8))
+        assert work.wait(LIMIT_S).result() == sum(range(8))
 
 
 def test_layers_of_reduce_give_what_one_reduce_gives(ws: Workspace) -> None:
     work = patterns.map_reduce(ws, list(range(9)), map="m", reduce="f", fan_in=3)
     assert len(work.tasks) == 9 + 3 + 1
     work_them_off(ws, {"m": lambda item, _: item, "f": lambda _, inputs: sum(inputs)})
-    assert work.wait(10).result() == sum(range(9))
+    assert work.wait(LIMIT_S).result() == sum(range(9))
 
 
 def test_a_step_s_demands_are_those_of_its_tasks(ws: Workspace) -> None:
@@ -365,7 +366,7 @@ def test_a_pattern_that_cannot_come_to_its_end_is_over_and_says_which_task_faile
     work = patterns.map_reduce(ws, [1, 2], map="m", reduce="f")
     work_them_off(ws, {"m": lambda item, _: refuse(item, _) if item == 2 else item, "f": refuse})
     with pytest.raises(Failed, match="no ink") as refused:
-        work.wait(10).result()
+        work.wait(LIMIT_S).result()
     assert [task["id"] for task in refused.value.failed] == [work.tasks[1]]
 
 
@@ -373,7 +374,7 @@ def test_a_race_without_a_valid_result_failed(ws: Workspace) -> None:
     work = patterns.scatter_gather(ws, "find it", 2, require=["way"])
     work_them_off(ws, {"try": lambda item, _: {"wrong": item}})
     with pytest.raises(Failed):
-        work.wait(10).result()
+        work.wait(LIMIT_S).result()
 
 
 def test_the_loser_of_a_race_is_refused_when_it_comes_late(ws: Workspace) -> None:
@@ -381,10 +382,10 @@ def test_the_loser_of_a_race_is_refused_when_it_comes_late(ws: Workspace) -> Non
     with dibs.open(ws.root, agent="slow") as slow, dibs.open(ws.root, agent="quick") as quick:
         lost, won = slow.task_next(), quick.task_next()
         quick.task_done(won["task"]["id"], token=won["token"], result="mine")
-        assert work.wait(10).result() == "mine"
+        assert work.wait(LIMIT_S).result() == "mine"
         with pytest.raises(dibs.Fenced):
             slow.task_done(lost["task"]["id"], token=lost["token"], result="also mine")
-    assert work.wait(10).result() == "mine"
+    assert work.wait(LIMIT_S).result() == "mine"
 
 
 def test_a_vote_with_a_step_gives_each_elector_a_task_that_only_it_can_take(ws: Workspace) -> None:
@@ -409,7 +410,7 @@ def test_a_vote_that_nobody_can_win_has_no_result(ws: Workspace) -> None:
         with dibs.open(ws.root, agent=elector) as one:
             one.vote_cast(poll.vote, choice)
     with pytest.raises(Failed, match="undecided"):
-        poll.wait(10).result()
+        poll.wait(LIMIT_S).result()
 
 
 def test_the_patterns_are_loaded_with_their_first_use() -> None:

@@ -17,7 +17,7 @@ from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
 from tests.doors.working import alive, number_in
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 class Store:
@@ -64,7 +64,7 @@ def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
     command = HeldCommand(keeper, hold, ["/bin/sh", "-c", script], cwd=tmp_path)
     hold.child = command.child
     store.error = Fenced(resource="role:x", given=7, holder="bob")
-    assert command.run(timeout=5) == -signal.SIGKILL
+    assert command.run(timeout=LIMIT_S) == -signal.SIGKILL
     assert isinstance(hold.lost, Fenced)
     pid = number_in(tmp_path / "pid")
     until(lambda: not pid or not alive(pid), "the end of what it started")
@@ -83,7 +83,7 @@ def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_l
             command.interrupt(signal.SIGTERM)
 
     store.then = enough
-    assert command.run(timeout=5) == -signal.SIGTERM
+    assert command.run(timeout=LIMIT_S) == -signal.SIGTERM
     assert hold.lost is None
     assert hold.until > before
     assert "confirm" in store.asked
@@ -93,7 +93,7 @@ def test_a_claim_that_came_back_under_another_token_is_lost(keeper: child_proces
     store = Store()
     hold = store.hold(400)
     store.token = 8
-    assert HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5) == -signal.SIGTERM
+    assert HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=LIMIT_S) == -signal.SIGTERM
     assert isinstance(hold.lost, Fenced)
 
 
@@ -102,7 +102,7 @@ def test_a_busy_store_ends_the_command_at_the_claims_deadline_and_not_before(kee
     hold = store.hold(300)
     deadline = hold.until
     store.error = Busy()
-    code = HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=5)
+    code = HeldCommand(keeper, hold, ["sleep", "600"]).run(timeout=LIMIT_S)
     assert clock.since_boot() >= deadline
     assert code in {-signal.SIGTERM, -signal.SIGKILL}  # by us, or by the keeper
     assert len(store.asked) > 1
@@ -132,7 +132,7 @@ def test_a_signal_reaches_the_command(keeper: child_process.Keeper, tmp_path: Pa
     command.child.go()
     until(lambda: number_in(tmp_path / "up"), "the trap")
     command.interrupt(signal.SIGINT)
-    assert command.child.wait(30) == 9
+    assert command.child.wait(LIMIT_S) == 9
     assert command.signal == signal.SIGINT
 
 

@@ -28,7 +28,7 @@ from dibs.running.task_command import result_of
 from dibs.running.worker import Worker
 from tests.doors.working import alive, number_in
 from tests.shell import Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def test_asked_twice_a_command_has_to_end(tmp_path: Path) -> None:
     until(lambda: number_in(tmp_path / "pid"))
     child.end()
     child.end()
-    assert child.wait(30) == -signal.SIGKILL
+    assert child.wait(LIMIT_S) == -signal.SIGKILL
     keeper.close()
 
 
@@ -364,11 +364,11 @@ def test_the_keeper_ends_a_command_whose_time_is_over_and_not_one_that_was_kept(
     first = child_process.Child(kept, ["sleep", "600"], until=soon)
     first.keep(soon + 3_600_000)
     second = child_process.Child(left, ["sleep", "600"], until=soon)
-    assert second.wait(30) == -signal.SIGKILL
+    assert second.wait(LIMIT_S) == -signal.SIGKILL
     assert clock.since_boot() >= soon
     assert first.wait(0.01) is None
     first.end()
-    assert first.wait(30) == -signal.SIGTERM
+    assert first.wait(LIMIT_S) == -signal.SIGTERM
     kept.close()
     left.close()
     assert not list(tmp_path.iterdir())
@@ -383,7 +383,7 @@ def test_a_keeper_that_was_killed_is_replaced() -> None:
     os.waitid(os.P_PID, first, os.WEXITED | os.WNOWAIT)
     child.keep(clock.since_boot())  # over at once
     assert keeper.pid not in {0, first}
-    assert child.wait(30) == -signal.SIGKILL
+    assert child.wait(LIMIT_S) == -signal.SIGKILL
     keeper.close()
 
 
@@ -412,7 +412,7 @@ def test_a_command_starts_only_when_its_keeper_knows_of_it(tmp_path: Path, monke
 def test_what_a_command_leaves_running_ends_with_it(tmp_path: Path) -> None:
     keeper = child_process.Keeper()
     child = child_process.Child(keeper, ["/bin/sh", "-c", "sleep 600 & echo $! > pid"], until=0, cwd=tmp_path)
-    assert child.wait(30) == 0
+    assert child.wait(LIMIT_S) == 0
     pid = number_in(tmp_path / "pid")
     until(lambda: not alive(pid), "its end")
     keeper.close()
@@ -564,7 +564,7 @@ def test_idle_is_seconds_or_a_text_and_nonsense_is_invalid(ws: Workspace) -> Non
     for idle in (0.05, "50ms"):
         began = time.monotonic()
         assert sum(dibs.work(ws, lambda *_: None, idle=idle).values()) == 0
-        assert 0.05 <= time.monotonic() - began < 20
+        assert 0.05 <= time.monotonic() - began < LIMIT_S
     for wrong in ("soon", -1, True, [3]):
         with pytest.raises(dibs.Invalid):
             dibs.work(ws, lambda *_: None, idle=wrong)  # type: ignore[arg-type]

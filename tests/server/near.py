@@ -23,6 +23,7 @@ from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort
 from dibs.session import serve_file
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +105,7 @@ class Server:
                 self.process.send_signal(signal.SIGCONT)
             self.process.terminate()
             try:
-                self.process.wait(10)
+                self.process.wait(LIMIT_S)
             except subprocess.TimeoutExpired:
                 self.process.kill()
         self.process.wait()

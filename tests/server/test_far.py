@@ -21,7 +21,7 @@ from dibs.server import identity
 from dibs.server.far_half import FarHalf
 from tests.server.far import Far, far
 from tests.shell import DIBS, Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_a_far_waiter_is_woken_when_its_turn_comes(apart: Far) -> None:
     until(lambda: apart.home.json("status")["waiting"])
     until(lambda: apart.server.http.half._watched)  # type: ignore[attr-defined]
     apart.home.json("release", "db:x", "--as", "bob", exit=0)
-    out, err = waiting.communicate(timeout=15)
+    out, err = waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == 0, err
     assert b'"ok":true' in out
 
@@ -117,7 +117,7 @@ def test_an_interrupted_far_waiter_leaves_its_place(apart: Far, number: signal.S
     )  # fmt: skip
     until(lambda: apart.home.json("status")["waiting"])
     waiting.send_signal(number)
-    waiting.communicate(timeout=20)
+    waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == 128 + number
     assert apart.home.json("status")["waiting"] == []
 

@@ -30,7 +30,7 @@ from dibs.session.session import Session
 from dibs.session.store_link import StoreLink
 from tests.server.near import Server, serving
 from tests.shell import DIBS, Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 ROUNDS = 200 if TORTURE else 5
@@ -103,7 +103,7 @@ def test_a_server_that_dies_or_stops_in_mid_request_has_it_done_once_with_the_sa
             with socket_workspace(shell.folder, "eve") as eve:  # a group after those that were read before
                 eve.claim("later.txt").release()
         else:
-            server.process.wait(10)
+            server.process.wait(LIMIT_S)
     wanted = {"claim": "claim.granted", "send": "message.posted", "task add": "task.added",
               "release": "claim.released", "refused": "claim.refused"}[name]  # fmt: skip
     assert count(shell, wanted) == count(direct, wanted)
@@ -123,7 +123,7 @@ def test_a_left_over_file_and_another_build_are_passed_by(shell: Shell) -> None:
     with serving(shell.folder) as server:
         kept = (shell.folder / ".dibs/local/serve.json").read_text(encoding="utf-8")
         server.tell(signal.SIGKILL)
-        server.process.wait(10)
+        server.process.wait(LIMIT_S)
     assert (shell.folder / ".dibs/local/serve.json").read_text(encoding="utf-8") == kept
     shell.json("claim", "b.txt", "--as", "ann", exit=0)
 
@@ -143,7 +143,7 @@ def test_a_waiter_whose_request_ran_in_the_server_is_woken_in_its_own_process(sh
         until(lambda: len(waits) > 1)  # it listens now
         assert waits[-1]["wake"]
         held.release()
-        thread.join(10)
+        thread.join(LIMIT_S)
         assert got[0].resources == ["db:x"]
 
 
@@ -156,7 +156,7 @@ def test_a_command_that_is_interrupted_while_the_server_is_stopped_leaves_nothin
         )  # fmt: skip
         until(lambda: server.is_stopped)
         command.send_signal(signal.SIGINT)
-        command.communicate(timeout=20)
+        command.communicate(timeout=LIMIT_S)
         assert command.returncode == 128 + signal.SIGINT
         with dibs.open(str(shell.folder), agent="eve") as eve:  # the server is still stopped
             assert [one for one in eve.status()["claims"] if one["agent"] == "ann"] == []
@@ -170,7 +170,7 @@ def test_a_command_that_is_interrupted_while_the_server_is_stopped_leaves_nothin
 def raw(shell: Shell) -> socket.socket:
     """A connection of somebody who writes lines by hand."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    made.settimeout(10)
+    made.settimeout(LIMIT_S)
     made.connect(str(shell.folder / ".dibs/local/serve.sock"))
     return made
 
@@ -310,7 +310,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
         for one in crowd:
             assert one.stdout is not None
             assert one.stdout.readline() == b"ready\n"
-        end = time.monotonic() + 30
+        end = time.monotonic() + LIMIT_S
         while not goes_through(link) and time.monotonic() < end:
             ann.claim("a.txt").release()
         assert goes_through(link)

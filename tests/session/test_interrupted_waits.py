@@ -13,7 +13,7 @@ import dibs
 from dibs.canonical import Canonical
 from tests.shell import DIBS, Shell
 from tests.stores.interrupts import Interrupter
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 WATCHED = ("session/session.py", "stores/sqlite/store.py", "stores/turns.py")
 
@@ -65,7 +65,7 @@ def test_a_signal_ends_the_command_at_once_and_leaves_no_place(shell: Shell, num
     try:
         until(lambda: shell.json("status")["waiting"])
         waiting.send_signal(number)
-        assert waiting.wait(30) == 128 + number
+        assert waiting.wait(LIMIT_S) == 128 + number
         assert shell.json("status")["waiting"] == []
         assert b"interrupted" in waiting.communicate()[1]
     finally:

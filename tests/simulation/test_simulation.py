@@ -12,10 +12,15 @@ TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 OPERATIONS = 10_000  # in one run
 INTERRUPTED = 10_000 if TORTURE else 600
 RUNS = 100 if TORTURE else 10
+MORE = (
+    0 if TORTURE or "DIBS_SEED" in os.environ else 6
+)  # runs of `make slow`: with the other worlds, 200,000 operations
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    "seed", [*SEEDS, *[pytest.param(RUNS + more, marks=pytest.mark.slow) for more in range(1, MORE + 1)]]
+)
 def test_a_fleet_with_crashes_pauses_and_aborts_never_has_two_holders_and_leaves_nothing(seed: int) -> None:
     world = World(seed)
     step = 0

@@ -19,7 +19,7 @@ from tests.doors.hooking import Repository, is_gone
 from tests.doors.local_server import Home, hide, port_url, socket_url
 from tests.shell import DIBS
 from tests.stores.redis_server import BINARY
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 Make = Callable[..., Home]
 
@@ -325,12 +325,12 @@ def test_a_yes_at_the_prompt_is_consent(home: Home, tmp_path: Path) -> None:
         )  # fmt: skip
         os.close(theirs)
         asked = b""
-        end = time.monotonic() + 30
+        end = time.monotonic() + LIMIT_S
         while b"[y/N]" not in asked and time.monotonic() < end:
             if select.select([ours], [], [], 1)[0]:
                 asked += os.read(ours, 4096)
         os.write(ours, f"{answer}\n".encode())
-        assert process.wait(30) == code
+        assert process.wait(LIMIT_S) == code
         os.close(ours)
         assert home.pin == pin
 

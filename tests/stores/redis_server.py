@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -52,12 +53,17 @@ NOTHING = {"appendonly": "no", "save": ""}
 PERSISTENCE = {"always": ALWAYS, "everysec": EVERYSEC, "no": NO, "nothing": NOTHING}
 
 
+# Below those that the kernel gives to connections: while a server is down, one of them could get its port.
+PORTS = range(10_240, 32_768)
+
+
 def free_port() -> int:
     """A port nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
+    while True:
+        port = random.SystemRandom().choice(PORTS)
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 class Server:

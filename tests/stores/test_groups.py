@@ -26,7 +26,7 @@ from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, 
 from dibs.stores.sqlite import group as sqlite_group
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -358,21 +358,21 @@ def test_a_look_does_not_wait_for_a_group_of_another_thread(store: SqliteStore) 
     def slow(tx: Transaction) -> int:
         number = count(tx)
         inside.set()
-        assert go.wait(20)
+        assert go.wait(LIMIT_S)
         return number
 
     done: list[Any] = []
     writer = threading.Thread(target=lambda: done.append(store.run_many([count, slow])))
     writer.start()
     try:
-        assert inside.wait(20)
+        assert inside.wait(LIMIT_S)
         assert counted(store) == 1, "what was there before"
         assert [event.seq for event in store.events()] == [1]
         with pytest.raises(TypeError):
             store.look(count)
     finally:
         go.set()
-        writer.join(20)
+        writer.join(LIMIT_S)
     assert done == [[(2, None), (3, None)]]
     assert counted(store) == 3, "and what is there afterwards"
 

@@ -85,7 +85,7 @@ def seen(store: Store) -> tuple[Any, ...]:
 
     thread = threading.Thread(target=read)
     thread.start()
-    thread.join(10)
+    thread.join(LIMIT_S)
     assert found, "another thread waits for a call that has ended"
     number, entries, seq = found[0]
     assert entries == [f"i\t{number:05d}"], "half of a transaction is there"

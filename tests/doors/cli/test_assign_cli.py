@@ -9,6 +9,7 @@ import pytest
 
 import dibs
 from dibs.errors import Conflict, Forbidden
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from tests.shell import Shell
@@ -47,7 +48,7 @@ def test_the_highest_bidder_has_it_when_the_window_is_over(shell: Shell) -> None
     assert shell.json("task", "bid", "x", "-1", "--as", "ann", exit=64)["error"]["field"] == "amount"
     assert shell.json("task", "bid", "nothing", "1", "--as", "ann", exit=1)["error"]["code"] == "not_found"
     with dibs.open(str(shell.folder), agent="bob") as bob:
-        end = time.monotonic() + 30
+        end = time.monotonic() + LIMIT_S
         while "bids_until" in bob.task_show("x")["task"] and time.monotonic() < end:
             bob.sweep()
             time.sleep(0.05)

@@ -14,7 +14,7 @@ import pytest
 
 from dibs.doors.cli.command import names
 from tests.shell import DIBS, Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 def test_init_makes_a_workspace_once_and_twice_changes_nothing(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_waiting_claim_is_served_when_the_holder_releases(shell: Shell) -> Non
     )
     until(lambda: bool(shell.json("status")["waiting"]))
     shell.json("release", "x", "--as", "ann", exit=0)
-    out, _ = waiting.communicate(timeout=20)
+    out, _ = waiting.communicate(timeout=LIMIT_S)
     assert '"ok":true' in out
     assert waiting.returncode == 0
     assert shell.json("status")["claims"][0]["agent"] == "bob"
@@ -204,7 +204,7 @@ def test_ctrl_c_while_waiting_leaves_the_queue_at_once(shell: Shell, number: int
     )
     until(lambda: bool(shell.json("status")["waiting"]))
     waiting.send_signal(number)
-    _, said = waiting.communicate(timeout=20)
+    _, said = waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == code
     assert "Traceback" not in said
     assert shell.json("status")["waiting"] == []
@@ -307,7 +307,7 @@ def test_log_follows(shell: Shell) -> None:
         assert '"kind":"claim.granted"' in follower.stdout.readline()
     finally:
         follower.terminate()
-        follower.communicate(timeout=10)
+        follower.communicate(timeout=LIMIT_S)
 
 
 def test_output_that_nobody_reads_is_no_traceback(shell: Shell) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 import dibs
 from dibs.errors import Conflict, Fenced, NotFound, Quota
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +171,7 @@ def waiters(folder: Path) -> int:
 def test_one_who_waits_is_woken_by_a_new_task(shell: Shell, waiting: subprocess.Popen[str]) -> None:
     until(lambda: waiters(shell.folder) == 1)
     add(shell, "here it is", "--id", "new")
-    out, _ = waiting.communicate(timeout=20)
+    out, _ = waiting.communicate(timeout=LIMIT_S)
     assert json.loads(out)["task"]["id"] == "new"
     assert waiting.returncode == 0
     assert waiters(shell.folder) == 0
@@ -180,7 +180,7 @@ def test_one_who_waits_is_woken_by_a_new_task(shell: Shell, waiting: subprocess.
 def test_ctrl_c_while_waiting_leaves_nothing_behind(shell: Shell, waiting: subprocess.Popen[str]) -> None:
     until(lambda: waiters(shell.folder) == 1)
     waiting.send_signal(signal.SIGINT)
-    _, said = waiting.communicate(timeout=20)
+    _, said = waiting.communicate(timeout=LIMIT_S)
     assert waiting.returncode == 130
     assert "Traceback" not in said
     add(shell, "still to be had", "--id", "free")

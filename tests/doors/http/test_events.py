@@ -22,7 +22,7 @@ class Listener:
     """A connection that reads server-sent events."""
 
     def __init__(self, server: Server, query: str = "", last: int | None = None, token: str = "") -> None:
-        self.socket = socket.create_connection(("127.0.0.1", server.port), 10)
+        self.socket = socket.create_connection(("127.0.0.1", server.port), LIMIT_S)
         server.opened.append(self.socket)
         lines = [f"GET /events{query} HTTP/1.1", f"Host: 127.0.0.1:{server.port}",
                  f"Authorization: Bearer {token or server.token}"]  # fmt: skip
@@ -30,7 +30,7 @@ class Listener:
         self.socket.sendall("\r\n".join([*lines, "", ""]).encode())
         self.text = b""
 
-    def read(self, until: Any, seconds: float = 20.0) -> list[tuple[str, Any]]:
+    def read(self, until: Any, seconds: float = LIMIT_S) -> list[tuple[str, Any]]:
         """The frames so far, as (event, data), once the condition holds for them."""
         end = time.monotonic() + seconds
         while not until(self.frames()):
@@ -226,7 +226,7 @@ def test_a_listener_that_reads_nothing_is_let_go_and_others_get_everything(
         headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {token}".encode())]
         scope = {"type": "http", "method": "GET", "path": "/events", "query_string": b"from=0", "headers": headers,
                  "client": ("127.0.0.1", 1), "root_path": "", "abort": lambda: cut.append(True)}  # fmt: skip
-        await asyncio.wait_for(web.app.asgi(scope, receive, send), 5)
+        await asyncio.wait_for(web.app.asgi(scope, receive, send), LIMIT_S)
         assert stuck.is_set()
 
     asyncio.run(play())

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 PORT = 7_400
-READY_S = 30
+READY_S = 90
 
 
 class Reply:

@@ -18,6 +18,7 @@ from dibs.doors import clients
 from dibs.doors.install import githooks, launcher, scripts
 from dibs.facts import workspace
 from dibs.session.known_clients import NAMES
+from tests.waiting import LIMIT_S
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 ENTRY = """\
@@ -219,7 +220,7 @@ def test_stdin_is_read_to_its_end_even_if_nobody_answers(folder: Folder, words: 
     os.close(read)
     with os.fdopen(write, "wb") as stream:
         stream.write(b'{"hook_event_name":"Stop"' + b" " * 1_000_000 + b"}")
-    assert started.wait(30) == 0
+    assert started.wait(LIMIT_S) == 0
 
 
 @pytest.mark.parametrize("client", ["codex", "gemini", "copilot", "cursor"])

@@ -26,13 +26,14 @@ from dibs.facts import processes, workspace
 from dibs.operations.core.call import Call
 from dibs.server.host import Host
 from dibs.server.requests import Requests
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
 
 OLD, NEW = "legacy", "2026-07-28"  # the eras: by a handshake, and stateless
 ERAS = (OLD, NEW)
-PATIENCE = 30.0  # seconds
+PATIENCE = LIMIT_S
 DIBS = str(Path(sys.executable).parent / "dibs")
 
 

@@ -19,13 +19,13 @@ import dibs
 from dibs.doors.page import sign_in
 from tests.doors.http.web import Server
 
-WAIT_S = 30
+WAIT_S = 60
 
 
 def redeem(url: str, code: str) -> dict[str, Any]:
     headers = {"origin": url, "x-dibs-page": "1", "content-type": "application/json"}
     body = json.dumps({"code": code}).encode()
-    with urllib.request.urlopen(urllib.request.Request(f"{url}/session", body, headers), timeout=10) as reply:  # noqa: S310
+    with urllib.request.urlopen(urllib.request.Request(f"{url}/session", body, headers), timeout=WAIT_S) as reply:  # noqa: S310
         found: dict[str, Any] = json.load(reply)
         return found
 

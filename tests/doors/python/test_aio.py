@@ -17,7 +17,7 @@ from dibs.doors.python.methods import Methods
 from dibs.operations.claims import waiters
 from dibs.session.session import Session
 from tests.stores.redis_server import running
-from tests.waiting import until_async
+from tests.waiting import LIMIT_S, until_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
     from tests.shell import Shell
 
-PATIENCE = 30  # seconds; nobody waits for ever
+PATIENCE = LIMIT_S  # nobody waits for ever
 
 
 def play(story: Coroutine[Any, Any, None]) -> None:

@@ -15,7 +15,7 @@ import pytest
 import dibs
 from dibs.facts import clock
 from tests.shell import Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 def test_a_claim_in_a_with_is_released_at_its_end(shell: Shell) -> None:
@@ -76,7 +76,7 @@ def test_waiting_threads_are_served_one_after_the_other(shell: Shell) -> None:
             thread.start()
         first.release()
         for thread in threads:
-            thread.join(30)
+            thread.join(LIMIT_S)
         assert sorted(held) == ["a0", "a1", "a2", "a3"]
         for ws in opened:
             ws.close()

@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ask(server: Server, path: str = "/healthz", body: bytes | None = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT_S)
     try:
         headers = {**server.head, "content-type": "application/json"}
         connection.request("GET" if body is None else "POST", path, body, headers)
@@ -68,7 +68,7 @@ def test_the_next_start_has_a_new_credential_and_the_old_one_is_revoked(folder: 
         assert second.token != before
         assert second.port == port, "its callers find it where it was"
         assert ask(second, "/readyz")[0] == 200
-        connection = http.client.HTTPConnection("127.0.0.1", second.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", second.port, timeout=LIMIT_S)
         connection.request("GET", "/readyz", headers={"authorization": f"Bearer {before}"})
         assert json.loads(connection.getresponse().read())["error"]["why"] == "revoked"
         connection.close()
@@ -81,7 +81,7 @@ def test_of_two_that_start_at_once_one_serves_and_the_other_names_it(folder: Pat
         assert (served["ok"], refused["ok"]) == (True, False)
         assert refused["error"]["code"] == "conflict"
         assert refused["error"]["url"] == served["url"]
-        assert (one if said[0] is refused else two).process.wait(20) == 1
+        assert (one if said[0] is refused else two).process.wait(LIMIT_S) == 1
 
 
 def test_detach_returns_when_it_answers_a_second_one_names_the_first_and_stop_waits_for_its_end(folder: Path) -> None:
@@ -161,7 +161,7 @@ def test_with_tls_it_is_reached_by_https_and_by_nothing_else(folder: Path) -> No
     with Server(folder, "--host", "0.0.0.0", "--tls-cert", "cert.pem", "--tls-key", "key.pem") as server:  # noqa: S104
         assert server.about["url"].startswith("https://localhost:")
         context = ssl.create_default_context(cafile=str(folder / "cert.pem"))
-        connection = http.client.HTTPSConnection("localhost", server.port, timeout=10, context=context)
+        connection = http.client.HTTPSConnection("localhost", server.port, timeout=LIMIT_S, context=context)
         connection.request("GET", "/readyz", headers=server.head)
         assert connection.getresponse().status == 200
         connection.close()
@@ -222,7 +222,7 @@ class Running:
 
     def close(self) -> None:
         self.server.should_exit = True
-        self.thread.join(10)
+        self.thread.join(LIMIT_S)
         self.socket.close()
 
 

@@ -15,7 +15,7 @@ from dibs.doors.top.state import LIVE, LOST, State
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.session.session import Session
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 class Shaky(Asker):
@@ -39,7 +39,7 @@ def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     reader.start()
     yield state, asker
     reader.stop()
-    reader.join(30)
+    reader.join(LIMIT_S)
 
 
 def test_it_reads_a_snapshot_and_follows(running: tuple[State, Shaky], ada: Any) -> None:

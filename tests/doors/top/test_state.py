@@ -13,7 +13,7 @@ from dibs.doors.top import panes
 from dibs.doors.top.model import Model, covers, tree
 from dibs.doors.top.state import KEPT_EVENTS, State
 from tests.doors.top.looking import Look, opened
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 def claims_of(state: State) -> list[Any]:
@@ -92,7 +92,7 @@ def deadlock(look: Look, ada: Any, ben: Any) -> Any:
         ada.claim("b.py", wait="5s")
     yield look
     ada.release("a.py")
-    thread.join(30)
+    thread.join(LIMIT_S)
 
 
 def test_who_waits_comes_first_and_a_deadlock_is_kept_together(deadlock: Look) -> None:

@@ -12,6 +12,7 @@ from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held, Invalid, K
 from dibs.operations.tasks import pulls, workforce
 from dibs.session import catalogue
 from tests.operations.crew import SECOND, TTL, Crew
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -558,7 +559,7 @@ def test_a_worker_that_waits_is_woken_by_the_commit_that_makes_a_task_ready(
         while not boss.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows):
             pass
         boss.task_add("x", id="t")
-        thread.join(30)
+        thread.join(LIMIT_S)
         assert not thread.is_alive()
         assert got[0]["task"]["state"] == "complete"
 
