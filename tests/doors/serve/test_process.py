@@ -92,6 +92,14 @@ def test_detach_returns_when_it_answers_a_second_one_names_the_first_and_stop_wa
         assert second == first
         with socket.create_connection(("127.0.0.1", int(first["url"].rpartition(":")[2])), 5):
             pass
+        assert "serve" not in {check["check"] for check in shell.json("doctor")["checks"]}
+        about = folder / ".dibs/local/serve.json"
+        about.write_text(json.dumps({**json.loads(about.read_text()), "build": "before an upgrade"}))
+        third = shell.run("serve", "--detach", "--json")
+        assert (json.loads(third.stdout), third.returncode) == (first, 0)
+        assert f"process {first['pid']} serves this workspace with another dibs" in third.stderr
+        checks = {check["check"]: check for check in shell.json("doctor")["checks"]}
+        assert (checks["serve"]["ok"], checks["serve"]["severity"]) == (False, "warning")
     finally:
         stopped = shell.json("serve", "--stop", exit=0)
     assert stopped["stopped"] == first["pid"]
