@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -166,9 +165,7 @@ def test_the_first_boot_starts_a_server_that_ends_when_nobody_asks(shell: Shell)
     text = config.read_text(encoding="utf-8")
     config.write_text(f'{text}\n[server]\nstart = "auto"\nidle = "2s"\n', encoding="utf-8")
     local = str(shell.folder / ".dibs/local")
-    began = time.monotonic()
     shell.json("boot", "--as", "ann", exit=0)
-    assert time.monotonic() - began < 10, "nobody waits for it"
     until(lambda: serve_file.socket_of(local))
     pid = json.loads(Path(local, "serve.json").read_text(encoding="utf-8"))["pid"]
     shell.json("boot", "--as", "bob", exit=0)

@@ -189,6 +189,70 @@ def test_a_person_settles_a_lost_archive_and_the_log_says_so(keeper: Keeper) -> 
     assert keeper.codes() == ["archive"], "what comes back is whole again"
 
 
+def _rewritten(path: Path) -> None:
+    """Another reason in one event, in a file that reads well."""
+    text = gzip.decompress(path.read_bytes()).replace(b"ann", b"bob")
+    path.write_bytes(gzip.compress(text))
+
+
+@pytest.mark.parametrize("harm", [lambda path: path.unlink(), lambda path: path.write_bytes(b"?"), _rewritten])
+@pytest.mark.parametrize("which", [0, 1])
+def test_who_reads_the_log_is_told_which_events_are_lost(
+    keeper: Keeper, harm: Callable[[Path], Any], which: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived(keeper)
+    whole = [event["seq"] for event in keeper.call("log", limit=0)["events"]]
+    lost = keeper.archives[which]
+    first, last = [int(part) for part in lost.name.split("-")[:2]]
+    harm(lost)
+    left = [seq for seq in whole if not first <= seq <= last]
+    for fields in ({"limit": 0}, {"limit": 10_000}, {"after": 0, "limit": 0}, {"kind": "claim.", "limit": 10_000}):
+        found = keeper.call("log", **fields)
+        assert [(gap["first"], gap["last"]) for gap in found["missing"]] == [(first, last)], fields
+        assert found["lost"] == last - first + 1
+        assert {event["seq"] for event in found["events"]} <= set(left)
+        assert fields.get("kind") or [event["seq"] for event in found["events"]] == left, "what is before it is shown"
+    monkeypatch.setattr(events, "PAGE", 5)  # shorter than what is lost
+    began = keeper.call("log", limit=3, kind="agent.registered")["events"]
+    assert ([event["seq"] for event in began] == [1]) is bool(which)
+    assert keeper.call("log", limit=10)["missing"] == [], "what is not asked for is not missed"
+    assert keeper.call("log", after=last, limit=5)["lost"] == 0
+    assert keeper.call("log", after=last - 3, limit=5)["lost"] == 3
+    keeper.call("check settle", agent="root", what=f"log:archive-{last}", why="the disk died")
+    found = keeper.call("log", limit=0)
+    assert ([gap["settled"] for gap in found["missing"]], found["lost"]) == ([True], 0)
+    assert [gap["first"] for gap in keeper.call("explain", what="1.py", archives=True)["missing"]] == [first]
+
+
+def test_a_finding_whose_event_was_archived_keeps_its_number_and_its_settlement(keeper: Keeper) -> None:
+    keeper.call("boot", agent="rogue")
+    boss = keeper.session.identify("boss")
+    keeper.session.answer(catalogue.operation("kill"), boss, {"agent": "rogue", "why": "it rewrote the history"})
+    keeper.call("task add", agent="boss", title="migrate", id="migrate", attempts=1)
+    keeper.call("task next", agent="ann")
+    keeper.call("task fail", agent="ann", id="migrate", why="no such table", **{"class": "transient"})
+
+    def found(check: str) -> list[tuple[list[int], bool]]:
+        (line,) = keeper.call("check", agent="boss", check=check)["checks"]
+        return [(one["events"], "settled" in one) for one in line["findings"]]
+
+    before = {check: found(check) for check in ("agents", "tasks")}
+    person = keeper.session.identify(None)
+    number = before["agents"][0][0][0]
+    keeper.session.answer(catalogue.operation("check settle"), person, {"what": str(number), "why": "it stays dead"})
+    before["agents"] = [(before["agents"][0][0], True)]
+    evidence = [one["evidence"] for one in keeper.call("alerts", agent="boss")["alerts"]]
+    assert [*before["agents"], *before["tasks"]]
+    assert all(events for events, _ in [*before["agents"], *before["tasks"]])
+    archived(keeper)
+    assert keeper.session.store.events(0, 1)[0].seq > max(*evidence[0], number)
+    assert {check: found(check) for check in before} == before
+    assert [one["evidence"] for one in keeper.call("alerts", agent="boss")["alerts"]] == evidence
+    for path in keeper.archives:
+        path.unlink()
+    assert found("tasks") == [([], False)], "without the archives there is no number, and the finding stays"
+
+
 def test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_told(keeper: Keeper) -> None:
     keeper.call("subscribe", agent="bob", what="build.*")
     for number in range(30):

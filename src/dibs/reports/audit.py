@@ -1,8 +1,9 @@
 """`check`, the audit of a workspace: the ten points of coordination first, then what else must hold.
 
 `doctor` (doctor.py) asks whether dibs works here; `check` asks whether the agents work as the workspace wants them to.
-It looks for trouble first, as `dibs alerts` does; then it reads one snapshot of the store and the log once, and each
-check (checks/) makes one line of that. Nothing is changed. checks/findings.py has the rule for fail, warn and n/a.
+It looks for trouble first, as `dibs alerts` does; then it reads one snapshot of the store and the log once (of archives
+only what stays wrong until it is mended), and each check (checks/) makes one line of that. Nothing is changed.
+checks/findings.py has the rule for fail, warn and n/a.
 """
 
 from __future__ import annotations
@@ -133,8 +134,9 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     """The evidence: trouble is looked for, then one snapshot, then one pass through the log."""
     from dibs.operations.oversight.snapshot import READ
     from dibs.reports import log_walk
-    from dibs.reports.checks.history import History
+    from dibs.reports.checks.history import STAYS, History
     from dibs.session import evidence, upkeep
+    from dibs.session.log_reader import LogReader
 
     looker = upkeep.last(session.place.local)  # before this call looks itself
     upkeep.step(session, upkeep.CALL, call.agent or call.fallback, every=0, deliver=0)
@@ -142,6 +144,8 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     facts = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])
     history = History(clock.wall() - (since or durations.parse(WINDOW, "since")))
+    for event in log_walk.archived(LogReader(session, call), STAYS):
+        history.recall(event)
     for event in log_walk.events(session, history.kinds, facts["events"]):
         history.read(event)
     look = Look(session, call, facts, history)

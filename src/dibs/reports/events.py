@@ -139,7 +139,8 @@ def last_of(
         if wanted.is_plain and len(found) == limit:
             earlier = bool(page) and page[0].seq > since + 1 and bool(store.events(since, 1)[0].seq < page[0].seq)
             return _named(store, found), head, earlier, found[0]["seq"]
-        if not page or page[0].wall < wanted.wall:  # pruned, or long ago
+        there = page or store.events(least, 1)  # an empty page: pruned, or an archive is lost and others are before it
+        if not there or there[0].seq > high or (page and page[0].wall < wanted.wall):
             high = since
             break
         high, size = low, PAGE

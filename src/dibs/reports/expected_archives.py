@@ -7,13 +7,16 @@ from dibs.lookout.archives import Expected
 from dibs.lookout.verify import LOST_ARCHIVE
 from dibs.operations.oversight.settlements import SETTLED
 from dibs.operations.upkeep.log_retention import ARCHIVES
+from dibs.session.log_reader import ELSEWHERE
 from dibs.storage import log_archives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.session.log_reader import LogReader
     from dibs.session.session import Session
 
 
@@ -37,3 +40,18 @@ def lost(session: Session, call: Call) -> list[tuple[Expected, str]]:
         for one, _ in found:
             one.is_settled = f"{LOST_ARCHIVE}{one.last}" in settled
     return found
+
+
+def passed_over(session: Session, call: Call, log: LogReader, after: int, through: int) -> dict[str, Any]:
+    """The events that a reader of the log did not get, and how many of them are lost.
+
+    Nothing is wrong with what a person settled, and with what another machine has.
+    """
+    gaps = log.missing(after, through)
+    settled = session.run(SETTLED, call, {})["settled"] if gaps else {}
+    found, lost = [], 0
+    for first, last, why in gaps:
+        fine = why == ELSEWHERE or f"{LOST_ARCHIVE}{last}" in settled
+        found.append({"first": first, "last": last, "why": why, "settled": fine})
+        lost += 0 if fine else min(last, through) - max(first - 1, after)
+    return {"missing": found, "lost": lost}

@@ -16,6 +16,7 @@ from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
 from dibs.reports import sentences
 from dibs.reports.events import since_of
+from dibs.reports.expected_archives import passed_over
 from dibs.reports.story_events import (
     AGENT,
     ALERT,
@@ -183,6 +184,7 @@ def _explain(
     steps = list(page.steps)
     teller = sentences.Teller(_names(session, call, steps), _restorable(session, call))
     told = [_shown(teller, step, mark) for step in steps]
+    passed = passed_over(session, call, whole, since_seq, session.store.head().seq) if log is whole else {"missing": []}
     return {
         "what": {"kind": subject.kind, "id": subject.id, "name": _name(teller, subject)},
         "others": subject.others,
@@ -192,6 +194,7 @@ def _explain(
         "cursor": page.count,
         "earlier": page.earlier,
         "unread": unread,
+        "missing": passed["missing"],
     }
 
 

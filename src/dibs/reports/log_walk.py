@@ -10,7 +10,7 @@ from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
     from typing import Any
 
     from dibs.session.log_reader import LogReader
@@ -43,6 +43,13 @@ def events(
             break
     if session.progress is not None and told:
         session.progress(through - first, through - first)
+
+
+def archived(log: LogReader, wanted: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """The events of these kinds that are in archives, in order. What other kinds there are costs next to nothing."""
+    kinds = frozenset(kind.encode() for kind in wanted)
+    for event in log.archived(kinds):
+        yield read_event(event)
 
 
 def kind_of(event: Event) -> str:

@@ -47,7 +47,7 @@ def wanted(session: Session, fields: dict[str, Any]) -> Filter:
 
 def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The last events, or those after a cursor."""
-    from dibs.reports import events
+    from dibs.reports import events, expected_archives
     from dibs.session import log_reader
 
     found, limit = wanted(session, fields), fields["limit"]
@@ -58,12 +58,15 @@ def _log(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
         # a server's thread, and who reads page by page, is not kept by a log of millions
         most = events.MOST_LOOKED if call.credential is not None or fields["before"] else 0
         shown, last, earlier, first = events.last_of(log, found, limit, fields["before"], most)
-        return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first}
+        looked = found.since if found.paths or not limit else first - 1
+        passed = expected_archives.passed_over(session, call, log, looked, last)
+        return {"events": shown, "more": False, "cursor": last, "earlier": earlier, "first": first, **passed}
     if fields["before"]:
         raise Invalid("before: reads backwards, and --after forwards: one of them", field="before")
     found.since = max(found.since, fields["after"])
     shown, last, more = events.page_of(log, found.since, found, limit)
-    return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0}
+    passed = expected_archives.passed_over(session, call, log, found.since, last)
+    return {"events": shown, "more": more, "cursor": last, "earlier": False, "first": 0, **passed}
 
 
 # --- verify
@@ -126,6 +129,7 @@ LOG = Query(
     ),
     answer="LogAnswer",
     group="record",
+    refuses="lost",
 )  # fmt: skip
 VERIFY = Query(
     "verify",

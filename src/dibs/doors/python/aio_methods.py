@@ -406,7 +406,7 @@ class AsyncMethods:
     ) -> ExplainAnswer:
         """Tell the story of a path, task, agent, claim or event in plain sentences, newest last.
 
-        Answers: what, others[], steps[], now[], earlier, unread, more, cursor.
+        Answers: what, others[], steps[], now[], earlier, unread, missing[], more, cursor.
         Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: ExplainAnswer = await self._call(
@@ -565,7 +565,7 @@ class AsyncMethods:
     ) -> LogAnswer:
         """Show the events of the log: what happened, when, and by which agent.
 
-        Answers: events[], earlier, first, more, cursor.
+        Answers: events[], earlier, first, missing[], lost, more, cursor.
         Raises: Invalid, Busy, Unavailable.
         """
         answer: LogAnswer = await self._call(

@@ -1494,6 +1494,15 @@ class EventView(TypedDict):
     link: str
 
 
+class MissingView(TypedDict):
+    """Events that could not be read, because their archive is lost, changed or elsewhere."""
+
+    first: int
+    last: int
+    why: str
+    settled: bool  # a person accepted it, or another machine has them: nothing is wrong
+
+
 class LogAnswer(TypedDict):
     """Of `log`."""
 
@@ -1502,6 +1511,8 @@ class LogAnswer(TypedDict):
     cursor: int  # the last event that was looked at: `after` of the next page
     earlier: bool  # without `after`: there are some before these, or events that were not looked at
     first: int  # without `after`: the first event that was looked at, `before` of the page before; 0 if none was
+    missing: list[MissingView]  # numbers between them that could not be read
+    lost: int  # how many events of these are lost, and that is not settled: then the answer is a no
 
 
 class KeptView(TypedDict):
@@ -1617,6 +1628,7 @@ class ExplainAnswer(TypedDict):
     cursor: int  # the position after the last step: `after` of the next page
     earlier: bool  # without `after`: there are some before these
     unread: int  # events in archives of this machine, which `archives` reads
+    missing: list[MissingView]  # numbers that could not be read, because their archive is lost, changed or elsewhere
 
 
 class FindingView(TypedDict):

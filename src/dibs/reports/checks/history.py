@@ -2,7 +2,7 @@
 
 The log may begin late (it was pruned); what began before is left out. `lately` is the window in which figures count
 (contention, who is at work); what stays wrong until it is mended (violations, bypasses, deploys, kills) counts from the
-log's beginning.
+log's beginning, archives included.
 """
 
 from __future__ import annotations
@@ -22,6 +22,12 @@ TWICE_MS = 60_000  # a task of the same title within this time was sent twice
 MAX_KEPT = 1_000  # events of one sort that are listed; more are dropped, the oldest first
 FINAL = frozenset({"complete", "failed", "quarantined", "cancelled"})
 RETRIED = frozenset({"transient", "lost"})
+
+
+STAYS = (
+    "edit.violated", "edit.unattributed", "commit.unverified", "push.unverified", "deploy.finished", "task.moved",
+    "agent.killed", "agent.revived", "agent.forgotten", "rules.acknowledged",
+)  # fmt: skip # kinds that are read from archives, too
 
 
 class Contended:
@@ -73,6 +79,18 @@ class History:
             "rules.acknowledged": self._told, "event.emitted": self._emitted, "state.set": self._wrote,
         }  # fmt: skip
         self.kinds = frozenset((*self._readers, *MAP_KINDS))
+
+    def recall(self, event: Event) -> None:
+        """Add an event that left the store: what stays wrong until it is mended, however long ago it was.
+
+        Of tasks only where they stopped: the present state of each is a record, which the event is looked up for.
+        """
+        if event["kind"] == "task.moved":
+            for state, known in (("quarantined", self.quarantined), ("failed", self.failed)):
+                if event["data"].get("to") == state:
+                    known[event["subject"]] = event
+            return
+        self._readers[event["kind"]](event, event["data"])
 
     def read(self, event: Event) -> None:
         """Add one event."""

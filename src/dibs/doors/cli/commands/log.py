@@ -9,7 +9,7 @@ from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
 from dibs.doors.cli.render import times
-from dibs.errors import YES, named
+from dibs.errors import NO, YES, named
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.reports import queries
@@ -46,7 +46,19 @@ def run(words: Words) -> int:
     rows = [(str(event["seq"]), f"{times.ago(event['at'])} ago", *_cells(event)) for event in events]
     shown: str | terminal.Table = terminal.Table(("EVENT", "AGE", "KIND", "AGENT", "WHAT"), rows, titles=False)
     terminal.write([*first, shown if rows else "no events", *([f"(more: `--after {last}`)"] if found["more"] else [])])
-    return YES
+    for line in missing(found["missing"]):
+        sys.stderr.write(f"dibs: {line}\n")
+    return NO if found["lost"] else YES
+
+
+def missing(gaps: list[dict[str, Any]]) -> list[str]:
+    """Which events could not be read, why, and what to do about it."""
+    lines = []
+    for gap in gaps:
+        settle = f"`dibs check --settle log:archive-{gap['last']} --why T`"
+        todo = " (settled)" if gap["settled"] else f"; put the file back from a copy, or settle the loss: {settle}"
+        lines.append(f"events {gap['first']} to {gap['last']} are not shown: {gap['why']}{todo}")
+    return lines
 
 
 def _follow(session: Any, wanted: Filter, events: list[dict[str, Any]], last: int, *, as_json: bool) -> None:
@@ -98,5 +110,5 @@ COMMAND = Command(
         ("dibs log --agent codex-2 --kind claim.", "the claims of one agent"),
         ("dibs log -f", "print events as they happen"),
     ),
-    json="events[] (seq, at, kind, agent, name, subject, data, commit, link), more, cursor, earlier",
+    json="events[] (seq, at, kind, agent, name, subject, data, commit, link), more, cursor, earlier, missing[], lost",
 )

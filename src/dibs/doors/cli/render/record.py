@@ -69,6 +69,8 @@ def _explain(result: dict[str, Any]) -> Items:
         lines.append(f"(taken for the {what['kind']}; for the other: {others})")
     if result["unread"]:
         lines.append(f"({result['unread']} earlier events are in archives: `--archives` reads them, too)")
+    for gap in result["missing"]:
+        lines.append(f"(events {gap['first']} to {gap['last']} could not be read: {gap['why']})")
     if result["earlier"]:
         lines.append("(earlier steps: `--after 0` starts at the first)")
     rows = [f"{times.ago(step['at'])} ago" for step in result["steps"]]
