@@ -182,6 +182,17 @@ def test_a_machines_credential_does_not_speak_for_another_machines_agents(apart:
     assert apart.away.json("release", "held.txt", "--as", "bob", exit=1)["error"]["code"] == "forbidden"
 
 
+def test_a_machines_user_who_has_the_name_of_another_machines_is_told_apart(apart: Far) -> None:
+    mine = apart.away.json("whoami", exit=0)["agent"]
+    apart.home.json("claim", "home.txt", exit=0)  # by the user of the server's machine, who has the same name
+    assert apart.home.json("whoami", exit=0)["agent"] == mine
+    apart.away.json("status", exit=0)
+    assert apart.away.json("claim", "away.txt", exit=0)["agent"] == f"{mine}@laptop"
+    assert apart.away.json("whoami", exit=0)["agent"] == f"{mine}@laptop"
+    assert apart.away.json("claim", "home.txt", exit=1)["error"]["blockers"][0]["agent"] == mine
+    assert apart.away.json("release", "away.txt", exit=0)["released"]
+
+
 @pytest.mark.parametrize("token", ["", "nonsense", "dibs_abc_def"])
 def test_a_wrong_credential_is_refused(apart: Far, token: str) -> None:
     apart.use(token)
