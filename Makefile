@@ -40,7 +40,7 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	$(BIN)/python -m tests.e2e.clients.install $(CLIENTS) mcp axe
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,e2e]'
 	@found=0; $(BIN)/python -m tests.e2e.clients.browser || found=$$?; case $$found in \
-	    0) $(BIN)/pytest -m clients tests/e2e/test_page.py ;; \
+	    0) $(BIN)/pytest -n 2 --dist worksteal -m clients tests/e2e/test_page.py ;; \
 	    75) echo "e2e: the page NOT RUN: no browser could be had" ;; \
 	    *) exit $$found ;; \
 	esac

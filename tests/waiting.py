@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 # Without the line that a mutant lacks, a condition may never hold, and each such row would wait for all of it.
-LIMIT_S = 20.0 if os.environ.get("DIBS_HYPOTHESIS") == "mutants" else 90.0
+LIMIT_S = 5.0 if os.environ.get("DIBS_HYPOTHESIS") == "mutants" else 90.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 
 

@@ -482,6 +482,7 @@ def test_the_lock_s_rate_and_dibs_own_are_held_against_each_other_in_one_scene()
     assert lock.value == pytest.approx(40)
     assert lock.note == "slowest process 0.00 of the mean"
     assert own.ratio == pytest.approx(1.0)
+    assert own.met is None, "no target where claims are held for no time"
     assert (share.value, share.met) == (0.5, False)
     (alone,) = redis._rows_of("scene", mine, None, 5, redis.HELD[5])
     assert (alone.ratio, alone.met) == (None, None)

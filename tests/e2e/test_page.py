@@ -26,9 +26,13 @@ from tests.e2e.clients.install import program
 
 pytestmark = pytest.mark.clients
 
-WAIT_MS = 15_000
+WAIT_MS = 60_000  # a busy machine has other work as well; what is there is seen at once
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(2)}</script><script>alert(3)</script>"
-SHOWN = "() => document.querySelector('#top') !== null"
+# Not only drawn: before its stream of events is open the page says that it connects, and offers no deeds.
+LIVE = "() => document.querySelector('#conn .txt')?.textContent === 'live'"
+VIEW = "(view) => document.querySelector('main')?.ariaLabel === view"
+CHORD_MS = 3_000
+FOLLOWED = 150  # events in each view
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +83,20 @@ class Window:
     def go(self, hash: str) -> None:
         self.page.evaluate("(hash) => { location.hash = hash; }", hash)
 
+    def press(self, key: str, view: str) -> None:
+        """`g` and a key, to a view. Again, should the machine have let more than a second pass between the two."""
+        from playwright.sync_api import TimeoutError as Late
+
+        for _ in range(20):
+            self.page.keyboard.press("g")
+            self.page.keyboard.press(key)
+            try:
+                self.page.wait_for_function(VIEW, arg=view, timeout=CHORD_MS)
+            except Late:
+                continue
+            return
+        pytest.fail(f"g {key} does not reach {view}")
+
     def check(self) -> None:
         """Nothing that it should not do was done."""
         assert [one for one in self.faults if not any(word in one for word in self.expected)] == []
@@ -122,7 +140,7 @@ def opened(chromium: Any, server: Server) -> Iterator[Opened]:
             window.page.click("button:has-text('Sign in')")
         else:
             window.page.goto(sign_in.address(server.about))
-        window.page.wait_for_function(SHOWN)
+        window.page.wait_for_function(LIVE)
         return window
 
     yield make
@@ -185,6 +203,33 @@ def test_a_claim_and_a_refusal_appear_by_themselves(opened: Opened, workspace: A
     window.see("ada claimed src/api/auth.py", "#drawer")  # the sentence that takes the place of the kind
     window.page.keyboard.press("Escape")
     window.page.wait_for_function("() => document.querySelector('#drawer') === null")
+
+
+def test_what_a_busy_server_did_not_answer_is_asked_again(opened: Opened, workspace: Any) -> None:
+    workspace.task_add("Do it", id="t1")
+    window = opened()
+    window.see("ada", ".agents")
+    window.expected = ("503",)
+    failed: list[str] = []
+
+    def busy(route: Any) -> None:
+        name = route.request.url.rpartition("/v1/")[2]
+        if name in failed:
+            route.continue_()
+        else:
+            failed.append(name)
+            route.fulfill(status=503, content_type="application/json", body='{"ok": false, "error": {"code": "busy"}}')
+
+    window.page.route("**/v1/**", busy)
+    workspace.task_claim("t1")
+    workspace.claim("src/a.py", reason="by and by")
+    workspace.task_add("Do more", id="t2")
+    window.page.click(".held [data-row]:has-text('a.py')")
+    window.see("ada claimed src/a.py", "#drawer")
+    window.see("by and by", "#drawer")
+    window.go("#/tasks")
+    window.see("Do more", ".bd")
+    assert {"explain", "log", "status", "task/list"} <= set(failed)
 
 
 def test_a_deadlock_is_drawn_with_its_ways_out(opened: Opened, workspace: Any, tmp_path: Path) -> None:
@@ -378,7 +423,7 @@ def test_hostile_names_and_messages_are_text(opened: Opened, workspace: Any, tmp
     window.see("<img src=x", ".agents")
     for view in ("timeline", "tasks", "graph", "log", "overview"):
         window.go(f"#/{view}")
-        window.page.wait_for_function("(view) => document.querySelector('main')?.ariaLabel === view", arg=view)
+        window.page.wait_for_function(VIEW, arg=view)
     for what in ("task:t1", "agent:ada", f"file:src/{HOSTILE.replace('/', '_')}.py"):
         window.page.evaluate("(w) => { location.hash = '#/overview?open=' + encodeURIComponent(w); }", what)
         window.see("Story", "#drawer")
@@ -399,11 +444,20 @@ def many(workspace: Any, tmp_path: Path) -> Any:
 
 
 @pytest.mark.usefixtures("many")  # the claims are there first
-def test_a_thousand_claims_are_painted_within_a_second_and_scrolled_without_a_long_task(opened: Opened) -> None:
+def test_a_thousand_claims_are_painted_in_a_second_of_work_and_scrolled_without_a_long_task(opened: Opened) -> None:
     window = opened()
-    assert min(first_paint(window) for _ in range(3)) < 1_000  # the best of three: the machine has other work, too
+    with work(window) as tasks:
+        window.page.reload()
+        # The mark is set in the frame after the one in which the claims can be seen.
+        window.page.wait_for_function("() => performance.getEntriesByName('dibs-first-paint').length > 0")
+        window.see("1000 claims", ".held")
+    assert sum(tasks) < 1_000
     assert window.page.evaluate("document.querySelectorAll('.held [role=row]').length") < 200
-    assert min(longest_task(window) for _ in range(3)) < 200
+    with work(window) as tasks:
+        for place in range(0, 40_000, 1_000):
+            window.page.evaluate("(top) => { document.querySelector('.held .scroll').scrollTop = top; }", place)
+            window.page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert max(tasks) < 200
     window.see("file-19.py", ".held")
 
 
@@ -425,66 +479,40 @@ def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long
 ) -> None:
     window = opened()
     for view in ("overview", "timeline", "tasks", "graph", "log"):
-        longest, heard = busiest_task(window, view)
-        assert longest < 200, view
-        assert heard > 100, view
+        before = seen(window)
+        with work(window) as tasks:
+            window.go(f"#/{view}")
+            window.page.wait_for_function(
+                "(after) => Number(document.querySelector('#foot b')?.textContent) > after", arg=before + FOLLOWED
+            )
+        assert max(tasks) < 200, view
     begun = workspace.log(limit=1)["cursor"]
     window.page.wait_for_function(
         "(seq) => Number(document.querySelector('.lr[data-open]')?.dataset.open.slice(3)) >= seq", arg=begun
     )
 
 
-def busiest_task(window: Window, view: str) -> tuple[float, int]:
-    """The most processor time, in ms, that one task of the page took in some seconds, and how many events came.
+@contextmanager
+def work(window: Window) -> Iterator[list[float]]:
+    """The processor time, in ms, that each task of the page took meanwhile.
 
     Not the time that passed: on a busy machine a task waits for its turn of the processor.
     """
     browser = window.page.context.browser
-    before = seen(window)
     browser.start_tracing(page=window.page, categories=["toplevel"])
-    window.go(f"#/{view}")
-    window.page.wait_for_function(
-        "(after) => Number(document.querySelector('#foot b')?.textContent) > after + 300", arg=before
-    )
+    found: list[float] = []
+    yield found
     events = json.loads(browser.stop_tracing())["traceEvents"]
     main = {
         (one["pid"], one["tid"])
         for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
     }  # fmt: skip
-    tasks = [one["tdur"] for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
-    assert tasks
-    return max(tasks) / 1000, seen(window) - before
+    found += [one["tdur"] / 1000 for one in events if (one["pid"], one["tid"]) in main and "tdur" in one]
 
 
 def seen(window: Window) -> int:
     """The number of the last event that the page has."""
     return int(window.page.evaluate("Number(document.querySelector('#foot b').textContent)"))
-
-
-def first_paint(window: Window) -> float:
-    """Milliseconds from the page's arrival to the first picture of its state."""
-    window.page.reload()
-    # The mark is set in the frame after the one in which the claims can be seen: wait for it, not for them.
-    window.page.wait_for_function("() => performance.getEntriesByName('dibs-first-paint').length > 0")
-    window.see("1000 claims", ".held")
-    return float(
-        window.page.evaluate(
-            "() => performance.getEntriesByName('dibs-first-paint')[0].startTime"
-            " - performance.getEntriesByType('navigation')[0].responseEnd"
-        )
-    )
-
-
-def longest_task(window: Window) -> float:
-    """The longest time for which the page did not answer while all claims were scrolled through."""
-    window.page.evaluate(
-        "() => { window.long = [0]; new PerformanceObserver("
-        "(list) => window.long.push(...list.getEntries().map((e) => e.duration))).observe({type: 'longtask'}); }"
-    )
-    for place in range(0, 40_000, 1_000):
-        window.page.evaluate("(top) => { document.querySelector('.held .scroll').scrollTop = top; }", place)
-        window.page.evaluate("() => new Promise(requestAnimationFrame)")
-    return float(window.page.evaluate("Math.max(...window.long)"))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -506,18 +534,20 @@ def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path:
         for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "overview?open=agent:ada"):
             window.go(f"#/{view}")
             plain = view.partition("?")[0]
-            window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=plain)
-            assert barriers(window, axe) == [], view
+            window.page.wait_for_function(VIEW, arg=plain)
+            assert barriers(window, axe, scheme) == [], view
         window.page.click("#drawer button:has-text('Kill…')")
         window.see("Voids", "dialog")
-        assert barriers(window, axe) == []
+        assert barriers(window, axe, scheme) == []
         window.page.keyboard.press("Escape")
 
 
-def barriers(window: Window, axe: str) -> list[Any]:
-    """What axe-core finds that is serious or worse."""
-    window.page.evaluate(axe)
-    found = window.page.evaluate("() => axe.run(document)")["violations"]
+def barriers(window: Window, axe: str, scheme: str) -> list[Any]:
+    """What axe-core finds that is serious or worse. In the dark only colours differ: only they are looked at again."""
+    if not window.page.evaluate("() => 'axe' in window"):
+        window.page.evaluate(axe)
+    how = {"resultTypes": ["violations"], **({"runOnly": ["color-contrast"]} if scheme == "dark" else {})}
+    found = window.page.evaluate("async (how) => (await axe.run(document, how)).violations", how)
     return [
         (one["id"], [node["html"][:200] for node in one["nodes"][:3]])
         for one in found
@@ -532,9 +562,7 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     window.see("b.py", ".held")
     keys = window.page.keyboard
     for key, view in (("t", "timeline"), ("b", "tasks"), ("w", "graph"), ("l", "log"), ("o", "overview")):
-        keys.press("g")
-        keys.press(key)
-        window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
+        window.press(key, view)
     keys.press("j")
     keys.press("Enter")
     window.see("ada", "#drawer h2")
@@ -578,8 +606,7 @@ def test_worktrees_that_would_conflict_and_the_landing_queue_appear_and_a_branch
     opened: Opened, workspace: Any, tmp_path: Path
 ) -> None:
     window = opened()
-    window.page.keyboard.press("g")
-    window.page.keyboard.press("m")
+    window.press("m", "worktrees")
     window.see("0 pairs", ".wtr")
     window.see("Nothing was queued yet", ".wtq")
     two_worktrees(tmp_path)
@@ -644,7 +671,7 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
     window.see("index.py", ".held")
     for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
         window.page.click(f"#tabs a[href='#/{view}']")
-        window.page.wait_for_function("(view) => document.querySelector('main').ariaLabel === view", arg=view)
+        window.page.wait_for_function(VIEW, arg=view)
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view
 
 

@@ -27,6 +27,7 @@ from dibs.facts import clock, processes
 from dibs.operations.claims import endings, grants, waiters
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
+from dibs.operations.tasks import pulls
 from dibs.session import catalogue
 from dibs.session.session import Session
 from dibs.stores.sqlite import store
@@ -267,7 +268,7 @@ def _patch_lease(ms: int) -> None:
 
 
 def _patch_look(ms: int) -> None:
-    waiters.POLL_MS = ms
+    waiters.POLL_MS = pulls.POLL_MS = ms
 
 
 def _patch_pages(pages: int) -> None:

@@ -133,7 +133,7 @@ def test_a_holder_stopped_past_its_deadline_is_refused_whatever_it_does_next(wor
             holder = world.actor(f"holder-{number}")
             answer = holder.call("claim", f"f{number}.py", ttl=0.3)
             time.sleep(dice.uniform(0, 0.005))
-            holder.stop()
+            world.stop(holder)
             holders.append((holder, f"f{number}.py", answer["token"]))
         time.sleep(0.35)
         taken = {}
@@ -184,7 +184,7 @@ def test_a_caller_stopped_while_it_waits_gets_its_turn_or_a_clear_no_but_never_t
     world.await_waiters(1)
     next_one.start("claim", "a.py", wait=600)
     world.await_waiters(2)
-    waiter.stop()
+    world.stop(waiter)
     holder.call("release", "a.py")
     began = time.monotonic()
     assert next_one.receive()["agent"] == "next"

@@ -6,6 +6,7 @@ import hashlib
 import shutil
 import threading
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +15,7 @@ from dibs.errors import Busy, DibsError, Held, Unavailable
 from dibs.facts import clock
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.clock_pace import Pace
+from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.faults.kit import SOON, Dice, size
 from tests.stores.redis_server import (
@@ -66,6 +68,22 @@ def machine(tmp_path: Path) -> Iterator[Callable[..., Machine]]:
     yield another
     for one in made:
         one.store.close()
+
+
+@contextmanager
+def impatient(one: Machine, seconds: float) -> Iterator[None]:
+    """It waits no longer than this for its server meanwhile; while all is well a busy machine may take its time."""
+    store, wire = one.store, one.store.wire
+    assert isinstance(wire, PlainWire)
+    before = store.timeout, wire._timeout
+    store.timeout = wire._timeout = seconds
+    wire._limit(seconds)
+    try:
+        yield
+    finally:
+        store.timeout, wire._timeout = before
+        if wire._connected:
+            wire._limit(wire._timeout)
 
 
 # --- kill -9
@@ -157,12 +175,12 @@ def test_a_paused_server_is_unavailable_in_time_and_afterwards_all_is_well(
     start: Callable[..., Server], machine: Callable[..., Machine]
 ) -> None:
     server = start(**ALWAYS)
-    one = machine(server.url, timeout=0.4).begin()
+    one = machine(server.url).begin()
     held = one.claim("ann", "a.py")
     for number in range(size(2, 20)):
         server.stop()
         began = time.monotonic()
-        with pytest.raises((Unavailable, Busy)) as refused:
+        with impatient(one, 0.4), pytest.raises((Unavailable, Busy)) as refused:
             one.claim("bob", f"b{number}.py", f"r{number}")
         assert time.monotonic() - began < 1 + SOON
         assert "Traceback" not in str(refused.value)
@@ -423,7 +441,7 @@ def test_a_transaction_whose_outcome_was_unknown_is_done_once_or_not_at_all(prox
             assert len(effects) == 1
     print(f"{done} done once, {unknown} of unknown outcome, each done once or not at all; {proxy.done} faults")
     assert proxy.done >= size(12, 200)
-    assert done >= proxy.done * 0.6
+    assert done >= proxy.done * size(1, 6) / 10
     store.close()
     direct.close()
 
@@ -502,12 +520,12 @@ def test_what_arrives_late_is_not_done_again_even_if_nothing_it_read_has_changed
 def test_a_cut_is_unavailable_within_the_timeout_and_over_when_it_is_over(
     proxy: Proxy, machine: Callable[..., Machine]
 ) -> None:
-    one = machine(proxy.url, timeout=0.5).begin()
+    one = machine(proxy.url).begin()
     token = one.claim("ann", "a.py")
     proxy.cut = True
     proxy.reset()
     began = time.monotonic()
-    with pytest.raises(Unavailable) as refused:
+    with impatient(one, 0.5), pytest.raises(Unavailable) as refused:
         one.claim("bob", "b.py")
     assert time.monotonic() - began < 1 + SOON
     assert refused.value.fields["unreachable"] is True
@@ -522,10 +540,10 @@ def test_a_cut_is_unavailable_within_the_timeout_and_over_when_it_is_over(
 def test_an_outcome_that_stays_unknown_is_told_as_that_and_settled_by_the_request_id(
     fault: str, proxy: Proxy, machine: Callable[..., Machine]
 ) -> None:
-    one = machine(proxy.url, timeout=0.4).begin()
+    one = machine(proxy.url).begin()
     one.claim("ann", "warm.py")
     proxy.cut, proxy.fault = True, fault  # the connection that stands is good for one more request
-    with pytest.raises(Unavailable) as refused:
+    with impatient(one, 0.4), pytest.raises(Unavailable) as refused:
         one.claim("ann", "a.py", "r1")
     assert refused.value.fields["unknown"] is True
     assert "Nothing was changed" not in str(refused.value)

@@ -167,7 +167,7 @@ def test_a_killed_holders_document_is_free_at_once_and_its_token_is_not_live(wor
 def test_a_paused_writer_that_comes_back_after_its_claim_went_on_is_fenced(world: World) -> None:
     paused, other = world.actor("paused"), world.actor("other")
     token = paused.call("claim", "state:k", ttl=0.5)["token"]
-    paused.stop()
+    world.stop(paused)
     other.call("claim", "state:k", wait=30)
     other.call("state_set", "k", "new")
     paused.go_on()

@@ -61,6 +61,8 @@ ROWS = (
      f"{ACCESS}::test_wrong_credentials_of_one_address_are_limited_and_good_ones_still_pass"),
     ("doors/http/guard.py", '            if len(headers) != len(scope["headers"]):', "            if False:",
      f"{REQUESTS}::test_a_header_that_stands_twice_where_one_counts_is_refused"),
+    ("server/requests.py", " and steps.notes_claims(self.session):", " and False:",
+     f"{REQUESTS}::test_the_files_of_a_claim_are_looked_at_by_a_thread_not_by_the_loop"),
     ("server/requests.py", "        if type(value) is list and len(value) > QUICK_ITEMS:", "        if False:",
      f"{REQUESTS}::test_a_claim_of_thousands_of_paths_is_refused_at_once_and_no_other_caller_waits_for_it"),
     ("server/far_half.py", "            if call.typed or not call.fallback:", "            if True:",

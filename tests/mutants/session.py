@@ -50,7 +50,8 @@ ROWS = (
      f"{HOOKS_2}::test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread"),
     ("session/working_tree.py", 'content = change.after if knows else "" if change.is_back else ledger_files.BLIND', "content = change.after",
      f"{HOOKS_2}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
-    ("session/quotes.py", "{clean(line)}", "{line}", "tests/doors/cli/test_messages_cli.py"),
+    ("session/quotes.py", "{clean(line)}", "{line}",
+     "tests/doors/cli/test_messages_cli.py::test_every_line_of_a_message_is_marked_and_can_be_seen"),
     ("session/config.py", "            return load(kept, local, top, shared)\n", "            pass\n",
      f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     # The launcher, where an upgrade has moved dibs

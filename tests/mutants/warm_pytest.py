@@ -1,7 +1,7 @@
 """A process that has pytest loaded, and nothing of dibs or of its tests: it forks itself for each test run.
 
-A line on stdin is one order: the sources to test, the test, where its temporary files go, and how long it may take. A
-line on stdout is the answer: the exit code of pytest and what it printed. It ends with its stdin.
+A line on stdin is one order: the sources to test, the test, where its temporary files go, the profile of Hypothesis and
+how long it may take. A line on stdout is the answer: the exit code of pytest and what it printed. It ends with its stdin.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def child(order: dict[str, Any], output: int) -> NoReturn:
         open(number, mode, closefd=False, encoding="utf-8")  # noqa: SIM115 - open to the end
         for number, mode in ((0, "r"), (1, "w"), (2, "w"))
     )
-    os.environ.update(PYTHONPATH=order["src"], DIBS_HYPOTHESIS="mutants")
+    os.environ.update(PYTHONPATH=order["src"], DIBS_HYPOTHESIS=order["profile"])
     sys.path[0] = order["src"]
     code = 3  # pytest's own for an internal error
     try:

@@ -54,7 +54,8 @@ def store() -> Watched:
 
 
 @pytest.fixture
-def desk(store: Watched) -> Iterator[Desk]:
+def desk(store: Watched, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    monkeypatch.setattr("dibs.server.desk.CLOSE_TIMEOUT_S", PATIENCE_S)
     made = Desk(store)
     yield made
     store.go.set()
@@ -189,7 +190,10 @@ def test_what_one_raises_reaches_its_own_caller_alone(desk: Desk, store: Watched
     assert (value, none) == (3, None)
 
 
-def test_a_store_that_breaks_its_word_is_everybodys_error_and_the_desk_goes_on(desk: Desk, store: Watched) -> None:
+def test_a_store_that_breaks_its_word_is_everybodys_error_and_the_desk_goes_on(
+    desk: Desk, store: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dibs.server.desk.WAIT_TIMEOUT_S", PATIENCE_S)
     first = stopped_inside(desk, store)
     waiters = Waiters(desk)
     waiters.ask("a", count)

@@ -151,6 +151,18 @@ def test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once(apart: F
     assert [one["agent"] for one in posted] == ["far"]
 
 
+def test_whether_a_request_was_done_is_asked_of_those_alone_that_change_something(apart: Far) -> None:
+    def fate(_: Any, path: str, __: dict[str, Any], where: str) -> None:
+        if path.startswith("/link/") and where == "after":
+            raise ConnectionAbortedError
+
+    apart.away.json("boot", "--as", "far", exit=0)
+    apart.server.http.fate = fate  # type: ignore[attr-defined]
+    for words, known in ((("claim", "a.txt"), False), (("status",), True), (("log",), True)):
+        refused = apart.away.json(*words, "--as", "far", "--timeout", "300ms", exit=2)["error"]
+        assert ("Nothing was changed" in refused["message"], refused.get("unknown", False)) == (known, not known), words
+
+
 def test_an_agents_credential_speaks_for_that_agent_and_its_subagents_alone(apart: Far) -> None:
     apart.home.json("claim", "held.txt", "--as", "bob", exit=0)
     apart.use(apart.token("--agent", "ann"))
@@ -210,6 +222,7 @@ def test_another_store_than_the_pinned_server_is_refused(apart: Far) -> None:
     apart.away.json("claim", "a.txt", "--as", "far", exit=0)
     found = apart.away.json("claim", "b.txt", "--as", "far", exit=2, DIBS_STORE="sqlite:")
     assert apart.server.url in found["error"]["message"]
+    apart.away.json("claim", "b.txt", "--as", "far", exit=0, DIBS_STORE=f"{apart.server.url}/")  # the same one
     apart.use(apart.token("--person", "me"))
     moved = apart.away.json("store", "move", "sqlite:", exit=2)
     assert "where it runs" in moved["error"]["message"]

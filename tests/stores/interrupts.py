@@ -6,18 +6,21 @@ between certain bytecodes), so whatever survives this survives every Ctrl-C.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import dibs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import FrameType
+    from types import CodeType, FrameType
 
 ROOT = f"{os.path.dirname(dibs.__file__)}/"
+TOOL = 4  # of the numbers that `sys.monitoring` leaves to anybody
 
 
 class Interrupter:
@@ -27,30 +30,66 @@ class Interrupter:
         self._watched = tuple(ROOT + name for name in watched)
         self._left = 0
 
-    def _enter(self, frame: FrameType, _event: str, _arg: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(self._watched):
-            return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        return self._step
+    def _count(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            raise KeyboardInterrupt
 
-    def _step(self, _frame: FrameType, event: str, _arg: Any) -> Any:
-        if event == "opcode":
-            self._left -= 1
-            if self._left == 0:
-                raise KeyboardInterrupt
-        return self._step
+    @contextlib.contextmanager
+    def _traced(self) -> Iterator[None]:
+        """Count the bytecodes of this thread, as Python 3.11 shows them."""
+
+        def enter(frame: FrameType, _event: str, _arg: Any) -> Any:
+            if not frame.f_code.co_filename.startswith(self._watched):
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+            return step
+
+        def step(_frame: FrameType, event: str, _arg: Any) -> Any:
+            if event == "opcode":
+                self._count()
+            return step
+
+        sys.settrace(enter)
+        try:
+            yield
+        finally:
+            sys.settrace(None)
+
+    @contextlib.contextmanager
+    def _monitored(self) -> Iterator[None]:
+        """The same from Python 3.12 on, where tracing misses what was not traced the time before."""
+        monitoring: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
+        thread = threading.get_ident()
+
+        def step(code: CodeType, _offset: int) -> Any:
+            if not code.co_filename.startswith(self._watched):
+                return monitoring.DISABLE
+            if threading.get_ident() == thread:
+                self._count()
+            return None
+
+        monitoring.use_tool_id(TOOL, "dibs tests")
+        monitoring.register_callback(TOOL, monitoring.events.INSTRUCTION, step)
+        monitoring.restart_events()
+        monitoring.set_events(TOOL, monitoring.events.INSTRUCTION)
+        try:
+            yield
+        finally:
+            monitoring.set_events(TOOL, 0)
+            monitoring.register_callback(TOOL, monitoring.events.INSTRUCTION, None)
+            monitoring.free_tool_id(TOOL)
 
     def interrupt(self, fn: Callable[[], Any], at: int) -> BaseException | None:
         """Run `fn` and interrupt it at bytecode `at`; the interrupt, or None if the function ended before that."""
         self._left = at
         gc.disable()  # what it would run is not of these files
-        sys.settrace(self._enter)
         try:
-            fn()
+            with self._monitored() if hasattr(sys, "monitoring") else self._traced():
+                fn()
         except KeyboardInterrupt as raised:
             return raised  # with its traceback, as a prompt keeps it: no frame is freed by having been left
         finally:
-            sys.settrace(None)
             gc.enable()
         return None
 

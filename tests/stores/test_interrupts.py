@@ -30,7 +30,7 @@ from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
 from tests.stores.interrupts import Interrupter
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -252,7 +252,7 @@ def test_a_timer_whose_first_ring_is_lost_before_the_kernel_waits_still_ends_the
     held = gate.Gate(str(tmp_path / "gate"), 5.0)
     held.enter()
     waits = os.open(tmp_path / "gate", os.O_RDWR)
-    gives_up = threading.Timer(20.0, held.leave)  # else nothing would end it
+    gives_up = threading.Timer(LIMIT_S, held.leave)  # else nothing would end it
     gives_up.start()
 
     def wait() -> None:

@@ -19,6 +19,7 @@ from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
@@ -247,6 +248,7 @@ FORK = """
 import os, sys
 from dibs.errors import Unavailable
 from dibs.stores.sqlite.store import SqliteStore
+from tests.waiting import LIMIT_S
 store = SqliteStore(sys.argv[1])
 store.run(lambda tx: tx.put("k", 1))
 if os.fork() == 0:
@@ -365,12 +367,12 @@ def test_the_wal_of_processes_that_come_one_after_another_stays_short(path: str)
 def test_a_wal_that_somebody_reads_is_left_for_later_without_waiting(path: str) -> None:
     reader = apsw.Connection(path)
     reader.execute("BEGIN; SELECT * FROM head").fetchall()
-    store = SqliteStore(path, short_lived=True, timeout=20)
+    store = SqliteStore(path, short_lived=True, timeout=LIMIT_S)
     before = clock.since_boot()
     put(store, "k")
     while os.stat(f"{path}-wal").st_size < sqlite_store.SHORT_LIVED_WAL_PAGES * 4120:
         put(store, "k")
-    assert clock.since_boot() - before < 15_000
+    assert clock.since_boot() - before < 750 * LIMIT_S, "three quarters of what it would have waited"
     assert os.stat(f"{path}-wal").st_size > 0
     reader.close()
     put(store, "after")

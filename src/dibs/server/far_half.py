@@ -19,6 +19,7 @@ from dibs.operations.core import index
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import CALLER, caller_of
 from dibs.operations.core.query import HERE
+from dibs.server import locations
 from dibs.server.store_half import StoreHalf
 from dibs.session import catalogue, wire
 
@@ -93,7 +94,7 @@ class FarHalf:
         self._make_known(identity, request.call, sent)
         request.sent_as = request.call.agent, request.call.how
         self.half.finish(request)
-        return request.answer
+        return locations.hide(self.host.place, request.answer) if "refused" in request.answer else request.answer
 
     def _enter(self, identity: Identity, name: str, sent: Any) -> dict[str, Any]:
         """May the caller do what it then carries out on its own machine (`restore`)? Queries are for `answer`."""

@@ -14,7 +14,8 @@ from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
-from dibs.session import catalogue, read_fields
+from dibs.server import locations
+from dibs.session import catalogue, read_fields, steps
 from dibs.session.store_link import StoreLink
 from dibs.stores.seam import Unsettled
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this, as one whose time is over; the caller asks again
-QUICK = ("", "note claim")  # steps after an operation that may run in an event loop
+QUICK = ("", "note claim")  # steps after an operation that cost nothing, or are done by a thread (`Plain.rest`)
 QUICK_ITEMS = 32  # of a list in a request that an event loop reads itself; a path costs some 30 µs
 KEPT_SESSIONS = 64  # sessions kept for the next request: as many as requests run at once
 
@@ -120,6 +121,8 @@ class Plain:
         whole = error is None and not (type(value) is dict and ("again" in value or "jobs" in value))
         if not whole and (error is None or is_worth_another_try(error)):
             return None
+        if whole and type(value) is dict and self.operation.afterwards and steps.notes_claims(self.session):
+            return None
         try:
             if error is not None:
                 raise error
@@ -130,13 +133,17 @@ class Plain:
             self._requests._give_back(self.session)  # noqa: SLF001 - the two are one
 
     def rest(self, value: Any) -> dict[str, Any]:
-        """What one decision was not enough for: a fact is missing, a job goes on, the store lost commits. Blocking."""
+        """What one decision was not enough for. Blocking.
+
+        A fact is missing, a job goes on, the store lost commits, or the files of a claim are looked at.
+        """
         session, operation = self.session, self.operation
         try:
-            if type(value) is dict and "jobs" in value:
-                from dibs.session import long_jobs
+            if type(value) is dict and "again" not in value:
+                if "jobs" in value:
+                    from dibs.session import long_jobs
 
-                long_jobs.carry_on(session, self.call, value)
+                    long_jobs.carry_on(session, self.call, value)
                 return said(operation, session.finish(operation, value))
             return said(operation, session.answer(operation, self.call, self.fields))
         finally:
@@ -232,6 +239,8 @@ class Requests:
             if there.gone:
                 self._withdraw(session, operation, call)
                 raise Gone
+            if identity.credential is not None and locations.concerns(operation):
+                result = locations.hide(session.place, result)
             return said(operation, result)
         finally:
             self._give_back(session)

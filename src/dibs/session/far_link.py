@@ -42,7 +42,9 @@ class FarLink:
         name, number = line
         call.via = name, number, True
         try:
-            answer = store.reach("POST", "/link/run", lambda attempt: {**message, "via": [name, number, attempt > 0]})
+            answer = store.reach(
+                "POST", "/link/run", lambda attempt: {**message, "via": [name, number, attempt > 0]}, writes=True
+            )
         except DibsError:
             call.via = None
             raise

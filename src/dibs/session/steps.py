@@ -97,11 +97,16 @@ def _note_claim(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
     A program that claims thousands of times a minute notes them only where a ledger was begun.
     """
-    if session.short_lived or os.path.exists(f"{session.place.private}/live"):
+    if notes_claims(session):
         from dibs.session import local_details
 
         local_details.note_claim(session, result)
     return result
+
+
+def notes_claims(session: Session) -> bool:
+    """Are the files of a claim looked at? That takes longer than the claim itself, and may ask git."""
+    return session.short_lived or os.path.exists(f"{session.place.private}/live")
 
 
 def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, Any]]:

@@ -120,8 +120,11 @@ def _stamp(local: str, how: str) -> None:
         with open(making, "w", encoding="utf-8") as file:
             file.write(jsontext.encode({"by": how, "process": processes.this()}))
         os.replace(making, f"{local}/{STAMP}")
-    except OSError:
-        pass  # a sandbox: it looks again at its next step
+    except OSError:  # a sandbox, a full disk: it looks again at its next step
+        try:
+            os.unlink(making)
+        except OSError:
+            pass
 
 
 def last(local: str) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ The place in the queue is a record of the store; this only sleeps, and looks aga
 from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Unauthorized
 from dibs.facts import clock
 from dibs.session import upkeep
 
@@ -34,6 +34,10 @@ def run(
     call.decided = None
     try:
         return _wait_for(session, operation, call, fields, told, place)
+    except Unauthorized:  # its credential ended while it waited: those after it must not wait for its lease to lapse
+        if operation.withdraws and place and not session.is_far:
+            _give_up(session, call, place[0])
+        raise
     except DibsError:
         raise
     except BaseException:  # interrupted: leave the queue at once
@@ -87,6 +91,16 @@ def _listen(session: Session) -> str:
     channel = clock.random_id()
     session.store.watch(channel)
     return channel
+
+
+def _give_up(session: Session, call: Call, place: str) -> None:
+    """End a place for a caller whose own word no longer counts: not through the way in, which would refuse it."""
+    from dibs.operations.claims.waiters import WITHDRAW
+
+    try:
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, None, waiter=place, claim=""))
+    except DibsError:
+        pass  # its lease lapses within seconds
 
 
 def withdraw(session: Session, call: Call, waiter: str = "") -> None:

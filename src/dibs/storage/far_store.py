@@ -33,10 +33,13 @@ class FarStore(Engine):
         self.url, self.timeout = url, timeout
         self.connection = FarConnection(url, timeout)
 
-    def reach(self, method: str, path: str, body: Callable[[int], Any], *, timeout: float = 0) -> Any:
+    def reach(
+        self, method: str, path: str, body: Callable[[int], Any], *, timeout: float = 0, writes: bool = False
+    ) -> Any:
         """Ask the server, again and again while it does not answer, as long as a call waits for a busy store.
 
-        `body` makes the request of each attempt, counted from 0. It must be one that can be repeated.
+        `body` makes the request of each attempt, counted from 0. It must be one that can be repeated; `writes`: whether
+        it was done matters.
         """
         end = clock.since_boot() + int(self.timeout * 1000)
         attempt, was_sent = 0, False
@@ -47,7 +50,7 @@ class FarStore(Engine):
                 was_sent = was_sent or lost.sent
                 left = end - clock.since_boot()
                 if left <= 0:
-                    raise self._unreachable(str(lost), was_sent=was_sent and method == "POST") from None
+                    raise self._unreachable(str(lost), was_sent=was_sent and writes) from None
                 clock.sleep(min(PAUSE_S, left / 1000))
             attempt += 1
 

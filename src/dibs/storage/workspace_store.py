@@ -49,7 +49,7 @@ class Pin:
 
     def stands_for(self, url: str) -> bool:
         """Does that URL mean this store?"""
-        if url == self.url or url in self.former or url == self.fallback:
+        if url == self.url or url in self.former or url == self.fallback or f"{url}/" == self.url:
             return True
         return "expire=" in url + self.url and bare(url) in map(bare, (self.url, *self.former, self.fallback))
 
@@ -61,7 +61,8 @@ class Pin:
 
 def configured_url(configured: str) -> str:
     """The store that is asked for here."""
-    return caller.environ().get("DIBS_STORE") or configured or "sqlite:"
+    url = caller.environ().get("DIBS_STORE") or configured or "sqlite:"
+    return url[:-1] if url.endswith("/") and is_far(url) and not url.endswith("//") else url  # one server, one name
 
 
 def open_store(

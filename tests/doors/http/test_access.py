@@ -19,7 +19,7 @@ PATHS = [path for path in openapi.description()["paths"] if path not in PUBLIC]
 LEAST: dict[str, Any] = {  # fields without which a request is invalid before anybody's rights are looked at
     "claim": {"resources": ["x"]}, "confirm": {"resource": "x", "token": 1}, "ask": {"resource": "x", "text": "t"},
     "kill": {"agent": "q", "why": "w"}, "revive": {"agent": "q"}, "emit": {"kind": "k"},
-    "send": {"to": "q", "text": "t"}, "run end": {"run": "r"}, "task split": {"children": [{"title": "t"}]},
+    "send": {"to": "q", "text": "t"}, "task split": {"children": [{"title": "t"}]},
 }  # fmt: skip
 
 
@@ -207,3 +207,21 @@ def test_answers_carry_the_headers_that_keep_other_sites_out_and_no_permission_f
         assert "frame-ancestors 'none'" in headers["content-security-policy"]
         assert not [name for name in headers if name.startswith("access-control")]
         assert "server" not in headers
+
+
+@pytest.mark.parametrize("role", RANKS)
+def test_no_answer_and_no_refusal_tells_where_on_the_server_s_machine_the_workspace_is(web: Web, role: str) -> None:
+    token, place = web.token(agent=f"the-{role}", role=role), str(web.folder).encode()
+    doctor = web.post("doctor", token=token)
+    assert doctor.status == 200
+    assert [check["check"] for check in doctor.json["checks"]][:1] == ["workspace"]
+    assert web.folder.name in doctor.json["checks"][0]["message"]
+    outside = web.post("claim", {"resources": ["../x"]}, token=token)
+    filtered = web.call("GET", "/events?resource=../x", token=token)
+    assert (outside.status, filtered.status) == (422, 422)
+    for reply in (doctor, outside, filtered):
+        assert place not in reply.body
+    web.workspace.run_start("operation", id="r")
+    ended = web.post("run/end", {"run": "r", "archive": True}, token=token)
+    assert ended.status == (200 if RANKS[role] >= RANKS["orchestrator"] else 403)
+    assert place not in ended.body

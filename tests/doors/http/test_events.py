@@ -137,8 +137,16 @@ def test_a_wrong_filter_or_place_is_refused(shared: Web) -> None:
     for query in ("from=x", "from=-1", "nonsense=1", "kind=a&kind=b", "from=" + "9" * 30, "resource=../x", "kind=%ff"):
         reply = shared.call("GET", f"/events?{query}", token=token)
         assert (reply.status, reply.code) == (422, "invalid"), query
-    late = shared.call("GET", "/events", token=token, headers=[("last-event-id", "abc")])
-    assert late.status == 422
+    for last in ("abc", "-1", "1e3", "5,6", "+7", "9" * 30):
+        late = shared.call("GET", "/events?from=1", token=token, headers=[("last-event-id", last)])
+        assert (late.status, late.json["error"]["field"]) == (422, "Last-Event-ID"), last
+
+
+def test_head_tells_what_a_stream_would_be_and_keeps_no_place(shared: Web) -> None:
+    reply = shared.call("HEAD", "/events?from=0", token=shared.token(person="ann"), headers=[("last-event-id", "1 ")])
+    assert (reply.status, reply.body) == (200, b"")
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert shared.app.events.listeners == 0
 
 
 def test_a_place_before_the_ring_is_read_from_the_store_and_a_pruned_one_is_told(

@@ -6,16 +6,18 @@ import asyncio
 import json
 import re
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import dibs
+from dibs.operations.claims import waiters
 from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
+from dibs.session import local_details
 from tests.doors.http.web import Web
 from tests.shell import Shell
+from tests.waiting import LIMIT_S, until, until_async
 
 
 def test_a_trace_of_operations_gets_the_answers_that_the_command_line_prints(web: Web, tmp_path_factory: Any) -> None:
@@ -156,6 +158,7 @@ def test_an_unknown_operation_is_a_404_and_so_is_what_only_guards_may_ask(shared
         "caller",
         "bearer",
         "../claim",
+        "task next",  # as a client that wrote `task%20next` is understood
         "",
     ):
         reply = shared.post(path, token=token)
@@ -226,10 +229,9 @@ def test_a_wait_is_granted_when_its_turn_comes(web: Web) -> None:
         target=lambda: answers.append(web.post("claim", {"resources": ["x"], "as": "two", "wait": 30}, token=token))
     )
     waiter.start()
-    while not web.workspace.status()["waiting"]:
-        time.sleep(0.01)
+    until(lambda: web.workspace.status()["waiting"])
     web.post("release", {"all": True, "as": "one"}, token=token)
-    waiter.join(20)
+    waiter.join(LIMIT_S)
     assert (answers[0].status, answers[0].json["agent"]) == (200, "two")
 
 
@@ -257,44 +259,65 @@ def test_a_wait_whose_caller_goes_or_whose_server_ends_leaves_the_queue_at_once(
         scope = {"type": "http", "method": "POST", "path": "/v1/claim", "query_string": b"", "headers": headers,
                  "client": ("127.0.0.1", 1), "root_path": ""}  # fmt: skip
         work = asyncio.ensure_future(web.app.asgi(scope, receive, send))
-        while not (await asyncio.to_thread(web.workspace.status))["waiting"]:  # noqa: ASYNC110 - the store's own state
-            await asyncio.sleep(0.01)
+        await until_async(lambda: web.workspace.status()["waiting"])
         if how == "gone":
             left.set()
         else:
             web.app.stop()
-        await asyncio.wait_for(work, 5)
+        await asyncio.wait_for(work, LIMIT_S)
         return sent
 
-    sent = asyncio.run(play())
+    try:
+        sent = asyncio.run(play())
+    finally:
+        web.workspace.release("x", force=True, why="the test is over")  # nothing waits any longer, whatever happened
     assert web.workspace.status()["waiting"] == []
     if how == "stopped":
         assert sent[0]["status"] == 503
+
+
+def test_a_wait_whose_credential_is_revoked_is_refused_and_leaves_the_queue(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiters, "POLL_MS", 100)
+    made = web.made(agent="two")
+    web.workspace.claim("x", auto_renew=False)
+    answers: list[Any] = []
+    body = {"resources": ["x"], "wait": 30}
+    waiter = threading.Thread(target=lambda: answers.append(web.post("claim", body, token=made["token"])))
+    waiter.start()
+    until(lambda: web.workspace.status()["waiting"])
+    web.workspace.token_revoke(made["credential"]["id"])
+    waiter.join(LIMIT_S)
+    assert (answers[0].status, answers[0].code) == (401, "unauthorized")
+    assert web.workspace.status()["waiting"] == []
 
 
 def test_waits_are_limited_in_number_and_length_and_claims_are_answered_meanwhile(tmp_path: Path) -> None:
     web = Web(tmp_path, waits=2)
     token = web.token(person="ann")
     web.post("claim", {"resources": ["x"], "as": "one"}, token=token)
-    wait = {"resources": ["x"], "wait": 30}
+    wait = {"resources": ["x"], "wait": LIMIT_S}
     threads = [
         threading.Thread(target=lambda n=n: web.post("claim", {**wait, "as": f"w{n}"}, token=token)) for n in range(2)
     ]
     for thread in threads:
         thread.start()
-    while len(web.workspace.status()["waiting"]) < 2:
-        time.sleep(0.01)
-    third = web.post("claim", {**wait, "as": "w9"}, token=token)
-    assert (third.status, third.code) == (429, "quota")
-    assert web.post("claim", {"resources": ["y"], "as": "two"}, token=token).status == 200
-    web.post("release", {"all": True, "as": "one"}, token=token)
-    end = time.monotonic() + 60
-    while any(thread.is_alive() for thread in threads) and time.monotonic() < end:  # each gets it, and gives it on
-        for n in range(2):
-            web.post("release", {"all": True, "as": f"w{n}"}, token=token)
-        time.sleep(0.01)
-    assert not [thread for thread in threads if thread.is_alive()]
-    web.close()
+    until(lambda: len(web.workspace.status()["waiting"]) == 2)
+    try:
+        third = web.post("claim", {**wait, "wait": 1, "as": "w9"}, token=token)
+        assert (third.status, third.code) == (429, "quota")
+        assert web.post("claim", {"resources": ["y"], "as": "two"}, token=token).status == 200
+    finally:
+        web.post("release", {"all": True, "as": "one"}, token=token)
+
+        def over() -> bool:  # each gets it, and gives it on
+            for n in range(2):
+                web.post("release", {"all": True, "as": f"w{n}"}, token=token)
+            return not any(thread.is_alive() for thread in threads)
+
+        until(over, "the end of both waits")
+        web.close()
     assert MAX_WAIT_MS == 600_000
 
 
@@ -330,8 +353,7 @@ def test_metrics_count_what_happened_and_bound_their_labels(web: Web) -> None:
         web.post("claim", {"resources": ["x", f"n{number}"], "as": "two"}, token=token)
     web.post("task/add", {"title": "t"}, token=token)
     last = web.workspace.log(limit=1)["cursor"]
-    while web.app.feed.last < last:
-        time.sleep(0.02)
+    until(lambda: web.app.feed.last >= last)
     text = web.call("GET", "/metrics", token=token).body.decode()
     assert 'dibs_alerts{severity="error"} 0.0' in text
     figures = {line.partition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[0] != "#"}
@@ -342,3 +364,28 @@ def test_metrics_count_what_happened_and_bound_their_labels(web: Web) -> None:
     assert 'dibs_tasks{state="planned"} 1.0' in text or 'dibs_tasks{state="discovery"} 1.0' in text
     assert "dibs_store_seconds_bucket" in text
     assert text.count("dibs_contention_total{") <= 102
+
+
+def test_the_files_of_a_claim_are_looked_at_by_a_thread_not_by_the_loop(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = web.token(agent="ann")
+    looked: list[tuple[str, str]] = []
+
+    def look(_: Any, answer: dict[str, Any]) -> None:
+        looked.append((answer["resources"][0], threading.current_thread().name))
+
+    monkeypatch.setattr(local_details, "note_claim", look)
+    assert web.post("claim", {"resources": ["a.py"]}, token=token).json["token"]
+    assert looked == [], "nobody has hooks here"
+    Path(web.host.place.private).mkdir(parents=True, exist_ok=True)
+    (Path(web.host.place.private) / "live").touch()
+    first = web.post("claim", {"resources": ["src/"]}, token=token).json
+    assert [name for name, _ in looked] == ["src"]
+    assert looked[0][1].startswith("dibs-request")
+    status = web.post("status", {}, token=token).json
+    assert [(one["resources"], one["token"]) for one in status["claims"]] == [
+        (["a.py"], first["token"] - 1), (["src"], first["token"]),
+    ], "it was decided once"  # fmt: skip
+    assert web.post("claim", {"resources": ["src/x"]}, token=web.token(agent="bob")).code == "held"
+    assert len(looked) == 1

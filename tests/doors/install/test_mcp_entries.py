@@ -92,6 +92,21 @@ def test_a_file_that_was_changed_since_loses_only_our_entry(plain: Shell, client
 
 
 @pytest.mark.parametrize("client", sorted(FILES))
+def test_a_file_that_git_checked_out_with_other_line_ends_is_known_as_ours(plain: Shell, client: str) -> None:
+    first = b'model = "x"\n' if client == "codex" else b'{\n  "x": 1\n}\n'
+    path = plain.folder / FILES[client]
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(first)
+    plain.json("init", "--clients", client, exit=0)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    then = path.read_bytes()
+    assert not plain.json("init", "--clients", client, exit=0).get("notes")
+    assert path.read_bytes() == then
+    plain.json("init", "--uninstall", exit=0)
+    assert path.read_bytes() == first.replace(b"\n", b"\r\n")
+
+
+@pytest.mark.parametrize("client", sorted(FILES))
 def test_a_server_of_our_name_that_is_somebody_else_s_is_left_alone(plain: Shell, client: str) -> None:
     theirs = (
         '[mcp_servers.dibs]\ncommand = "mine"\n'
@@ -115,7 +130,10 @@ def test_without_mcp_no_entry_and_no_permission_is_written(plain: Shell) -> None
         assert "mcpServers" not in (plain.folder / path).read_text()
 
 
-@pytest.mark.parametrize(("client", "text"), [("claude", "{"), ("codex", "[x"), ("claude", '{"mcpServers": []}')])
+@pytest.mark.parametrize(("client", "text"), [
+    ("claude", "{"), ("codex", "[x"), ("claude", '{"mcpServers": []}'),
+    ("codex", 'mcp_servers = { a = { command = "b" } }\n'), ("codex", "mcp_servers = 5\n"),
+])  # fmt: skip
 def test_a_file_that_cannot_be_read_stops_init_before_anything_is_changed(plain: Shell, client: str, text: str) -> None:
     write(plain.folder / FILES[client], text)
     before = everything(plain.folder)

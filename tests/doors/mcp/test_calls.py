@@ -17,7 +17,7 @@ from dibs.doors.mcp import tools
 from dibs.errors import Unavailable
 from dibs.server.requests import Requests
 from tests.doors.mcp.serving import ERAS, NEW, as_codex, ask, inside, play
-from tests.waiting import until_async
+from tests.waiting import LIMIT_S, until_async
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -276,7 +276,7 @@ def test_no_call_waits_longer_than_clients_do(folder: Path, monkeypatch: pytest.
         async with inside(folder) as client:
             await ask(client, "claim", "ann", resources=["a"])
             asked = held_to_schema(client, "claim", "bob", resources=["a"], wait="10m")
-            found = await asyncio.wait_for(asked, 30)  # else it would be answered in ten minutes
+            found = await asyncio.wait_for(asked, LIMIT_S)  # else it would be answered in ten minutes
             assert found["error"]["code"] == "held"
             assert "again with `wait`" in found["next"]
             assert (await ask(client, "status"))["waiting"] == []

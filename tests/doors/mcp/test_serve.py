@@ -48,6 +48,10 @@ def test_the_server_s_own_checks_stand_before_it(served: tuple[str, str]) -> Non
     assert httpx2.post(f"{url}/mcp", json={}).status_code == 401
     assert httpx2.post(f"{url}/mcp", json={}, headers={**mine, "Host": "evil.example"}).status_code == 421
     assert httpx2.post(f"{url}/mcp", json={}, headers={**mine, "Origin": "http://evil.example"}).status_code == 403
+    form = httpx2.post(f"{url}/mcp", content="{}", headers={**mine, "Content-Type": "text/plain"})
+    large = httpx2.post(f"{url}/mcp", json={"x": "y" * (2 << 20)}, headers=mine)
+    for reply, status in ((form, 415), (large, 413)):
+        assert (reply.status_code, reply.json()["error"]["code"]) == (status, "invalid")
 
 
 @pytest.mark.parametrize("words", [["status"], ["version"], ["init", "--dry-run"], ["help"]])

@@ -20,6 +20,7 @@ import uvicorn
 
 import dibs
 from dibs.doors.http import wire
+from dibs.doors.mcp import mount
 from dibs.doors.serve import files, process
 from dibs.session.config_server import read as settings_of
 from tests.doors.http.web import PORT, Server, Web
@@ -124,9 +125,27 @@ def test_an_occupied_port_and_a_wrong_one_are_said_in_a_sentence(folder: Path) -
     assert not files.holder(str(folder / ".dibs/local"))
 
 
+@pytest.mark.parametrize("name", ["serve.log", "serve.token", "serve.json"])
+def test_a_file_that_cannot_be_written_is_said_in_a_sentence_and_leaves_nothing(folder: Path, name: str) -> None:
+    local = folder / ".dibs" / "local"
+    (local / name).mkdir()
+    started = subprocess.run(
+        [sys.executable, "-m", "dibs", "serve", "--json"], cwd=folder, capture_output=True, text=True, check=False,
+        timeout=LIMIT_S,
+    )  # fmt: skip
+    refused = json.loads(started.stdout.splitlines()[0])["error"]
+    assert (started.returncode, refused["code"], started.stderr) == (2, "unavailable", "")
+    assert f"{name} cannot be" in refused["message"]
+    assert [one.name for one in local.iterdir() if one.name.startswith(f"{name}.")] == []
+    (local / name).rmdir()
+    with Server(folder) as server:
+        assert ask(server) == (200, {"ok": True})
+
+
 def test_a_public_address_needs_tls(folder: Path) -> None:
     shell = Shell(folder)
-    for host in ("0.0.0.0", "::", "192.0.2.1", "example.com"):  # noqa: S104 - that it is refused is the point
+    # The first one is nobody's, so that a server which did not refuse it ends all the same.
+    for host in ("192.0.2.1", "0.0.0.0", "::", "example.com"):  # noqa: S104 - that it is refused is the point
         refused = shell.json("serve", "--host", host, exit=64)
         assert "--tls-cert" in refused["error"]["message"]
     assert shell.json("serve", "--tls-cert", "nowhere.pem", exit=64)["error"]["field"] == "tls-cert"
@@ -149,6 +168,16 @@ def test_with_tls_it_is_reached_by_https_and_by_nothing_else(folder: Path) -> No
         with socket.create_connection(("127.0.0.1", server.port), 10) as plain:
             plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             assert b"200" not in plain.recv(1_000)
+    below = folder / "below"
+    below.mkdir()
+    shell = Shell(below)
+    detached = shell.json("serve", "--detach", "--tls-cert", "../cert.pem", "--tls-key", "../key.pem", exit=0)
+    assert detached["url"].startswith("https://")
+    shell.json("serve", "--stop", exit=0)
+    locked = ["openssl", "rsa", "-aes128", "-passout", "pass:x", "-in", "key.pem", "-out", "locked.pem"]
+    subprocess.run(locked, cwd=folder, check=True, capture_output=True)
+    refused = shell.json("serve", "--tls-cert", "../cert.pem", "--tls-key", "../locked.pem", exit=64)
+    assert "passphrase" in refused["error"]["message"]
 
 
 def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
@@ -180,6 +209,7 @@ class Running:
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         web.app.asgi._names |= {f"127.0.0.1:{self.port}"}
+        self.token = web.token(person="me")
         config = process._config(web.app, process.Options(), {"connections": 100, **settings})
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=lambda: self.server.run([self.socket]))
@@ -243,6 +273,26 @@ def test_what_is_no_http_and_too_many_headers_get_the_error_object(running: Runn
         assert json.loads(body)["error"]["code"] == "invalid"
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_what_names_no_path_gets_the_error_object(running: Running, method: str) -> None:
+    head = f"{method} * HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nConnection: close\r\n"
+    with running.connect() as connection:
+        connection.sendall(f"{head}Authorization: Bearer {running.token}\r\nContent-Length: 0\r\n\r\n".encode())
+        text, _, body = answered(connection).partition(b"\r\n\r\n")
+    assert (text.split()[1], json.loads(body)["error"]["code"]) == (b"404", "not_found")
+
+
+@pytest.mark.parametrize(("host", "status"), [("evil.example", b"421"), ("127.0.0.1", b"200")])
+def test_the_host_in_the_address_itself_counts_whatever_the_header_says(
+    running: Running, host: str, status: bytes
+) -> None:
+    other = "evil.example" if host == "127.0.0.1" else f"127.0.0.1:{running.port}"
+    address = f"http://{host}:{running.port}/healthz"
+    with running.connect() as connection:
+        connection.sendall(f"GET {address} HTTP/1.1\r\nHost: {other}\r\nConnection: close\r\n\r\n".encode())
+        assert answered(connection).split()[1] == status
+
+
 def test_connections_above_the_limit_are_refused_with_the_error_object(running: Running) -> None:
     head = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\n\r\n".encode()
     kept = [running.connect() for _ in range(5)]
@@ -255,6 +305,44 @@ def test_connections_above_the_limit_are_refused_with_the_error_object(running: 
     assert json.loads(body)["error"]["code"] == "busy"
     for connection in kept:
         connection.close()
+
+
+LISTEN = {
+    "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen",
+    "params": {
+        "notifications": {"resourceSubscriptions": ["dibs://status"]},
+        "_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                  "io.modelcontextprotocol/clientCapabilities": {}},
+    },
+}  # fmt: skip
+
+
+def test_a_stream_of_tools_ends_with_the_credential_that_it_came_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mount, "LOOK_S", 0.2)
+    web = Web(tmp_path)
+    web.app.add(mount.routes(web.app))
+    made, running = web.made(agent="ann"), Running(web)
+    body = json.dumps(LISTEN).encode()
+    lines = [
+        "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{running.port}", f"Authorization: Bearer {made['token']}",
+        "Accept: application/json, text/event-stream", "Content-Type: application/json",
+        "Mcp-Protocol-Version: 2026-07-28", "Mcp-Method: subscriptions/listen", f"Content-Length: {len(body)}",
+    ]  # fmt: skip
+    with running.connect() as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+        text = b""
+        while b"resourceSubscriptions" not in text:
+            text += connection.recv(65_536)
+        web.workspace.claim("x", auto_renew=False)
+        while b"resources/updated" not in text:
+            text += connection.recv(65_536)
+        web.workspace.token_revoke(made["credential"]["id"])
+        while not text.endswith(b"\r\n0\r\n\r\n"):  # the last piece
+            text += connection.recv(65_536)
+    running.close()
+    web.close()
 
 
 def test_a_websocket_is_not_spoken(running: Running) -> None:

@@ -13,6 +13,7 @@ from dibs.doors.top import reader as readers
 from dibs.doors.top.reader import Asker, Reader
 from dibs.doors.top.state import LIVE, LOST, State
 from dibs.errors import Unavailable
+from dibs.facts import clock
 from dibs.session.session import Session
 from tests.waiting import until
 
@@ -57,7 +58,8 @@ def test_nothing_is_missed_while_nothing_is_heard(running: tuple[State, Shaky], 
     ada.claim("src/a.py")
     until(lambda: state.phase == LOST)
     assert state.why_not("kill") == "not connected: actions are off"
-    assert state.now == state.lost_at
+    until(lambda: clock.wall() > state.lost_at)
+    assert state.now == state.lost_at, "what is shown is as old as the last word"
     for number in range(5):
         ada.claim(f"src/away-{number}.py")
     asker.cut = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def test_a_pair_and_the_queue_have_a_line_each_and_their_story_has_files_lines_a
             look.press("!", "G", "enter")
             story = look.shown(120, 60)
             assert "src/f2.py: ann line 5, bob lines 7-9" in story
-            assert "ann  queued 0s  ann" in story
+            assert re.search(r"ann  queued \d+s  ann", story)
             assert "radar.found" in story
             assert "landing.queued" in story
             look.press("escape")

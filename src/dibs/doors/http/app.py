@@ -84,6 +84,7 @@ class Application:
         )
         self._routes = inner.router.routes
         inner.router.redirect_slashes = False
+        inner.router.default = _no_route  # what is no path at all, such as `*`
         self.asgi = Guard(
             _dispatch(self.operations, inner), host, self.pool, names=settings.names, origins=settings.origins,
             rate=settings.rate, counted=self.figures.count,

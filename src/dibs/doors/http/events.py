@@ -11,7 +11,7 @@ import asyncio
 from urllib.parse import parse_qsl
 
 from dibs.doors.http.limits import Slots
-from dibs.doors.http.replies import SECURITY, Refusal
+from dibs.doors.http.replies import SECURITY
 from dibs.errors import Invalid, Quota, Unauthorized
 from dibs.operations.core.entry import CALLER
 from dibs.reports.events import Filter
@@ -77,9 +77,14 @@ class Events:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         identity: Identity = scope["identity"]
         given = _query(scope["query_string"])
-        begin = _place(scope["headers_by_name"].get(b"last-event-id", b"").decode("latin-1") or given.get("from", ""))
+        last = scope["headers_by_name"].get(b"last-event-id", b"").decode("latin-1").strip()
+        begin = _place("Last-Event-ID", last) if last else _place("from", given.get("from", ""))
         loop = self._loop = asyncio.get_running_loop()
         wanted, head = await loop.run_in_executor(self._pool, self._enter, identity, given)
+        if scope["method"] == "HEAD":  # nobody reads a body: there is nothing to stay for
+            await send({"type": "http.response.start", "status": 200, "headers": HEAD})
+            await send({"type": "http.response.body", "body": b""})
+            return
         if not self._slots.take():
             raise Quota(what="event streams", limit=self._slots.most)
         stream = _Stream(self, self._feed, loop, identity, wanted)
@@ -230,9 +235,10 @@ def _query(text: bytes) -> dict[str, str]:
     return found
 
 
-def _place(text: str) -> int | None:
+def _place(field: str, text: str) -> int | None:
+    """The number of the event after which the log is sent."""
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= MAX_DIGITS):
-        raise Refusal(422, Invalid("from: the number of an event", field="from"))
+        raise Invalid(f"{field}: the number of an event", field=field)
     return int(text)

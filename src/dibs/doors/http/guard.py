@@ -18,6 +18,7 @@ from dibs.doors.http.limits import Buckets
 from dibs.doors.http.replies import Refusal, refuse
 from dibs.doors.http.sessions import PREFIX, Sessions
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.server import locations
 from dibs.server.identity import Identity, of_credential, of_token
 from dibs.session import secrets
 
@@ -90,6 +91,8 @@ class Guard:
             await self._app(scope, receive, sending)  # type: ignore[arg-type]
         except Exception as failed:
             error = await self._still(scope, failed)
+            if isinstance(error, DibsError):
+                locations.hide_in(self._host.place, error)
             if isinstance(error, Unauthorized):
                 self._fail(scope, headers)
             elif not isinstance(error, (DibsError, Refusal)):
@@ -103,7 +106,8 @@ class Guard:
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         host = hosts[0].decode("latin-1").lower() if len(hosts) == 1 else ""
         if host not in self._names:
-            raise Refusal(MISDIRECTED, Invalid(f"Host: this server is not {host[:100] or 'nobody'}", field="Host"))
+            what = f"this server is not {host[:100]}" if host else "one header that names this server is needed"
+            raise Refusal(MISDIRECTED, Invalid(f"Host: {what}", field="Host"))
         origin = headers.get(b"origin")
         site = headers.get(b"sec-fetch-site", b"none")
         if (origin is not None and origin.decode("latin-1").lower() not in self._origins) or site not in {

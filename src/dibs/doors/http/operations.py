@@ -13,9 +13,9 @@ from dibs import jsontext
 from dibs.doors.http import body
 from dibs.doors.http.limits import Slots
 from dibs.doors.http.replies import Refusal, reply
-from dibs.errors import Busy, Invalid, Quota
+from dibs.errors import Busy, Invalid, NotFound, Quota
 from dibs.operations.core import index
-from dibs.server.requests import Caller, Gone, operation
+from dibs.server.requests import Caller, Gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Operations:
         path = scope["path"].removeprefix(PREFIX)
         name = PATHS.get(path)
         if name is None:
-            operation(path.replace("/", " "))
-        assert name is not None
+            shown = ascii(path)[:100]
+            raise NotFound(f"there is no operation {shown}; /openapi.json lists them.", what="operation", id=path[:100])
         if scope["method"] != "POST":
             why = Invalid(f"{scope['path']}: POST, with the fields as a JSON object", field="method")
             raise Refusal(NOT_ALLOWED, why, [(b"allow", b"POST")])

@@ -118,7 +118,16 @@ class Wire(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._begin(BODY_TIMEOUT_S)
         if not self.transport.is_closing():
+            if not self.url.startswith(b"/"):
+                self._take_address()
             super().on_headers_complete()
+
+    def _take_address(self) -> None:
+        """The host that stands in the address itself (`GET http://HOST/…`) counts, whatever the header says."""
+        _, found, rest = self.url.partition(b"://")
+        if found:
+            host = rest.partition(b"/")[0].partition(b"?")[0]
+            self.headers[:] = [*(pair for pair in self.headers if pair[0] != b"host"), (b"host", host)]
 
     def on_body(self, body: bytes) -> None:
         if self.cycle is not None:

@@ -131,11 +131,15 @@ def merged_toml(text: str | None, table: str, lines: str, path: str) -> str | No
     block = f"{BEGIN}[{table}.{NAME}]\n{lines}{END}"
     before, begin, after = _parted(text or "")
     if begin:
-        return f"{before}{block}{after}"
+        return f"{before}{block.replace(chr(10), begin[len(BEGIN) - 1 :])}{after}"
     if _table(text or "", table, path) is not None:
         return None
     gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-    return f"{text or ''}{gap}{block}"
+    made = f"{text or ''}{gap}{block}"
+    if not _is_toml(made):
+        message = f"{path}: {table} is written in one line, and nothing can be added to it: make tables such as "
+        raise Invalid(f"{message}[{table}.NAME] of it, or use --no-mcp. Nothing was changed.", path=path)
+    return made
 
 
 def cleaned_toml(text: str) -> str | None:
@@ -143,7 +147,8 @@ def cleaned_toml(text: str) -> str | None:
     before, begin, after = _parted(text)
     if not begin:
         return text
-    before = before.removesuffix("\n") if before.endswith("\n\n") else before
+    for gap in ("\n\n", "\r\n\r\n"):
+        before = before.removesuffix(gap[len(gap) // 2 :]) if before.endswith(gap) else before
     return f"{before}{after}" if f"{before}{after}".strip() else None
 
 
@@ -153,9 +158,23 @@ def command_toml(text: str, table: str, path: str) -> list[str]:
 
 
 def _parted(text: str) -> tuple[str, str, str]:
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    return (before, begin, after) if begin and end else (text, "", "")
+    """What is before and after our block. Its lines may end otherwise by now: git may check out with CRLF."""
+    for newline in ("\n", "\r\n"):
+        before, begin, rest = text.partition(BEGIN.replace("\n", newline))
+        _, end, after = rest.partition(END.replace("\n", newline))
+        if begin and end:
+            return before, begin, after
+    return text, "", ""
+
+
+def _is_toml(text: str) -> bool:
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return True
 
 
 def _table(text: str, table: str, path: str) -> Any:

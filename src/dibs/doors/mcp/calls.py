@@ -10,6 +10,7 @@ from dibs.doors.mcp import results
 from dibs.doors.mcp.notices import Notices
 from dibs.doors.mcp.tools import IGNORED, MAX_WAIT_S
 from dibs.errors import DibsError, Invalid
+from dibs.server import locations
 from dibs.server.requests import Gone
 from dibs.session import durations
 
@@ -68,6 +69,8 @@ class Calls:
         try:
             answer = self.asked.requests.answer(who.identity, tool.operation.name, given, agent=who.agent, caller=there)
         except DibsError as error:
+            if who.identity.credential is not None:
+                locations.hide_in(self.asked.host.place, error)
             return results.refused(error, self.tools, self._notices.of(who), waited=limited)
         told = () if "messages" in answer else self._notices.of(who)  # an inbox and a boot have told already
         return results.answered(answer, told)

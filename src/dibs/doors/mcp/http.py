@@ -17,6 +17,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
 from dibs.doors.mcp import callers
+from dibs.doors.mcp.mount import MAX_BODY_BYTES
 from dibs.doors.mcp.server import Door, quiet
 from dibs.errors import DibsError, Unauthorized
 from dibs.server.identity import Identity, of_token
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 IDENTITY = "identity"  # in a request's scope: who calls
 BEARER = "bearer "
-MAX_BODY_BYTES = 1 << 20  # of one request, as for every route
 MAX_SESSIONS = 1_000  # of the older eras; the newest one keeps none
 SESSION_IDLE_S = 1_800.0
 LOOPBACK = ("127.0.0.1:*", "localhost:*", "[::1]:*", "localhost")

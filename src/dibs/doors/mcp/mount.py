@@ -10,21 +10,26 @@ import contextlib
 
 from starlette.routing import Route
 
+from dibs.doors.http import body
+from dibs.doors.http.operations import check_type
 from dibs.doors.install import mcp_entries
 from dibs.errors import Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from typing import Any
 
     from starlette.routing import BaseRoute
 
     from dibs.doors.http.app import Application
     from dibs.doors.mcp.http import Endpoint
+    from dibs.server.identity import Identity
     from dibs.server.requests import Requests
 
 PATH = "/mcp"
+LOOK_S = 15.0  # between two looks at the credential of a request that takes so long
+MAX_BODY_BYTES = 1 << 20  # of one request
 STOP_S = 2.0  # for open streams and waits when the server ends
 
 
@@ -32,7 +37,7 @@ def routes(app: Application) -> list[BaseRoute]:
     """The route, where the SDK is installed."""
     if not mcp_entries.is_offered():
         return []
-    mounted = Mounted(app.requests)
+    mounted = Mounted(app.requests, app.events.still_counts)
     app.lifespans.append(mounted.lifespan)
     return [Route(PATH, mounted, methods=None)]
 
@@ -40,8 +45,8 @@ def routes(app: Application) -> list[BaseRoute]:
 class Mounted:
     """The endpoint, as soon as somebody wants it."""
 
-    def __init__(self, requests: Requests) -> None:
-        self._requests = requests
+    def __init__(self, requests: Requests, counts: Callable[[Identity], Awaitable[bool]]) -> None:
+        self._requests, self._counts = requests, counts
         self._endpoint: Endpoint | None = None
         self._wanted, self._settled, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -73,11 +78,47 @@ class Mounted:
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """One request."""
+        asked = await _read(scope, receive) if scope["method"] == "POST" else receive
         self._wanted.set()
         await self._settled.wait()
         if self._endpoint is None:
             raise Unavailable("the tools cannot be served right now; try again.")
-        await self._endpoint(scope, receive, send)
+        await self._while_it_counts(self._endpoint, scope, asked, send)
+
+    async def _while_it_counts(self, endpoint: Endpoint, scope: Any, receive: Any, send: Any) -> None:
+        """One request, which may be a stream for hours: it ends with the credential that it came with."""
+        state = {"started": False, "ended": False}
+
+        async def sending(message: Any) -> None:
+            state["started"] = True
+            state["ended"] = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        work = asyncio.ensure_future(endpoint(scope, receive, sending))
+        try:
+            while not (await asyncio.wait([work], timeout=LOOK_S))[0]:
+                if not await self._counts(scope["identity"]):
+                    break
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.wait([work], timeout=STOP_S)
+        if not work.cancelled():
+            await work
+        elif state["started"] and not state["ended"]:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _read(scope: Any, receive: Any) -> Any:
+    """The body within the limits of every route, before the SDK has it: its own refusals are no error objects."""
+    headers = scope["headers_by_name"]
+    check_type(headers)
+    kept = [{"type": "http.request", "body": await body.read(receive, headers, MAX_BODY_BYTES), "more_body": False}]
+
+    async def again() -> Any:
+        return kept.pop() if kept else await receive()
+
+    return again
 
 
 def _made(requests: Requests) -> Endpoint:

@@ -1,6 +1,6 @@
 // The page: starts the state, draws the frame and the view, and turns clicks and keys into deeds.
 import { html, render } from "./lib.js";
-import { S, changed, enter, listen, may, refetch, refresh, start, why } from "./store.js";
+import { S, changed, enter, listen, may, refresh, start, why } from "./store.js";
 import { model } from "./model.js";
 import { Alerts, Foot, Lost, Top, Verdict } from "./frame.js";
 import { Empty, Overview } from "./overview.js";
@@ -40,7 +40,7 @@ function act(deed) {
     const which = id || meant();
     if (!which) return;
     if (!may("alerts ack")) { toast(why("alerts ack")); return; }
-    Promise.all(String(which).split(",").map(acknowledge)).then(() => { refetch("alerts", 0); toast("Acknowledged. It clears itself when the cause is gone"); }, (e) => toast(e.message));
+    Promise.all(String(which).split(",").map(acknowledge)).then(() => refresh(["alerts"])).then(() => toast("Acknowledged. It clears itself when the cause is gone"), (e) => toast(e.message));
   } else if (kind === "restore" && may("restore")) {
     refresh(["kept"]).then(() => { if (S.kept.some((k) => k.path === id)) ui.dialog = { kind, id }; else toast(`Nothing is kept of ${id}`); changed(false); }, (e) => toast(e.message));
   } else if (NEEDS[kind]) { if (may(NEEDS[kind])) ui.dialog = { kind, id }; else toast(why(NEEDS[kind])); }

@@ -123,10 +123,12 @@ export async function commit(deed, why, request) {
   return answer;
 }
 
+const PROOF_MS = 10000; // the event of a deed comes within some milliseconds; on a busy machine it may take longer
+
 function inLog(test, from) {
   const look = () => { for (let i = S.events.length - 1; i >= 0 && S.events[i].seq > from; i -= 1) if (test(S.events[i])) return S.events[i]; return null; };
   return new Promise((done) => {
-    const end = Date.now() + 3000;
+    const end = Date.now() + PROOF_MS;
     const again = () => { const e = look(); if (e || Date.now() > end) done(e); else setTimeout(again, 50); };
     again();
   });

@@ -1,5 +1,5 @@
 // Dialogs: what is asked before something is taken from somebody. Native `dialog`; Esc keeps things as they are.
-import { html, useEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { S, changed, leave, may, nameOf, refresh, why } from "./store.js";
 import { commit, describe, fresh, send, ask } from "./deeds.js";
 import { Icon } from "./parts.js";
@@ -10,7 +10,7 @@ export const shut = () => { ui.dialog = null; document.getElementById("dlg")?.cl
 
 function Modal({ label, children, first }) {
   const box = useRef(null);
-  useEffect(() => {
+  useLayoutEffect(() => { // as soon as it is there: a key that is pressed then is for it
     box.current.showModal(); // which also gives the focus back when it is closed
     (box.current.querySelector(first) || box.current).focus();
   }, []);

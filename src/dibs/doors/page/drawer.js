@@ -1,7 +1,6 @@
 // The drawer: the story of one agent, path, task or event. Facts, what it holds, what it waits for, all events about it.
-import { html, useEffect, useRef, useState } from "./lib.js";
-import * as api from "./api.js";
-import { S, may, nameOf, why } from "./store.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
+import { S, asked, may, nameOf, why } from "./store.js";
 import { covers, model } from "./model.js";
 import { Agent, Down, Icon, Lease, Path, Resource, STATES, StateWord, Up } from "./parts.js";
 import { aboutOf } from "./overview.js";
@@ -15,19 +14,14 @@ const SHOWN = 200; // events of a story; the log has the rest
 
 function Head({ icon, tone, children, note }) {
   const focus = useRef(null);
-  useEffect(() => { focus.current?.focus({ preventScroll: true }); }, []);
+  useLayoutEffect(() => { focus.current?.focus({ preventScroll: true }); }, []);
   return html`<header><h2>${icon && html`<${Icon} name=${icon} tone=${tone} />`}${children}</h2><button class="ib" ref=${focus} aria-label="Close (Esc)" onClick=${close}><${Icon} name="x" /></button><span class="c2">${note}</span></header>`;
 }
 
 /** Events about one thing: those that are here at once, then what the server's log has of it. */
 function Story({ id, test, query, about: what }) {
-  const [older, setOlder] = useState([]);
-  useEffect(() => {
-    let gone = false;
-    setOlder([]);
-    if (query && S.phase === "live") api.call("log", { ...query, limit: SHOWN }).then((page) => { if (!gone) setOlder(page.events); }, () => {});
-    return () => { gone = true; };
-  }, [id]);
+  const [older, setOlder] = useState([]), live = S.phase === "live";
+  useEffect(() => (query && live ? asked("log", { ...query, limit: SHOWN }, (page) => setOlder(page.events)) : undefined), [id, !query, live]);
   const found = new Map(older.map((e) => [e.seq, e]));
   for (const e of S.events) if (test(e)) found.set(e.seq, e);
   const list = [...found.values()].sort((a, b) => b.seq - a.seq).slice(0, SHOWN);
@@ -80,8 +74,8 @@ function OfFile({ id, act }) {
 
 function OfTask({ id, act }) {
   const [full, setFull] = useState(null);
-  const m = model(), t = S.tasks.get(id), state = t?.state;
-  useEffect(() => { let gone = false; if (S.phase === "live") api.call("task show", { id }).then((x) => { if (!gone) setFull(x.task || x); }, () => {}); return () => { gone = true; }; }, [id, state]);
+  const m = model(), t = S.tasks.get(id), state = t?.state, live = S.phase === "live";
+  useEffect(() => (live ? asked("task show", { id }, (x) => setFull(x.task || x)) : undefined), [id, state, live]);
   if (!t) return html`<${Head} icon="task" note="not in the list">${id}<//><div class="bd0"><${Story} id=${id} about=${`task:${id}`} test=${(e) => e.subject === id} /></div>`;
   const link = (x) => html`<span key=${x}><button class="lnk" data-open=${`task:${x}`}>${x}</button> <span class="c3">${S.tasks.get(x)?.state || ""}</span> </span>`;
   const after = t.after || full?.after || [];
@@ -105,8 +99,8 @@ function OfTask({ id, act }) {
 
 function OfEvent({ id }) {
   const [fetched, setFetched] = useState(null);
-  const here = S.events.find((x) => x.seq === Number(id));
-  useEffect(() => { let gone = false; setFetched(null); if (!here && S.phase === "live") api.call("log", { after: Number(id) - 1, limit: 1 }).then((p) => { if (!gone) setFetched(p.events[0]); }, () => {}); return () => { gone = true; }; }, [id]);
+  const here = S.events.find((x) => x.seq === Number(id)), live = S.phase === "live";
+  useEffect(() => (!here && live ? asked("log", { after: Number(id) - 1, limit: 1 }, (p) => setFetched(p.events[0])) : undefined), [id, live]);
   const e = here || fetched;
   if (!e) return html`<${Head} note="">Event ${id}<//><p class="pad c3">It is not in the log any more, or not yet here.</p>`;
   const [icon, tone] = look(e), about = aboutOf(e);
@@ -122,8 +116,8 @@ function OfEvent({ id }) {
 }
 
 function OfAlert({ id, act }) {
-  const here = (S.alerts || []).find((x) => x.id === id), [over, setOver] = useState(null);
-  useEffect(() => { let gone = false; if (!here && S.phase === "live") api.call("alerts", { state: "cleared", limit: 1000 }).then((p) => { if (!gone) setOver(p.alerts.find((x) => x.id === id) || null); }, () => {}); return () => { gone = true; }; }, [id, !here]);
+  const here = (S.alerts || []).find((x) => x.id === id), [over, setOver] = useState(null), live = S.phase === "live";
+  useEffect(() => (!here && live ? asked("alerts", { state: "cleared", limit: 1000 }, (p) => setOver(p.alerts.find((x) => x.id === id) || null)) : undefined), [id, !here, live]);
   const a = here || over, [word, icon] = (a && ALERTS[a.kind]) || ["Alert", "viol"], shows = new Set(a?.evidence || []);
   return html`<${Head} icon=${icon} tone=${!a || a.state === "cleared" ? "c-ok" : a.severity === "error" ? "c-bad" : "c-wait"} note=${a ? `${a.severity}, ${a.state}` : "not known any more"}>${word}<//>
     <div class="acts mut-act">${a?.state === "open" && html`<${Button} act=${act} deed=${`ack:${id}`} op="alerts ack">Acknowledge<//>`}${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy what to do</button>`}</div>

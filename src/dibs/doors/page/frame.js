@@ -11,13 +11,12 @@ export const VIEWS = [["overview", "Overview", "ov", "o"], ["timeline", "Timelin
 
 export function Top({ ui, act }) {
   const m = model();
-  const lost = S.phase === "lost";
   return html`<header id="top">
     <h1 class="brand"><b>dibs</b><span class="ws">${S.me?.workspace || ""}</span></h1>
     <nav id="tabs" aria-label="Views">${VIEWS.map(([id, title, icon]) => html`<a key=${id} href=${`#/${id}`} aria-current=${ui.view === id ? "page" : null}><${Icon} name=${icon} />${title}${id === "tasks" && m.taskOf.size > 0 && html`<span class="n">${m.tasks.filter((t) => t.state === "executing").length}</span>`}${id === "graph" && m.waits.length > 0 && html`<span class="n c-wait">${m.waits.length}</span>`}${id === "worktrees" && S.radar?.conflicts.length > 0 && html`<span class="n c-wait">${S.radar.conflicts.length}</span>`}</a>`)}</nav>
     <span class="sp"></span>
     <${Finder} />
-    <div id="conn" role="status">${lost ? html`<${Icon} name="dead" tone="c-bad" /><span class="txt">not connected</span>` : html`<${Icon} name="work" label="connected" /><span class="txt">live</span>`}</div>
+    <div id="conn" role="status">${S.phase === "lost" ? html`<${Icon} name="dead" tone="c-bad" /><span class="txt">not connected</span>` : S.phase === "live" ? html`<${Icon} name="work" label="connected" /><span class="txt">live</span>` : html`<${Icon} name="wait" /><span class="txt">connecting</span>`}</div>
     <button class="ib" title="Theme: system, light, dark (T)" aria-label="Change theme" onClick=${() => act("theme")}><${Icon} name="theme" /></button>
     <button class="ib" id="helpb" title="Keys (?)" aria-label="Keyboard help" onClick=${() => act("help")}><span class="kbd">?</span></button>
   </header>`;

@@ -1,6 +1,7 @@
 // Keys: one letter each, off where somebody types or has turned them off (WCAG 2.1.4). Rows are `[data-row]`.
 import { ui, open, close } from "./route.js";
 import { S } from "./store.js";
+import { shut } from "./dialogs.js";
 
 const rows = () => [...document.querySelectorAll("#main [data-row]")];
 const current = () => document.querySelector("#main [data-row].cur");
@@ -32,12 +33,14 @@ function side(dx) {
   select(best);
 }
 
+const CHORD_MS = 1200; // between the keys of `g t`
 const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log", m: "worktrees", c: "oversight" };
 
 export function listenKeys(act) {
-  let going = 0;
+  let going = -Infinity; // when `g` was pressed, not when the page came to it: it may be busy meanwhile
   document.addEventListener("keydown", (e) => {
-    if (e.metaKey || e.ctrlKey || e.altKey || ui.dialog || S.phase === "signin") return;
+    if (e.metaKey || e.ctrlKey || e.altKey || S.phase === "signin") return;
+    if (ui.dialog) { if (e.key === "Escape" && !document.getElementById("dlg")?.open) shut(); return; } // not painted yet
     const typing = e.target.matches("input, select, textarea");
     if (e.key === "Escape") { if (typing) e.target.blur(); else if (ui.open) close(); return; }
     if (typing) return;
@@ -45,13 +48,14 @@ export function listenKeys(act) {
     if (e.key === "Enter") { if (e.target.matches("[data-row], .nd") && e.target.dataset.open) { e.preventDefault(); open(e.target.dataset.open); } return; }
     if (e.key === "ArrowDown" || e.key === "ArrowUp") { if (e.target.matches("[data-row], #main")) { e.preventDefault(); step(e.key === "ArrowDown" ? 1 : -1); } return; }
     if (ui.keys !== "on") return;
-    if (going) {
-      clearTimeout(going); going = 0;
+    const chord = e.timeStamp - going < CHORD_MS;
+    going = -Infinity;
+    if (chord) {
       if (VIEWS[e.key]) { e.preventDefault(); location.hash = `#/${VIEWS[e.key]}`; return; }
       if (e.key === "a") { document.querySelector("#alerts button")?.focus(); return; }
     }
     const deeds = {
-      g: () => { going = setTimeout(() => { going = 0; }, 1200); }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
+      g: () => { going = e.timeStamp; }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
       "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(), "?": () => act("help"), T: () => act("theme"), f: () => act("follow"),
       "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"), X: () => act("killall:all"), R: () => kind === "file" && act(`restore:${id}`),
       x: () => kind === "agent" && act(`kill:${id}`), r: () => kind === "file" && act(`release:${id}`),

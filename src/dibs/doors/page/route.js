@@ -34,7 +34,7 @@ export function close() {
   changed(false);
   const back = ui.back;
   ui.back = null;
-  setTimeout(() => (back?.isConnected ? back.focus({ preventScroll: true }) : document.getElementById("main")?.focus({ preventScroll: true })));
+  (back?.isConnected ? back : document.getElementById("main"))?.focus({ preventScroll: true }); // now: the next key is for what has it
 }
 
 let timer = 0;

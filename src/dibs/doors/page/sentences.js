@@ -1,7 +1,6 @@
 // The sentences of a story: what `dibs explain` says of each event, by its number. The drawer shows them where they are.
 import { useEffect, useState } from "./lib.js";
-import * as api from "./api.js";
-import { S } from "./store.js";
+import { S, asked } from "./store.js";
 import { isName } from "./words.js";
 
 const MOST = 200, PAUSE_MS = 2000; // steps; between two questions while the story goes on
@@ -12,14 +11,13 @@ export const aboutFile = (id) => (isName(id) ? id : `path:${id}`);
 
 /** Event number → its sentence; asked for again when the story has a new event. */
 export function useSentences(what, newest) {
-  const [told, setTold] = useState(NONE);
+  const [told, setTold] = useState(NONE), live = S.phase === "live";
   useEffect(() => setTold(NONE), [what]);
   useEffect(() => {
-    let gone = false;
-    const ask = () => api.call("explain", { what, limit: MOST }).then((found) => { if (!gone) setTold(new Map(found.steps.map((s) => [s.seq, s.sentence]))); }, () => {});
-    if (!what || S.phase !== "live") return undefined;
-    const timer = setTimeout(ask, told === NONE ? 0 : PAUSE_MS);
-    return () => { gone = true; clearTimeout(timer); };
-  }, [what, newest]);
+    if (!what || !live) return undefined;
+    let end = () => {};
+    const timer = setTimeout(() => { end = asked("explain", { what, limit: MOST }, (found) => setTold(new Map(found.steps.map((s) => [s.seq, s.sentence])))); }, told === NONE ? 0 : PAUSE_MS);
+    return () => { clearTimeout(timer); end(); };
+  }, [what, newest, live]);
   return told;
 }

@@ -8,6 +8,8 @@ const FIRST_EVENTS = 200; // for the first paint; the rest of the two hours foll
 const PAST_MS = 2 * 3600 * 1000;
 const MOST = { claims: 5000, agents: 2000, tasks: 10000 };
 const REFRESH_MS = 10000; // what changes without an event: who was heard, what is used
+const AGAIN_MS = 3000; // after a question that a busy server did not answer
+const REST_MS = [400, 4000]; // between two fetches of a topic: eight times what one takes, within these
 
 export const S = {
   phase: "starting", // starting, signin, live, lost
@@ -83,6 +85,17 @@ const topics = {
   },
   kept: async () => { S.kept = (await api.call("restore", { list: true })).kept; },
 };
+/** Is a question worth asking again: no answer, too many at once, or the store was busy? */
+const passing = (error) => !error.status || error.status === 429 || error.status >= 500;
+
+/** Ask once, and again while the answer does not come; what this gives back ends it. For what a view shows beyond the topics. */
+export function asked(operation, fields, take) {
+  let gone = false, timer = 0;
+  const ask = () => api.call(operation, fields).then((found) => { if (!gone) take(found); }, (error) => { if (!gone && passing(error)) timer = setTimeout(ask, AGAIN_MS); });
+  ask();
+  return () => { gone = true; clearTimeout(timer); };
+}
+
 const due = new Map(); // topic → { dirty, running, last, cost }
 
 /** This topic is no longer what the page shows: fetch it, soon, and not more often than it can be afforded. */
@@ -91,16 +104,17 @@ export function refetch(topic, soon = 200) {
   due.set(topic, t);
   t.dirty = true;
   if (t.running || t.timer) return;
-  const wait = Math.max(soon, t.last + Math.max(400, 8 * t.cost) - performance.now());
+  const wait = Math.max(soon, t.last + Math.min(Math.max(REST_MS[0], 8 * t.cost), REST_MS[1]) - performance.now());
   t.timer = setTimeout(async () => {
     t.timer = 0;
     if (S.phase !== "live") return;
     t.dirty = false; t.running = true;
     const began = performance.now();
-    try { await topics[topic](); changed(); } catch (error) { if (error.status === 401) signedOut(error.message); }
+    let soon = 200;
+    try { await topics[topic](); changed(); } catch (error) { if (error.status === 401) signedOut(error.message); else if (passing(error)) { t.dirty = true; soon = AGAIN_MS; } }
     t.cost = performance.now() - began; t.last = performance.now(); t.running = false;
     if (topic === "status") S.latency = S.latency ? 0.8 * S.latency + 0.2 * t.cost : t.cost;
-    if (t.dirty) refetch(topic);
+    if (t.dirty) refetch(topic, soon);
   }, wait);
 }
 

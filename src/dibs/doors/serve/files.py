@@ -40,8 +40,12 @@ class Lock:
             os.close(self._fd)
             self._fd = -1
             return False
-        os.ftruncate(self._fd, 0)
-        os.write(self._fd, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(self._fd, 0)
+            os.write(self._fd, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            self.drop()
+            raise Unavailable(f"{self._path} cannot be written: {error.strerror}", path=self._path) from None
         return True
 
     def drop(self) -> None:
@@ -105,10 +109,14 @@ def wait_until_gone(local: str, seconds: float) -> bool:
 def write(path: str, text: str) -> None:
     """A file that its owner alone may read, written in one step."""
     making = clock.temporary(path)
-    fd = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(fd, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(making, path)
+    try:
+        fd = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(making, path)
+    except OSError as error:
+        remove(making)
+        raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
 
 
 def read(path: str) -> str:

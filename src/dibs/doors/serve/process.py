@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import logging
 import os
@@ -167,10 +168,17 @@ def _check(options: Options, settings: dict[str, Any]) -> None:
     if options.cert:
         import ssl
 
+        locked: list[bool] = []
+
+        def password() -> str:  # else OpenSSL asks on the terminal, where there may be none
+            locked.append(True)
+            return ""
+
         try:
-            ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(options.cert, options.key or None)
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            context.load_cert_chain(options.cert, options.key or None, password)
         except (OSError, ssl.SSLError) as error:
-            why = error.strerror or str(error)
+            why = "the key needs a passphrase, and a server has none" if locked else error.strerror or str(error)
             raise Invalid(f"serve: {options.cert} is no certificate with its key: {why}", field="tls-cert") from None
     elif not _is_loopback(address):
         raise Invalid(
@@ -212,11 +220,10 @@ def _bind(options: Options, settings: dict[str, Any], local: str) -> socket.sock
             return _listen(address, port)
         except OSError as error:
             if place == len(ports) - 1:
-                raise Unavailable(
-                    f"{address}:{port} cannot be used: {error.strerror or error}. Another program may listen there; "
-                    "--port 0 takes one that is free.",
-                    tried=port,
-                ) from None
+                taken = error.errno in {errno.EADDRINUSE, errno.EACCES}
+                other = " Another program may listen there; --port 0 takes one that is free." if taken else ""
+                message = f"{address}:{port} cannot be used: {error.strerror or error}.{other}"
+                raise Unavailable(message, tried=port) from None
     raise AssertionError
 
 
@@ -250,9 +257,13 @@ def _credential(app: Application) -> str:
 
 def _log_to(path: str) -> None:
     """Everything that is worth a line goes to one bounded file."""
-    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+    try:
+        handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=1, encoding="utf-8")
+        os.chmod(path, 0o600)
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    os.chmod(path, 0o600)
+    logging.raiseExceptions = False  # a line that a full disk takes no more is lost, and no traceback on a terminal
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

@@ -108,8 +108,8 @@ def _begin(tx: Transaction, call: Call, record: Record) -> None:
         whose = f" of {' and '.join(_names(tx, theirs['agents']))}" if theirs["agents"] else ""
         text = (
             f"your work in {names[mine['side']]} and the work{whose} in {names[theirs['side']]} would conflict if "
-            f"merged now: {_places(record, mine is other)}. Agree on one of you now (`dibs send`), or merge the other's "
-            f"commits; `dibs radar` shows it."
+            f"merged now: {_places(record, mine is other)}. Agree on one of you now (`dibs send`), or merge the "
+            f"other's commits; `dibs radar` shows it."
         )
         for agent in mine["agents"]:
             if agent not in theirs["agents"]:

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Invalid, Killed, NotFound
+from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
@@ -90,7 +90,10 @@ def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, li
         key = run_records.key_of(run_records.check_id(run))
         record = tx.fetch([key]).values[key]
     else:
-        record = run_records.chosen(tx, run)
+        try:
+            record = run_records.chosen(tx, run)
+        except DibsError:  # none, or which? Told to those alone who may end one
+            record = None
     return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
 
 

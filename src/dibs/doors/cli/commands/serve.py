@@ -99,8 +99,10 @@ def _detach(place: Place, words: Words) -> int:
 def _started(place: Place, words: Words) -> dict[str, Any]:
     import subprocess
 
-    given = [f"--{name}={words.fields[name]}" for name in ("host", "port", "tls-cert", "tls-key")
-             if name in words.fields]  # fmt: skip
+    given = [f"--{name}={words.fields[name]}" for name in ("host", "port") if name in words.fields]
+    # its folder is the workspace's root, not the caller's
+    given += [f"--{name}={os.path.abspath(words.fields[name])}" for name in ("tls-cert", "tls-key")
+              if words.fields.get(name)]  # fmt: skip
     code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli.main import entry; entry()"
     source = os.path.abspath(__file__).rpartition("/dibs/doors/")[0]
     command = [sys.executable, "-c", code, source, "serve", "--json", "--workspace", place.root, *given]
