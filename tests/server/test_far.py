@@ -339,3 +339,19 @@ def test_what_a_far_caller_says_of_a_door_s_facts_is_held_to_its_form(apart: Far
         for value in ("text", ["list"], 7, {"store": 7}, [["a", 7]]):
             answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {**fields, field: value}})
             assert answer["refused"][0] == "invalid", (name, value)
+
+
+def test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim_s_token(apart: Far) -> None:
+    away = apart.away
+    subprocess.run(["git", "add", "-A"], cwd=away.folder, check=True)
+    commit = away.commit()
+    asks = 'echo "$DIBS_TOKEN" > token.txt && dibs whoami --json > who.json'
+    words = ("--unsynced", "--unverified", "--as", "far", "--json", "--", "sh", "-c", asks)
+    done = json.loads(away.run("deploy", "prod", *words).stdout)
+    assert (done["ok"], done["commit"]) == (True, commit)
+    assert (away.folder / "token.txt").read_text().strip().isdecimal()
+    assert json.loads((away.folder / "who.json").read_text())["ok"] is True
+    away.json("task", "add", "x", "--id", "x", "--as", "far", exit=0)
+    worked = away.run("worker", "--exec", asks, "--limit", "1", "--as", "far")
+    assert worked.returncode == 0, worked.stderr
+    assert away.json("task", "show", "x", exit=0)["task"]["state"] == "complete"
