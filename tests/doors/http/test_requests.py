@@ -381,6 +381,7 @@ def test_metrics_count_what_happened_and_bound_their_labels(web: Web) -> None:
     assert 'dibs_requests_total{operation="claim:ok"} 1.0' in text
     assert 'dibs_tasks{state="planned"} 1.0' in text or 'dibs_tasks{state="discovery"} 1.0' in text
     assert "dibs_store_seconds_bucket" in text
+    assert figures['dibs_store_seconds_count{verb="run"}'] >= 132  # each decision, whichever way it took
     assert text.count("dibs_contention_total{") <= 102
 
 

@@ -113,8 +113,10 @@ class Operations:
             if not outcome.done():
                 outcome.set_result((value, error))
 
+        began = perf_counter()
         self._requests.host.desk.submit(plain.decide, done, loop.call_soon_threadsafe, loop.call_soon)
         value, error = await outcome
+        self._figures.observe("store_seconds", perf_counter() - began, "run")
         found = plain.end(value, error)
         return await loop.run_in_executor(self._pool, plain.rest, value) if found is None else found
 
