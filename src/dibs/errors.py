@@ -275,7 +275,8 @@ class Unauthorized(DibsError):
     def say(self) -> str:
         why = self.fields.get("why") or "missing"
         text = "a credential is needed" if why == "missing" else f"this credential is {why}"
-        return f"{text}. A person makes one: `dibs token new`; send it as `Authorization: Bearer TOKEN`."
+        where = "`Authorization: Bearer TOKEN` over HTTP, DIBS_TOKEN for dibs itself"
+        return f"{text}. A person makes one: `dibs token new`. It is sent as {where}."
 
 
 class Forbidden(DibsError):

@@ -182,6 +182,14 @@ def test_a_machines_credential_does_not_speak_for_another_machines_agents(apart:
     assert apart.away.json("release", "held.txt", "--as", "bob", exit=1)["error"]["code"] == "forbidden"
 
 
+def test_a_caller_is_told_by_what_it_is_known_and_where_a_credential_belongs(apart: Far) -> None:
+    apart.use(apart.token("--agent", "ann"))
+    who = apart.away.json("whoami", exit=0)
+    assert (who["agent"], who["by"]) == ("ann", "credential")
+    apart.use("dibs_0123456789ab_" + "0" * 64)
+    assert "DIBS_TOKEN" in apart.away.json("whoami", exit=1)["error"]["message"]
+
+
 def test_a_machines_user_who_has_the_name_of_another_machines_is_told_apart(apart: Far) -> None:
     mine = apart.away.json("whoami", exit=0)["agent"]
     apart.home.json("claim", "home.txt", exit=0)  # by the user of the server's machine, who has the same name

@@ -139,7 +139,7 @@ class FarHalf:
             if call.typed or not call.fallback:  # a client's own call (`dibs mcp`) is never a person's word
                 call.fallback = identity.agent
         elif not call.agent and identity.bearer == AGENT_KIND:
-            call.agent = identity.agent
+            call.agent, call.how = identity.agent, "credential"
         elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
             user = call.fallback
             call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))
