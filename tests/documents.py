@@ -187,6 +187,7 @@ def masked(text: str) -> str:
     text = re.sub(r"/\S*/tmp\.\w+", "FOLDER", text)
     text = re.sub(r"^(tmp\.\w+|shop)(?= · )", "NAME", text.strip())  # the head of `dibs status`
     text = re.sub(r"\b[a-z]?(?=[0-9a-f]*[0-9])[0-9a-f]{8,}\b", "ID", text)
+    text = re.sub(r"\b(\d+(ms|[smhd]))+\b", "TIME", text)  # on a busy machine seconds become minutes
     return re.sub(r"\s+", " ", re.sub(r"\d+", "N", text)).strip()
 
 

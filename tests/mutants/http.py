@@ -15,9 +15,16 @@ ROLE = f"{CREDENTIALS}::test_the_credentials_role_counts_and_not_the_callers_wor
 NO_EFFECT = f"{ACCESS}::test_an_operation_has_no_effect_by_any_method_but_post"
 FOREIGN = f"{ACCESS}::test_a_foreign_host_and_a_foreign_origin_are_refused_before_the_credential_is_read"
 BAD = f"{REQUESTS}::test_what_is_no_json_object_is_a_400_with_the_error_object"
+NO_PLACE = f"{ACCESS}::test_no_answer_and_no_refusal_tells_where_on_the_server_s_machine_the_workspace_is[viewer]"
 NOTHING = f"{REQUESTS}::test_nothing_that_a_caller_sends_is_run_opened_or_written"
 
 ROWS = (
+    ("doors/http/wire.py", "                self._take_address()\n", "                pass\n",
+     f"{PROCESS}::test_the_host_in_the_address_itself_counts_whatever_the_header_says[evil.example-421]"),
+    ("doors/http/guard.py", "                locations.hide_in(self._host.place, error)\n", "                pass\n", NO_PLACE),
+    ("server/requests.py", "                result = locations.hide(session.place, result)\n", "                pass\n", NO_PLACE),
+    ("session/wait_loop.py", "            _give_up(session, call, place[0])\n", "            pass\n",
+     f"{REQUESTS}::test_a_wait_whose_credential_is_revoked_is_refused_and_leaves_the_queue"),
     ("operations/core/entry.py", "writes=False, may=operation.may)", 'writes=False, may="viewer")',
      f"{ACCESS}::test_a_role_may_call_what_the_declaration_gives_it_and_nothing_else[restore-worker]"),
     # credentials

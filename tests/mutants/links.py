@@ -8,6 +8,8 @@ ONCE = f"{NEAR}::test_a_server_that_dies_or_stops_in_mid_request_has_it_done_onc
 LINES = f"{NEAR}::test_a_line_that_is_no_request_is_told_so_and_the_next_one_is_answered"
 
 ROWS = (
+    ("session/child_environment.py", "return {**kept, TOKEN: str(token)}", "return {TOKEN: str(token)}",
+     "tests/server/test_far.py::test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim_s_token"),
     # a request is done once
     ("operations/core/entry.py", "    if call.via is None or _by_credential(tx, call, got) is not None:", "    if True:",
      f"{ONCE}[after-KILL-send]"),

@@ -427,3 +427,47 @@ def test_the_command_tells_git_s_renames_and_prints_ages_but_json_has_iso_times(
     assert " ago  ada claimed old name.py" in text
     assert "\x1b" not in text
     assert shell.run("explain", "nowhere.py").returncode == 1
+
+
+def test_a_file_that_was_renamed_or_deleted_has_the_story_of_all_its_names(shell: Shell) -> None:
+    def git(*words: str) -> None:
+        named = {"DIBS_AGENT": "ann", "GIT_AUTHOR_NAME": "ann", "GIT_AUTHOR_EMAIL": "a@x"}
+        named |= {"GIT_COMMITTER_NAME": "ann", "GIT_COMMITTER_EMAIL": "a@x"}
+        subprocess.run(["git", *words], cwd=shell.folder, env={**shell.environment, **named}, check=True)
+
+    def told(what: str) -> list[str]:
+        return [step["sentence"] for step in shell.json("explain", what, exit=0)["steps"]]
+
+    (shell.folder / "old.py").write_text("1\n2\n3\n")
+    git("add", "old.py")
+    git("commit", "-q", "-m", "first")
+    shell.json("claim", "old.py", "--as", "ann", exit=0)
+    (shell.folder / "old.py").write_text("1\n2\n3\n4\n")
+    git("commit", "-q", "-a", "-m", "more")
+    git("mv", "old.py", "new.py")
+    git("commit", "-q", "-m", "another name")
+    shell.json("release", "--all", "--as", "ann", exit=0)
+    old, new = told("old.py"), told("new.py")
+    (renamed,) = [number for number, text in enumerate(new) if text.startswith("ann renamed old.py to new.py (")]
+    assert "committed old.py" in new[renamed - 1]
+    assert sum("committed it" in text for text in new) == 1, "what the log has is not told twice"
+    assert [text for text in old if "`dibs explain new.py` continues" in text]
+    git("rm", "-q", "new.py")
+    git("commit", "-q", "-m", "no longer needed")
+    after = told("new.py")
+    (deleted,) = [number for number, text in enumerate(after) if text.startswith("ann deleted it (")]
+    assert deleted > renamed
+    assert after.pop(deleted).endswith("^:new.py'` has it.")
+    assert after == new
+
+
+def test_a_run_is_found_by_its_name_and_a_channel_as_the_map_writes_it(shell: Shell) -> None:
+    shell.json("run", "start", "spring", "--as", "boss", exit=0)
+    last = shell.json("run", "start", "spring", "--as", "boss", exit=0)["run"]
+    assert shell.json("explain", "spring", exit=0)["what"]["id"] == last["id"]
+    shell.json("emit", "stock.changed", "{}", "--as", "ann", exit=0)
+    shell.json("subscribe", "stock.*", "--as", "bob", exit=0)
+    found = [step["sentence"] for step in shell.json("explain", "event:stock.changed", exit=0)["steps"]]
+    assert found == ["ann emitted stock.changed.", "bob subscribed to stock.*."]
+    assert "no agent emitted" in shell.json("explain", "event:nothing.such", exit=1)["error"]["message"]
+    assert shell.json("explain", " ", exit=64)["error"]["code"] == "invalid"

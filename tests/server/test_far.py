@@ -182,6 +182,17 @@ def test_a_machines_credential_does_not_speak_for_another_machines_agents(apart:
     assert apart.away.json("release", "held.txt", "--as", "bob", exit=1)["error"]["code"] == "forbidden"
 
 
+def test_a_machines_user_who_has_the_name_of_another_machines_is_told_apart(apart: Far) -> None:
+    mine = apart.away.json("whoami", exit=0)["agent"]
+    apart.home.json("claim", "home.txt", exit=0)  # by the user of the server's machine, who has the same name
+    assert apart.home.json("whoami", exit=0)["agent"] == mine
+    apart.away.json("status", exit=0)
+    assert apart.away.json("claim", "away.txt", exit=0)["agent"] == f"{mine}@laptop"
+    assert apart.away.json("whoami", exit=0)["agent"] == f"{mine}@laptop"
+    assert apart.away.json("claim", "home.txt", exit=1)["error"]["blockers"][0]["agent"] == mine
+    assert apart.away.json("release", "away.txt", exit=0)["released"]
+
+
 @pytest.mark.parametrize("token", ["", "nonsense", "dibs_abc_def"])
 def test_a_wrong_credential_is_refused(apart: Far, token: str) -> None:
     apart.use(token)
@@ -328,3 +339,19 @@ def test_what_a_far_caller_says_of_a_door_s_facts_is_held_to_its_form(apart: Far
         for value in ("text", ["list"], 7, {"store": 7}, [["a", 7]]):
             answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": {**fields, field: value}})
             assert answer["refused"][0] == "invalid", (name, value)
+
+
+def test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim_s_token(apart: Far) -> None:
+    away = apart.away
+    subprocess.run(["git", "add", "-A"], cwd=away.folder, check=True)
+    commit = away.commit()
+    asks = 'echo "$DIBS_TOKEN" > token.txt && dibs whoami --json > who.json'
+    words = ("--unsynced", "--unverified", "--as", "far", "--json", "--", "sh", "-c", asks)
+    done = json.loads(away.run("deploy", "prod", *words).stdout)
+    assert (done["ok"], done["commit"]) == (True, commit)
+    assert (away.folder / "token.txt").read_text().strip().isdecimal()
+    assert json.loads((away.folder / "who.json").read_text())["ok"] is True
+    away.json("task", "add", "x", "--id", "x", "--as", "far", exit=0)
+    worked = away.run("worker", "--exec", asks, "--limit", "1", "--as", "far")
+    assert worked.returncode == 0, worked.stderr
+    assert away.json("task", "show", "x", exit=0)["task"]["state"] == "complete"

@@ -35,7 +35,7 @@ SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else [201, 2
 class Stand:
     """As much of a host as the ports ask for, around a world's store; its sessions are itself."""
 
-    place: Any = SimpleNamespace(top="")
+    place: Any = SimpleNamespace(root="", top="")
 
     def __init__(self, world: World) -> None:
         self.store, self.policy = world.store, world.policy

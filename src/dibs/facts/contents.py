@@ -30,6 +30,7 @@ MAX_INDEX_READ_BYTES = 256 * 1024  # a larger index is searched, not read whole
 INDEX_MOST = 512 * 1024 * 1024
 _FILE, _DIRECTORY, _LINK, _KIND = 0o100000, 0o040000, 0o120000, 0o170000  # st_mode, without importing stat
 LINK = "@"  # begins the id of a symbolic link
+SAMPLED = "~"  # begins the id of a large file
 EXECUTABLE, LINKED, PLAIN = "x", "l", ""  # kinds of files, as signatures have them
 
 
@@ -132,7 +133,7 @@ def _sampled(fd: int, size: int) -> str:
         digest.update(
             os.pread(fd, SAMPLE_BLOCK_BYTES, last * number // (SAMPLE_BLOCKS - 1))
         )  # the first, the last and some between
-    return f"~{digest.hexdigest()[1:]}"
+    return f"{SAMPLED}{digest.hexdigest()[1:]}"
 
 
 # --- what git's index has

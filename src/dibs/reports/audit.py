@@ -64,7 +64,7 @@ CHECKS = (
     Check(2, "orchestrator", "Orchestrator", ten.orchestrator, "name a coordinator", "work without coordination"),
     Check(3, "deadlines", "Deadlines", ten.deadlines, "end the overdue claims", "agents blocked by one that does not "
           "finish"),
-    Check(4, "ordering", "Order and deadlocks", ten.ordering, "resolve the deadlock", "agents blocked for good",
+    Check(4, "ordering", "Order and deadlocks", ten.ordering, "end deadlocks and long waits", "agents blocked for good",
           also="waiting"),
     Check(5, "events", "Event channels", ten.events, "subscribe to what is emitted", "agents act on old state"),
     Check(6, "alerting", "Alerting", ten.alerting, "add alerting", "trouble that nobody notices", also="alerts"),
@@ -83,7 +83,7 @@ CHECKS = (
     Check(17, "files", "Memory files", rest.files, "write the memory files", "agents without memory"),
     Check(18, "store", "Store and persistence", rest.store, "repair the store", "answered commits can be lost"),
     Check(19, "tasks", "Quarantine and breakers", rest.tasks, "look at the failing tasks", "work that is not done"),
-    Check(20, "log", "Log", rest.log, "find out who changed the log", "a record that cannot be trusted",
+    Check(20, "log", "Log", rest.log, "find out what happened to the log", "a record that cannot be trusted",
           also="record"),
     Check(21, "runs", "Active runs", work.runs, "look after the runs", "a run that does not end well", also="gates"),
     Check(22, "registry", "Registry files", work.registry, "bring registry and queue together",

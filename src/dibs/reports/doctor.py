@@ -14,6 +14,7 @@ from dibs.errors import DibsError
 from dibs.facts import clock, filesystems
 from dibs.operations.core.query import Query
 from dibs.reports.audit import record_of
+from dibs.session import serve_file
 from dibs.storage import store_checks
 from dibs.storage.workspace_store import read_pin
 
@@ -47,6 +48,9 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
         note("undo", False, message, "warning")
     if record:
         note(*_looked(session, "record", record_of), "error")
+    outdated = serve_file.outdated(session.place.local)
+    if outdated:
+        note("serve", False, outdated, "warning")
     failed = [check["check"] for check in found if not check["ok"] and check["severity"] == "error"]
     return {"checks": found, "failed": failed}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from dibs.errors import NotFound, counted, quoted
+from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.facts import clock, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
@@ -21,6 +21,7 @@ from dibs.reports.story_events import (
     AGENT,
     ALERT,
     CHANGE,
+    CHANNEL,
     CLAIM,
     EVENT,
     NAME,
@@ -64,7 +65,15 @@ FAMILIES = {"claim": CLAIM, "task": TASK, "alert": ALERT, "run": RUN, "state": S
 
 def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     """What a word means; an event before an id, an id before a task, a task before an agent, an agent before a path."""
+    if not word.strip():
+        raise Invalid("what: a path, a name, a task, an agent, a claim, an event's number", field="what")
     prefix, colon, rest = word.partition(":")
+    if prefix == EVENT and rest and not rest.isdecimal():
+        channel = Subject(CHANNEL, word, rest)
+        reader = Reader(channel)
+        if not any(reader.read(event) is not None for event in _events(log)):
+            raise NotFound(f"no agent emitted {rest} or subscribes to it", what=word)
+        return channel
     if colon and prefix in PREFIXES and rest:
         found = [one for one in _meanings(session, call, log, rest) if one.kind == prefix]
         if not found:
@@ -76,7 +85,7 @@ def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     others = [one for one in found if one.kind != PATH]
     if others and not any(_exists(session, one) for one in found if one.kind == PATH):
         found = others
-    if not found or (found[0].kind == PATH and not found[0].known and not _exists(session, found[0])):
+    if not found or (found[0].kind == PATH and not found[0].known and not _ever_existed(session, found[0])):
         text = f"nothing is known of {word}: it is no path, name, task, agent, claim or event here"
         raise NotFound(f"{text}; `dibs log --text {quoted(word)}` looks for the word in all events", what=word)
     chosen = found[0]
@@ -96,6 +105,7 @@ def _meanings(session: Session, call: Call, log: Log, word: str) -> list[Subject
     agent = session.run(FOUND, call, {"word": word})["id"]
     path = _path_of(session, word)
     seen = {AGENT} if agent != word else set()
+    run = word  # a run is meant by its id, or by the name that it was started with: then the last one of that name
     reader = Reader(path) if path is not None else None
     for event in _events(log):
         family, subject, data = event["kind"].partition(".")[0], event["subject"], event["data"]
@@ -103,22 +113,24 @@ def _meanings(session: Session, call: Call, log: Log, word: str) -> list[Subject
             seen.add(AGENT)
         if subject == word and family in FAMILIES and event["kind"] not in NO_CLAIM:
             seen.add(FAMILIES[family])
+        if event["kind"] == "run.started" and word == data.get("operation"):
+            seen.add(RUN)
+            run = subject
         if family == "edit" and word in {data.get("id"), data.get("undo")}:
             seen.add(CHANGE)
         if path is not None and reader is not None and reader.read(event) is not None:
             path.known = True
-            path.commits.update({data.get("commit"), subject} if family == "commit" else {data.get("commit")})
+            _note_commits(path, event)
     if word.isdecimal() and 0 < int(word) <= session.store.head().seq:
         seen.add(EVENT)
-    found = [Subject(kind, word, agent if kind == AGENT else word) for kind in ORDER if kind in seen]
+    ids = {AGENT: agent, RUN: run}
+    found = [Subject(kind, word, ids.get(kind, word)) for kind in ORDER if kind in seen]
     if path is not None:  # a name that an event mentions, such as task:7, is what it says
         found.append(path)
     return found
 
 
 def _path_of(session: Session, word: str) -> Subject | None:
-    from dibs.errors import Invalid
-
     try:
         kind, text, *_ = session.paths.resource(word, session.cwd)
     except Invalid:
@@ -130,6 +142,16 @@ def _exists(session: Session, path: Subject) -> bool:
     import os
 
     return os.path.lexists(f"{session.place.top}/{path.id}")
+
+
+def _ever_existed(session: Session, path: Subject) -> bool:
+    """Is it there, or does git remember it?"""
+    from dibs.facts.git import file_history
+
+    if _exists(session, path):
+        return True
+    asks = session.place.common and path.resources[0][0] != "glob"
+    return bool(asks and file_history.of(session.place.top, path.id))
 
 
 def _events(log: Log) -> Iterator[Event]:
@@ -178,7 +200,7 @@ def _explain(
         if mark <= unread:  # the story around it is there
             log, unread = whole, 0
     since_seq, since_wall = since_of(since)
-    more_steps = _from_git(session, about) if about.kind == PATH else []
+    more_steps = _from_git(session, log, about) if about.kind == PATH else []
     page = _Page((since_seq, since_wall), limit or MAX_LISTED, after, mark)
     _gathered(log, about, more_steps, page)
     steps = list(page.steps)
@@ -326,25 +348,46 @@ def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
     return found
 
 
-def _from_git(session: Session, subject: Subject) -> list[Step]:
+def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:
     """A path's earlier names, which become part of the subject, and its commits."""
     from dibs.facts.git import file_history
 
     place = session.place
     if not place.common or subject.resources[0][0] == "glob":
         return []
-    found = []
-    for one in file_history.of(place.top, subject.id):
-        if one.commit in subject.commits and not one.old:
+    history = file_history.of(place.top, subject.id)
+    names = list(dict.fromkeys(one.old for one in history if one.old))
+    if names:
+        subject.resources += [["file", name] for name in names]
+        reader = Reader(subject)
+        for event in _events(log):  # what the log names under them
+            if reader.read(event) is not None:
+                _note_commits(subject, event)
+    found: list[Step] = []
+    for one in reversed(history):  # git has the newest first
+        commit, by = one.commit[: sentences.SHORT_COMMIT], quotes.clean(one.agent or one.author)
+        if one.old or one.new:
+            text = f"{by} renamed {sentences.text_of(one.old or one.path)} to {sentences.text_of(one.new or one.path)}"
+            text += (
+                f" ({commit}){': `dibs explain ' + quotes.clean(quoted(one.new)) + '` continues' if one.new else ''}."
+            )
+        elif one.gone:
+            before = quotes.clean(quoted(f"{commit}^:{one.path}"))
+            text = f"{by} deleted it ({commit}): {sentences.said(one.title)}; `git show {before}` has it."
+        elif one.commit in subject.commits:
             continue  # the log says more of it
-        commit = one.commit[: sentences.SHORT_COMMIT]
-        by = quotes.clean(one.agent or one.author)
-        text = f"{by} committed it ({commit}): {sentences.said(one.title)}."
-        if one.old:
-            text = f"{by} renamed {sentences.text_of(one.old)} to {sentences.text_of(one.path)} ({commit})."
-            subject.resources.append(["file", one.old])
-        found.append(Step(one.wall, None, sentence=text))
+        else:
+            text = f"{by} committed it ({commit}): {sentences.said(one.title)}."
+        wall = subject.commits.get(one.commit, one.wall)
+        found.append(Step(max(wall, found[-1].wall if found else 0), None, sentence=text))  # never before its parent
     return found
+
+
+def _note_commits(subject: Subject, event: Event) -> None:
+    """The commits that an event of a path names."""
+    for commit in (event["data"].get("commit"), event["subject"] if event["kind"].startswith("commit.") else None):
+        if isinstance(commit, str):
+            subject.commits.setdefault(commit, event["wall"])
 
 
 def _now(session: Session, call: Call, subject: Subject) -> list[str]:
@@ -403,7 +446,7 @@ EXPLAIN = Query(
         Field("after", "integer", "continue after this position (a `cursor`), oldest first", metavar="CURSOR"),
         Field("archives", "flag", "also the events that were moved to archives", default=False),
     ),
-    errors=(NotFound,),
+    errors=(NotFound, Invalid),
     answer="ExplainAnswer",
     group="record",
 )  # fmt: skip

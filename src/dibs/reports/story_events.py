@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     Event = dict[str, Any]  # as the log has it, with `wall`
 
-PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO = (
-    "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo",
+PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL = (
+    "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo", "channel",
 )  # fmt: skip
 QUIET = frozenset({"claim.renewed", "interest.left", "interest.ended", "message.posted", "commit.checked"})
 ABOUT_AGENTS = ("agent.", "message.", "rules.")  # the subject of such an event is an agent
@@ -31,7 +31,7 @@ class Subject:
     def __init__(self, kind: str, word: str, identifier: str, held: list[list[str]] | None = None) -> None:
         self.kind, self.word, self.id = kind, word, identifier
         self.resources = held or []  # of a path or a name; a path's earlier names, too
-        self.commits: set[Any] = set()  # those that the log names
+        self.commits: dict[str, int] = {}  # that the log names, and when: git has whole seconds
         self.known = False  # the log has something about this path
         self.others: list[str] = []  # what else the word could mean, as one would have to write it
 
@@ -99,8 +99,9 @@ class Reader:
             return any(isinstance(one, str) and self._names(one) for one in found)
         if kind.startswith("edit.") or kind == "call.refused":
             return self._names(subject)
-        if kind.startswith("deploy."):
-            return any(one == ["name", f"deploy:{subject}"] for one in wanted)
+        if kind.startswith(("deploy.", "landing.")):
+            about = f"deploy:{subject}" if kind.startswith("deploy.") else f"land:{data.get('target', subject)}"
+            return ["name", about] in wanted
         if kind == "claim.asked":
             return self._names(data["resource"])
         if kind in {"commit.refused", "commit.unverified"} or kind.startswith("undo."):
@@ -181,6 +182,11 @@ class Reader:
         key = self._subject.id
         about: dict[str, str] = {"state.set": key, "call.refused": f"state:{key}"}
         return bool(event["subject"] == about.get(event["kind"]))
+
+    def _channel(self, event: Event) -> bool:
+        """Emitted events of one kind, and who subscribes to it."""
+        what, about = self._subject.id, event["subject"]
+        return _is(event, "event.") and (about == what or (about.endswith("*") and what.startswith(about[:-1])))
 
     def _event(self, event: Event) -> bool:
         return str(event["seq"]) == self._subject.id

@@ -31,6 +31,7 @@ from dibs.running import child_process, landing_commits, landing_texts
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.landing_tree import CleanTree, plain
+from dibs.session.child_environment import with_token
 from dibs.session.landing_settings import home_of, settings_of, target_of
 
 TYPE_CHECKING = False
@@ -398,7 +399,7 @@ class Lander:
     def _environment(self, commit: str) -> dict[str, str]:
         outer = {name: value for name, value in os.environ.items() if name not in git.ASTRAY}
         own = {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
-        return {**outer, **own, "DIBS_LAND": self.onto, "DIBS_TOKEN": str(self._token), "DIBS_COMMIT": commit}
+        return {**outer, **own, **with_token(self._token), "DIBS_LAND": self.onto, "DIBS_COMMIT": commit}
 
     def _log_file(self) -> str:
         folder = f"{self.session.place.local}/land"
@@ -465,7 +466,7 @@ class Lander:
     def _pushed(self, commit: str) -> bool:
         """Push, through git's own hooks; False if the remote has moved."""
         remote, top = self.settings["remote"], self.session.place.top
-        env = {**git.environment(), "DIBS_LAND": self.onto, "DIBS_TOKEN": str(self._token)}
+        env = {**git.environment(), **with_token(self._token), "DIBS_LAND": self.onto}
         env |= {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
         with tempfile.TemporaryFile() as said:
             words = ["git", "-C", top, "push", "--porcelain", remote, f"{commit}:refs/heads/{self.onto}"]

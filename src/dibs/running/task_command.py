@@ -26,6 +26,7 @@ from dibs.running import child_process
 from dibs.running.held_command import HeldCommand
 from dibs.running.worker import Permanent, Stopped
 from dibs.session import json_input
+from dibs.session.child_environment import with_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def environment(job: Job, worker: Worker) -> dict[str, str]:
         "DIBS_WORKSPACE": worker.ws.root,
         "DIBS_AGENT": worker.agent,
         "DIBS_TASK": job.id,
-        "DIBS_TOKEN": str(job.token),
+        **with_token(job.token),
         "DIBS_TASK_KEY": job.task.get("key") or job.id,
         "DIBS_ATTEMPT": str(job.task["attempt"]),
         "DIBS_RUN": job.task.get("run", ""),

@@ -109,7 +109,7 @@ class Planner:
                 if one.is_done:  # taken out before: what others built is all that is left, and stays
                     one.blockers = []
         self.plan.files = [one for one in files.values() if not one.is_nothing]
-        self._note_submodules()
+        self._note_unseen()
         if not self.plan.files:
             self._note_other_trees()
         return self.plan
@@ -142,15 +142,21 @@ class Planner:
         when = rules.changed_at(last)
         return any(last.actor == span.agent and span.gap("", when) is not None for span in self.scope.undone)
 
-    def _note_submodules(self) -> None:
-        """A submodule is another repository: what changed in it is not undone, and that is said."""
+    def _note_unseen(self) -> None:
+        """What dibs does not look into is said: a submodule is another repository, a large file is only sampled."""
         held = [one for span in self.scope.spans for one in span.held or ()]
         if not self.place.common or not held:
             return
+        planned = {one.path for one in self.plan.files}
         for change in git.dirty(self.tree.top):
             path = change.path.rstrip("/")
-            if self.wanted(path) and rules.covered(path, held) and os.path.exists(f"{self.tree.top}/{path}/.git"):
+            if path in planned or not self.wanted(path) or not rules.covered(path, held):
+                continue
+            head = self.tree.state.heads.get(path)
+            if os.path.exists(f"{self.tree.top}/{path}/.git"):
                 self.plan.left.append(f"{path} is a submodule or another repository: what changed in it is not undone.")
+            elif head is not None and head.content.startswith(contents.SAMPLED):
+                self.plan.left.append(f"{path} is large and compared by a sample, which shows no change: look at it.")
 
     def _note_other_trees(self) -> None:
         """Nothing of it is here: was it done in another working tree?"""

@@ -14,7 +14,7 @@ import threading
 
 from dibs.errors import Busy, DibsError, Invalid, Quota
 from dibs.facts import clock, processes
-from dibs.operations.agents.credentials import AGENT_KIND
+from dibs.operations.agents.credentials import AGENT_KIND, MACHINE_KIND, user_of
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import CALLER, caller_of
@@ -140,6 +140,9 @@ class FarHalf:
                 call.fallback = identity.agent
         elif not call.agent and identity.bearer == AGENT_KIND:
             call.agent = identity.agent
+        elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
+            user = call.fallback
+            call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))
         here = sent.get("here") or ["", "", ""]
         own = f"{processes.host()}:"
         theirs = f"{here[0]}:"

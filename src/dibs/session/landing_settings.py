@@ -25,7 +25,7 @@ USUAL = (DEFAULT_TARGET, "master")
 REMOTE_HEAD = "refs/remotes/origin/HEAD"
 BRANCHES = "refs/heads/"
 MAX_BYTES = 4_096
-MACHINE_LETTERS = 8  # of the machine's id: two machines may have one name
+HOME_LETTERS = 8  # of the digest of the machine's id and git's directory: two clones may have one name
 
 
 def settings_of(session: Session) -> dict[str, Any]:
@@ -57,11 +57,18 @@ def target_of(session: Session) -> str:
 
 
 def home_of(session: Session) -> str:
-    """This clone, among all that share the store: the machine and git's directory, in a form that people can read."""
-    from dibs.facts import processes
+    """This clone, among all that share the store: machine and folder for people, and what tells two of one name apart.
 
-    common = session.place.common
-    return f"{os.uname().nodename}:{common} ({processes.host()[:MACHINE_LETTERS]})" if common else ""
+    Others read it: where on this machine the folder is, is not in it.
+    """
+    from dibs.facts import processes
+    from dibs.stores.seam import digest_of
+
+    place = session.place
+    if not place.common:
+        return ""
+    mark = digest_of(f"{processes.host()} {place.common}")[:HOME_LETTERS]
+    return f"{os.uname().nodename}:{os.path.basename(place.root)} ({mark})"
 
 
 def _exists(session: Session, common: str, name: str) -> bool:

@@ -48,3 +48,18 @@ def socket_of(local: str) -> str:
     found = read(local)
     path = "" if found is None else found.get("socket", "")
     return path if found and isinstance(path, str) and found.get("build") == build() != "" else ""
+
+
+def outdated(local: str) -> str:
+    """What to say of a running server that this dibs does not ask, since it is of another build; else ""."""
+    found = read(local)
+    if found is None or found.get("build") == build():
+        return ""
+    from dibs.session import auto_serve
+
+    if not auto_serve.is_served(local):
+        return ""  # it was killed and left its file
+    return (
+        f"process {found.get('pid')} serves this workspace with another dibs, or with this one from before an upgrade; "
+        "commands and programs here do not ask it. `dibs serve --stop`, then `dibs serve --detach`"
+    )

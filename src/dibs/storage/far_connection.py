@@ -1,7 +1,8 @@
 """HTTP to a server of dibs elsewhere: `https://HOST[:PORT]`, `http://` on loopback only.
 
-The credential is in `DIBS_TOKEN`, or in the file that `DIBS_TOKEN_FILE` names, or in `~/.config/dibs/tokens`, a line
-`URL TOKEN` for each server. A file that others may read is refused. Certificates are checked; `DIBS_CA_FILE` names the
+The credential is in `DIBS_TOKEN` (in a command that dibs runs, in `DIBS_CREDENTIAL`), or in the file that
+`DIBS_TOKEN_FILE` names, or in `~/.config/dibs/tokens`, a line `URL TOKEN` for each server. A file that others may read
+is refused. Certificates are checked; `DIBS_CA_FILE` names the
 certificates of a private authority. Connections are kept open and reused. What was sent and not answered is sent again
 by the caller (session/far_link.py), under the same name, or not at all.
 
@@ -149,9 +150,10 @@ def parse(url: str) -> tuple[bool, str, int, str]:
 
 def token_for(url: str) -> str:
     """The credential for a server; `Unauthorized` if there is none."""
-    token = os.environ.get("DIBS_TOKEN", "").strip()
-    if token:
-        return _plain(token)
+    for name in ("DIBS_TOKEN", "DIBS_CREDENTIAL"):
+        token = os.environ.get(name, "").strip()
+        if token and not token.isdecimal():  # a number is the token of a claim, in a command that dibs runs
+            return _plain(token)
     path = os.environ.get("DIBS_TOKEN_FILE", "")
     if path:
         return _plain(_private_text(path).strip())

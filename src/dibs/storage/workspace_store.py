@@ -154,9 +154,11 @@ def refuse_other(pin: Pin, url: str) -> None:
         return
     from dibs.stores.urls import hidden
 
+    named = caller.environ().get("DIBS_STORE")
+    mend = "Unset DIBS_STORE" if named else "Set `store` in .dibs/config.toml back"
     message = (
         f"this workspace coordinates through {hidden(pin.url)}, not {hidden(url)}: agents on two stores would not see "
-        "each other. Unset DIBS_STORE, or move the workspace: `dibs store move URL`."
+        f"each other. {mend}, or move the workspace: `dibs store move URL`."
     )
     raise Unavailable(message, store=hidden(url), pinned=hidden(pin.url))
 

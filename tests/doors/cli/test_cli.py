@@ -232,6 +232,10 @@ def test_another_store_is_refused_while_this_one_is_pinned(shell: Shell, tmp_pat
     refused = shell.json("claim", "x", "--as", "bob", exit=2, DIBS_STORE=f"sqlite:{tmp_path}/other.db")
     assert refused["error"]["code"] == "unavailable"
     assert not (tmp_path / "other.db").exists()
+    config = shell.folder / ".dibs" / "config.toml"
+    config.write_text(f'store = "sqlite:{tmp_path}/other.db"\n{config.read_text()}')
+    refused = shell.json("status", exit=2)["error"]["message"]
+    assert "Set `store` in .dibs/config.toml back" in refused, "not a variable that nobody has set"
 
 
 def test_accident_e_an_unreadable_store_is_an_error_and_not_an_empty_one(shell: Shell) -> None:

@@ -149,3 +149,19 @@ def test_what_is_not_undone_in_a_submodule_is_said(work: Shell) -> None:
 def test_a_difference_of_line_ends_alone_is_shown(work: Shell) -> None:
     claim = released(work, "ann", b_txt="b\r\n")
     assert "only line ends: 1 CRLF become 1 LF" in work.run("undo", claim, "--dry-run").stdout
+
+
+def test_a_large_file_whose_sample_shows_no_change_is_named(work: Shell) -> None:
+    large = Path(work.folder, "large.bin")
+    large.write_bytes(b"z" * 5_000_000)
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "large")
+    claim = work.json("claim", "large.bin", "a.txt", "--as", "ann", exit=0)["claim"]
+    Path(work.folder, "a.txt").write_text("ONE\n")
+    with large.open("r+b") as file:
+        file.seek(2_500_000)
+        file.write(b"y")
+    work.json("release", "--all", "--as", "ann", exit=0)
+    found = undo(work, claim)
+    assert found["restored"] == ["a.txt"]
+    assert found["notes"] == ["large.bin is large and compared by a sample, which shows no change: look at it."]

@@ -105,6 +105,27 @@ STORIES = {
         a end
         b do git reset --hard
     """,
+    "what one of two may have made is not written over by the other without a word": """
+        b before git checkout .
+        b break
+        a do sh gen.sh (appends to c.txt)
+        b do Read c.txt
+        b do Write c.txt
+    """,
+    "what one of two may have made is not thrown away by the other without a word": """
+        b before git checkout .
+        b break
+        a do sh gen.sh (appends to c.txt)
+        b do git checkout c.txt
+    """,
+    "what one of two may have made is kept from the other's sweep": """
+        b before git checkout .
+        b break
+        a do sh gen.sh (appends to c.txt)
+        b do git commit -am
+        b do git stash
+        b do git reset --hard
+    """,
     "a command that runs when the claim is gone is noticed": """
         b before sh gen.sh (writes a.txt)
         a do Write a.txt

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.doors.http import link_routes
 from dibs.operations.claims import waiters
 from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
 from dibs.session import local_details
@@ -88,6 +89,7 @@ BAD = [
 def test_what_is_no_json_object_is_a_400_with_the_error_object(shared: Web, body: bytes) -> None:
     reply = shared.post("claim", body, token=shared.token(person="ann"))
     assert (reply.status, reply.code) == (400, "invalid")
+    assert "sys." not in reply.json["error"]["message"]
 
 
 WRONG: list[dict[str, Any]] = [
@@ -319,6 +321,22 @@ def test_waits_are_limited_in_number_and_length_and_claims_are_answered_meanwhil
         until(over, "the end of both waits")
         web.close()
     assert MAX_WAIT_MS == 600_000
+
+
+def test_who_waits_at_v1_does_not_keep_far_callers_from_waiting(tmp_path: Path) -> None:
+    web = Web(tmp_path, waits=1)
+    web.app.add(link_routes.routes(web.app))
+    token = web.token(person="ann")
+    with web.workspace.claim("x", auto_renew=False):
+        body = {"resources": ["x"], "as": "two", "wait": 60}
+        waiter = threading.Thread(target=lambda: web.post("claim", body, token=token))
+        waiter.start()
+        until(lambda: web.workspace.status()["waiting"])
+        reply = web.call("POST", "/link/follow", {"after": 0, "timeout": 1}, token=token)
+        assert (reply.status, reply.json) == (200, {"grown": True})
+        assert waiter.is_alive()
+    waiter.join(LIMIT_S)
+    web.close()
 
 
 def test_a_flood_of_messages_meets_quotas_while_claims_are_answered(web: Web) -> None:

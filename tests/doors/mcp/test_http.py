@@ -13,6 +13,7 @@ import pytest
 from mcp.shared.subscriptions import ResourceUpdated
 
 import dibs
+from dibs.doors.mcp import server
 from dibs.facts import call_notes
 from tests.doors.mcp.serving import (
     ERAS,
@@ -139,6 +140,24 @@ def test_a_wait_that_is_cancelled_or_whose_client_goes_leaves_the_queue(folder: 
                 await until_async(lambda: ws.status()["waiting"])
                 waiting.cancel()
                 await until_async(lambda: not ws.status()["waiting"])
+
+    play(story())
+
+
+def test_however_many_wait_the_call_that_they_wait_for_is_answered(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "THREADS", 1)
+
+    async def story() -> None:
+        with serving(folder) as (url, host), dibs.open(str(folder), agent="see") as ws:
+            async with connected(url, token_of(host, agent="ann"), NEW) as ann:
+                await ask(ann, "claim", resources=["a"])
+                async with connected(url, token_of(host, agent="bob"), NEW) as bob:
+                    waiting = asyncio.create_task(ask(bob, "claim", resources=["a"], wait="45s"))
+                    await until_async(lambda: ws.status()["waiting"])
+                    assert (await ask(ann, "release", resources=["a"]))["ok"]
+                    assert (await waiting)["ok"]  # while it waited
 
     play(story())
 

@@ -25,7 +25,7 @@ from dibs.doors.serve import files, process
 from dibs.session.config_server import read as settings_of
 from tests.doors.http.web import PORT, Server, Web
 from tests.shell import Shell
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 
 @pytest.fixture
@@ -92,6 +92,14 @@ def test_detach_returns_when_it_answers_a_second_one_names_the_first_and_stop_wa
         assert second == first
         with socket.create_connection(("127.0.0.1", int(first["url"].rpartition(":")[2])), 5):
             pass
+        assert "serve" not in {check["check"] for check in shell.json("doctor")["checks"]}
+        about = folder / ".dibs/local/serve.json"
+        about.write_text(json.dumps({**json.loads(about.read_text()), "build": "before an upgrade"}))
+        third = shell.run("serve", "--detach", "--json")
+        assert (json.loads(third.stdout), third.returncode) == (first, 0)
+        assert f"process {first['pid']} serves this workspace with another dibs" in third.stderr
+        checks = {check["check"]: check for check in shell.json("doctor")["checks"]}
+        assert (checks["serve"]["ok"], checks["serve"]["severity"]) == (False, "warning")
     finally:
         stopped = shell.json("serve", "--stop", exit=0)
     assert stopped["stopped"] == first["pid"]
@@ -224,6 +232,26 @@ class Running:
         self.server.should_exit = True
         self.thread.join(LIMIT_S)
         self.socket.close()
+
+
+def test_who_has_sent_its_next_request_already_and_goes_leaves_its_stream_and_its_queue(tmp_path: Path) -> None:
+    web = Web(tmp_path)
+    running = Running(web)
+    token = web.token(agent="ann")
+    web.workspace.claim("x", auto_renew=False)
+    head = f"Host: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {token}\r\n"
+    body = json.dumps({"resources": ["x"], "wait": 300})
+    asked = (
+        f"POST /v1/claim HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    )
+    following = f"GET /healthz HTTP/1.1\r\n{head}\r\n"
+    with running.connect() as listener, running.connect() as waiter:
+        listener.sendall(f"GET /events HTTP/1.1\r\n{head}\r\n{following}".encode())
+        waiter.sendall(f"{asked}{following}".encode())
+        until(lambda: web.app.events.listeners and web.workspace.status()["waiting"])
+    until(lambda: not web.app.events.listeners and not web.workspace.status()["waiting"])
+    running.close()
+    web.close()
 
 
 @pytest.fixture

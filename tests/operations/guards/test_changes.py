@@ -256,6 +256,24 @@ def test_work_that_a_call_let_pass_by_the_edit_guard_went_on_with_is_taken_over_
     commit(fleet, "b")
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_what_one_of_several_owners_certainly_changed_is_told_to_the_others(fleet: Fleet, held: bool) -> None:
+    if held:
+        fleet.edit("b", "x.py")
+    (found,) = fleet.overwrite("b", change("b", owners=["a", "b"]))
+    assert (found["how"], found["text"]) == ("taken", None)
+    ((_, text),) = fleet.told("a")
+    assert text.startswith("b continued x.py, which you left unfinished. `dibs restore v")
+    assert len(fleet.internal("a", RESTORABLE)["kept"]) == 1
+    commit(fleet, "b")
+
+
+def test_what_one_of_several_owners_changed_in_a_file_that_another_holds_is_a_violation(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (found,) = fleet.overwrite("b", change("b", owners=["a", "b"]))
+    assert found["how"] == "violated"
+
+
 def test_a_name_does_not_excuse_what_was_done_to_a_file_that_another_holds(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))

@@ -10,7 +10,7 @@ import pytest
 from dibs.errors import Fenced, Forbidden, Held, Killed
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.shell_guard import COMMAND
-from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards
+from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, resource
 
 MINUTE = 60_000
 INDEX, HEAD = ["name", "git:index", ""], ["name", "git:head", ""]
@@ -36,6 +36,18 @@ EVERYTHING = [{"what": "git pull", "paths": None, "does": "change", "else": "Wor
 
 
 # --- sweeps
+
+
+def test_a_sweep_over_work_that_may_be_the_callers_or_anothers_is_refused(fleet: Fleet) -> None:
+    fleet.edit("a", "elsewhere.py")
+    shared = [[TREE, resource("it's.py"), ["b", "a"]], [TREE, resource("own.py"), ["b", "b/sub"]]]
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", sweeps=sweep("it's.py", "own.py"), owned=shared)
+    assert refusal.value.message == (
+        "`git add -A` would take in files that others hold: it's.py (uncommitted work of a or of you; if it is yours, "
+        "`dibs claim 'it'\\''s.py'`). Run `git add -- own.py` instead."
+    )
+    assert [blocker["agent"] for blocker in refusal.value.fields["blockers"]] == ["a"]
 
 
 def test_a_sweep_over_files_of_others_is_refused_with_the_list_and_the_safe_command(fleet: Fleet) -> None:

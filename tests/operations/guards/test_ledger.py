@@ -154,14 +154,16 @@ def test_a_change_is_owed_until_it_was_told_and_a_line_about_that_may_come_first
         (["a"], "b", "sure", False, True),
         (["a"], "unknown", "unknown", False, True),
         (["a/one"], "a/two", "sure", False, True),
+        (["a", "b"], "a", "sure", True, True),  # it may have been the work of the other one
+        (["a", "b"], "a", "sure", False, True),
+        (["a", "a/child"], "a", "sure", False, False),
     ],
 )
 def test_what_is_plainly_its_owners_own_work_is_told_to_nobody(
     book: Book, owners: list[str], actor: str, grade: str, named: bool, told: bool
 ) -> None:
     book.see("c1", 1)
-    if owners:
-        book.write(("P", owners[0], "x"))
+    book.head().owners = owners
     book.change(actor, "c2", 2, grade=grade, flags="nw" if named else "")
     assert bool(book.state.untold) is told
 
@@ -188,7 +190,8 @@ def test_what_is_plainly_its_owners_own_work_is_told_to_nobody(
         (["a"], "unknown", "unknown", "", ["a", "b"], ["a"]),
         (["a"], "outside", "outside", "", [], ["a"]),
         (["a", "b"], "a", "sure", "nw", ["a"], ["a"]),
-        (["a", "b"], "a", "sure", "", ["a"], ["a", "b"]),
+        (["a", "b"], "a", "sure", "", ["a"], ["a"]),
+        (["a", "b"], "a", "likely", "", ["a"], ["a", "b"]),
         (["a", "b"], "c", "sure", "nw", ["c"], ["c"]),
     ],
 )

@@ -81,3 +81,9 @@ def test_a_conflict_that_nobody_has_seen_for_a_week_is_dropped(fleet: Fleet) -> 
 def test_an_agent_with_both_sides_is_not_told_of_itself(fleet: Fleet) -> None:
     report(fleet, pair(other_agents=["ann"]))
     assert fleet.told("ann") == []
+
+
+def test_two_worktrees_of_one_branch_are_told_apart_by_their_folders(fleet: Fleet) -> None:
+    report(fleet, pair(branches=["topic", "topic"]), pair("/a", "/c", branches=["topic", "other"]))
+    names = {tuple(side["name"] for side in one["sides"]) for one in fleet.call("me", "radar")["conflicts"]}
+    assert names == {("topic (/a)", "topic (/b)"), ("topic (/a)", "other")}

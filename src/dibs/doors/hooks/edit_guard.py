@@ -13,6 +13,7 @@ from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.paths import of_parts
+from dibs.operations.core.call import related
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
@@ -210,7 +211,8 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
 def _facts_within(tree: Tree, one: _NamedPath, agent: str) -> dict[str, Any] | None:
     """The same for a folder: whose unfinished work is in it."""
     start = f"{one.path}/" if one.path else ""
-    owners = [owner for path, found in tree.state.owned(agent).items() if path.startswith(start) for owner in found]
+    found = [owners for path, owners in tree.state.owned(agent).items() if path.startswith(start)]
+    owners = [owner for several in found for owner in several if not related(owner, agent)]
     if not owners:
         return None
     return {

@@ -20,6 +20,7 @@ from dibs.doors.http.operations import PREFIX, Operations
 from dibs.doors.http.replies import Refusal, reply
 from dibs.errors import Invalid, NotFound
 from dibs.operations.core.entry import CALLER
+from dibs.server.far_half import MAX_WAITING
 from dibs.server.feed import Feed
 from dibs.server.figures import Figures
 from dibs.server.requests import Requests
@@ -66,7 +67,8 @@ class Application:
         # what other parts run for as long as the application does, entered when it starts
         self.lifespans: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
         self.pool = ThreadPoolExecutor(WORKERS, "dibs-request")
-        self.waiting = ThreadPoolExecutor(settings.waits, "dibs-wait")
+        # for both kinds of callers that wait: those of `/v1` must not use up the threads of those of `/link`
+        self.waiting = ThreadPoolExecutor(settings.waits + MAX_WAITING, "dibs-wait")
         self.requests = Requests(host, self.figures)
         self.feed = Feed(host, self._heard)
         self.events = Events(host, self.feed, self.pool, most=settings.streams)

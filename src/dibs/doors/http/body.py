@@ -66,7 +66,8 @@ def parse(body: bytes) -> dict[str, Any]:
     except RecursionError:
         raise _bad("nested too deeply") from None
     except ValueError as error:
-        raise _bad(f"not JSON ({str(error)[:100]})") from None
+        why = "a number has too many digits" if "digits" in str(error) else str(error)[:100]
+        raise _bad(f"not JSON ({why})") from None
     if not isinstance(value, dict):
         raise _bad("a request is a JSON object")
     return value

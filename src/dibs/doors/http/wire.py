@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import asyncio
     from typing import Any
 
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
 HEADERS_TIMEOUT_S = 10.0  # from the connection, or the first byte of a request, to the end of its headers
 BODY_TIMEOUT_S = 15.0  # from the end of its headers to the end of a request
 MAX_HEADER_BYTES = 32 * 1024  # of one request, with its address
@@ -46,6 +48,8 @@ class Corked:
         """Write it now."""
         if self._pieces:
             pieces, self._pieces = self._pieces, []
+            if self._transport.is_closing():  # the caller has gone since; uvloop raises for it
+                return
             self._transport.write(b"".join(pieces) if len(pieces) > 1 else pieces[0])
 
     def close(self) -> None:
@@ -65,6 +69,7 @@ class Wire(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(Corked(transport, self.loop))  # type: ignore[arg-type]  # all that is asked of it
         self._size = 0
+        self._earlier: list[RequestResponseCycle] = []  # requests that are not answered yet, before the last one
         self._late: asyncio.TimerHandle | None = None  # looks at the deadline
         self._deadline = 0.0  # when it is cut; 0: nothing is due
         if len(self.connections) > self.most:
@@ -76,6 +81,9 @@ class Wire(HttpToolsProtocol):
         if self._late is not None:
             self._late.cancel()
             self._late = None
+        for cycle in self._earlier:  # uvicorn tells the last request alone that its caller has gone
+            cycle.disconnected = True
+            cycle.message_event.set()
         super().connection_lost(exc)
 
     def _begin(self, seconds: float = 0.0) -> None:
@@ -120,7 +128,10 @@ class Wire(HttpToolsProtocol):
         if not self.transport.is_closing():
             if not self.url.startswith(b"/"):
                 self._take_address()
+            before: RequestResponseCycle | None = self.cycle
             super().on_headers_complete()
+            if before is not None and before is not self.cycle and not before.response_complete:
+                self._earlier = [one for one in (*self._earlier, before) if not one.response_complete]
 
     def _take_address(self) -> None:
         """The host that stands in the address itself (`GET http://HOST/…`) counts, whatever the header says."""

@@ -96,6 +96,12 @@ def _alias(tx: Transaction, agent: str) -> str:
     return str(record.get("same", agent)) if record is not None else agent
 
 
+def user_of(tx: Transaction, machine: str, user: str) -> str:
+    """By what name a machine's user calls that names no agent: two machines may have a user of one name."""
+    record = tx.fetch([f"a\t{user}"]).values[f"a\t{user}"]
+    return user if record is None or record.get("machine") == machine else f"{user}@{machine}"
+
+
 def _another(call: Call, kind: str, who: str) -> Forbidden:
     if kind == AGENT_KIND:
         text = f"this credential speaks for {who} and its subagents, not for {call.agent}."

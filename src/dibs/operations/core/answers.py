@@ -1600,7 +1600,7 @@ class UndoAnswer(TypedDict):
 class SubjectView(TypedDict):
     """What a story is about."""
 
-    kind: str  # path, name, task, agent, claim, event, alert, change, run, state or undo
+    kind: str  # path, name, task, agent, claim, event, alert, change, run, state, undo or channel
     id: str
     name: str  # as its sentences name it
 

@@ -4,6 +4,7 @@ The owner of a path is the agent with unfinished work in it.
 
 - By its owner or holder: nothing is said. If that is only likely, one line tells it, and the content is kept.
 - By another agent, in a call that the edit guard let pass: the work was taken over; the earlier owner is told.
+- By one of several who may have made what was there: the same. It may have been the work of the others.
 - By no agent, and its holder runs no hooks here (a person, a script): the holder's own work, as far as is known.
 - By another agent otherwise: a violation. By nobody certain: unattributed. Both sides are told, the earlier content is
   kept for `dibs restore`, and the path is unsettled: no commit takes it until an agent decides what it should contain.
@@ -62,7 +63,8 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
         if change["grade"] == SURE or change["named"]:
             return None
         return _record(tx, here, change, victims, actor, "doubted", tool)
-    if actor and change["named"] and (holder is None or related(holder["agent"], actor)):
+    shared = change["grade"] == SURE and any(related(owner, actor) for owner in change["owners"])
+    if actor and (change["named"] or shared) and (holder is None or related(holder["agent"], actor)):
         return _record(tx, here, change, victims, actor, "taken", tool)
     how = "violated" if change["grade"] == SURE else "unattributed"
     return _record(tx, here, change, victims, actor, how, tool)

@@ -395,11 +395,11 @@ class State:
         return max(head.looked, *[when if moves >= head.moved else 0 for moves, when in self.looks])
 
     def owned(self, agent: str = "") -> dict[str, list[str]]:
-        """Unfinished work: path → owners; with `agent`, only that of agents outside its family."""
+        """Unfinished work: path → owners; with `agent`, only that of agents outside its family, also with it."""
         return {
             path: head.owners
             for path, head in self.heads.items()
-            if head.owners and not (agent and any(related(owner, agent) for owner in head.owners))
+            if head.owners and not (agent and all(related(owner, agent) for owner in head.owners))
         }
 
     def owes(self, call: Call, now: int) -> bool:
@@ -498,7 +498,9 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     if GITTED in change.flags and (own or not owners):
         return []  # brought back to git's content, by its owner
     if own:
-        return owners if len(owners) == 1 else [change.actor] if change.is_named else owners
+        if len(owners) == 1:
+            return owners
+        return [change.actor] if change.is_named or change.grade == SURE else owners  # the others are told
     if known and (not owners or change.is_named):
         return [change.actor]  # new work; or taken over by a call that the edit guard let pass
     if owners:
@@ -520,11 +522,14 @@ def _written(signature: str) -> int:
 
 
 def _is_plain(change: Change) -> bool:
-    """Is it by the path's owner, or by a call that the edit guard let pass? Then nobody is told."""
+    """Is it by the path's owner, or by a call that the edit guard let pass? Then nobody is told.
+
+    Of several who may have made what was there, one alone is not its owner: it may have been the work of another.
+    """
     if change.grade not in {SURE, LIKELY}:
         return False
     if change.was_owned:
-        own = any(related(owner, change.actor) for owner in change.was_owned)
+        own = all(related(owner, change.actor) for owner in change.was_owned)
         return own and (change.grade == SURE or change.is_named)
     return change.is_named
 

@@ -103,6 +103,8 @@ def is_file(resource: Sequence[str]) -> bool:
 def who(tx: Transaction, record: Record) -> str:
     """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
+    if record["by"] == WORK and record["shared"]:
+        return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {quoted(record['resources'][0][1])}`"
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
     return f"{name}, {holds.left(tx, record)}"
@@ -116,14 +118,15 @@ def unfinished(
     there: dict[str, bool] = {}
     covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
     for tree, path, owners in owned:
-        if not owners or path[1] in covered or any(related(owner, call.agent) for owner in owners):
+        others = [owner for owner in owners if not related(owner, call.agent)]
+        if not others or path[1] in covered:
             continue
-        if owners[0] not in there:
-            there[owners[0]] = is_present(tx, call, owners[0])
+        if others[0] not in there:
+            there[others[0]] = is_present(tx, call, others[0])
         found.append({
-            "claim": "", "agent": owners[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
-            resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[owners[0]],
-            "pending": False, "expect": None,
+            "claim": "", "agent": others[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
+            resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[others[0]],
+            "shared": len(others) < len(owners), "pending": False, "expect": None,
         })  # fmt: skip
     return found
 

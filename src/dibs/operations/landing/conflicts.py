@@ -101,14 +101,15 @@ def _begin(tx: Transaction, call: Call, record: Record) -> None:
 
     one, other = record["sides"]
     files = [file["path"] for file in record["files"]]
-    data = {"sides": [_name(one), _name(other)], "files": files}
+    names = _called([record])
+    data = {"sides": [names[side["side"]] for side in record["sides"]], "files": files}
     tx.append("radar.found", call.agent, record["conflict"], data)
     for mine, theirs in ((one, other), (other, one)):
         whose = f" of {' and '.join(_names(tx, theirs['agents']))}" if theirs["agents"] else ""
         text = (
-            f"your work in {_name(mine)} and the work{whose} in {_name(theirs)} would conflict if merged now: "
-            f"{_places(record, mine is other)}. Agree on one of you now (`dibs send`), or merge the other's commits; "
-            f"`dibs radar` shows it."
+            f"your work in {names[mine['side']]} and the work{whose} in {names[theirs['side']]} would conflict if "
+            f"merged now: {_places(record, mine is other)}. Agree on one of you now (`dibs send`), or merge the "
+            f"other's commits; `dibs radar` shows it."
         )
         for agent in mine["agents"]:
             if agent not in theirs["agents"]:
@@ -132,15 +133,21 @@ def _places(record: Record, second: bool) -> str:
     return ", ".join(said) + (f" and {more} more" if more > 0 else "")
 
 
-def _name(side: Record) -> str:
-    name: str = side["branch"] or side["tree"].rpartition("/")[2] or side["side"]
-    return name
+def _called(records: Sequence[Record]) -> dict[str, str]:
+    """What each side of these conflicts is called: its branch, else its folder; both, if two sides have one branch."""
+    sides = {side["side"]: side for record in records for side in record["sides"]}
+    names = {key: side["branch"] or side["tree"].rpartition("/")[2] or key for key, side in sides.items()}
+    often = [*names.values()]
+    return {
+        key: name if often.count(name) == 1 else f"{name} ({sides[key]['tree'] or 'the branch'})"
+        for key, name in names.items()
+    }
 
 
 def clear(tx: Transaction, key: str, record: Record) -> None:
     """A conflict is gone, or nobody looks any more."""
     tx.delete(key)
-    tx.append("radar.cleared", "dibs", record["conflict"], {"sides": [_name(side) for side in record["sides"]]})
+    tx.append("radar.cleared", "dibs", record["conflict"], {"sides": list(_called([record]).values())})
 
 
 # --- looking
@@ -150,16 +157,17 @@ def _radar(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict
     page = paging.read(tx, [(paging.INDEX, "radar\t", None)], paging.check_limit(limit, MAX_LISTED), after)
     looks = [record for _, record in walk(tx, "rl\t")]
     last = max(looks, key=lambda look: look["at"]) if looks else None
+    names = _called(page.records)
     return {
-        "conflicts": [_shown(tx, record) for record in page.records],
+        "conflicts": [_shown(tx, record, names) for record in page.records],
         "looked_at": iso(tx, last["at"]) if last is not None else None,
         "looked": sum(look["looked"] for look in looks),
         **page.answer(),
     }
 
 
-def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
-    sides = [{**side, "name": _name(side)} for side in record["sides"]]
+def _shown(tx: Transaction, record: Record, names: dict[str, str]) -> dict[str, Any]:
+    sides = [{**side, "name": names[side["side"]]} for side in record["sides"]]
     files = [
         {**file, "hunks": [{"one": hunk[0:2], "other": hunk[2:4]} for hunk in file["hunks"]]}
         for file in record["files"]

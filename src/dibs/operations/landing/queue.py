@@ -345,7 +345,7 @@ OPERATIONS = (
             _ONTO,
             Field("priority", "integer", "higher comes first (default 0)", default=0, most=MAX_PRIORITY, metavar="N"),
             Field("again", "flag", "queue it although this commit has landed before", default=False),
-            Field("home", "raw", "the clone that it is queued in: machine and git directory", default="",
+            Field("home", "raw", "the clone that it is queued in", default="",
                   internal=True),
         ),
         errors=(Quota, Invalid),

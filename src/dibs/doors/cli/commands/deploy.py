@@ -31,6 +31,7 @@ from dibs.operations.guards import deploy_guard
 from dibs.running import child_process, deploy_checks
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.session import durations
+from dibs.session.child_environment import with_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,7 +241,7 @@ class _Deploy:
     def _environment(self) -> dict[str, str]:
         own = {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
         return {
-            **os.environ, **own, "DIBS_DEPLOY": self.target, "DIBS_TOKEN": str(self.token), "DIBS_COMMIT": self.commit,
+            **os.environ, **own, **with_token(self.token), "DIBS_DEPLOY": self.target, "DIBS_COMMIT": self.commit,
         }  # fmt: skip
 
     def _verified(self) -> str:

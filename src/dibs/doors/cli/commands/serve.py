@@ -12,6 +12,7 @@ from dibs.doors.cli.dispatch import open_session
 from dibs.doors.serve import files
 from dibs.errors import ERRORS, YES, Conflict, Invalid, Unavailable
 from dibs.operations.core.declare import Field
+from dibs.session import serve_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def _detach(place: Place, words: Words) -> int:
     found = files.wait_for(place.local, READY_S)
     if found is None:
         found = _started(place, words)
+    elif outdated := serve_file.outdated(place.local):
+        sys.stderr.write(f"note: {outdated}.\n")
     _tell(found, words)
     return YES
 
