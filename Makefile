@@ -49,7 +49,7 @@ e2e: setup ## drive the real Claude Code and Codex, which npm installs into .cli
 	    75) echo "e2e: top NOT RUN: tmux could not be had" ;; \
 	    *) exit $$found ;; \
 	esac
-	$(BIN)/pytest -n 2 --dist loadfile -m clients $(FLEETS) $(CLIENTS:%=tests/e2e/test_%.py) $(TOOLS)
+	$(BIN)/pytest -n 2 --dist worksteal -m clients $(FLEETS) $(CLIENTS:%=tests/e2e/test_%.py) $(TOOLS)
 
 e2e-all: CLIENTS = claude codex gemini copilot opencode
 e2e-all: FLEETS = tests/e2e/test_fleet.py tests/e2e/test_fleet_of_four.py tests/e2e/test_ten_worktrees.py

@@ -73,7 +73,9 @@ LONG = (
     "test_ordinary_commands_pass_while", "test_a_git_command_waits_for_anothers", "test_the_corpus_has_at_least",
     "test_three_machines_lose_nothing", "test_a_damaged_pin_or_config", "test_where_it_cannot_be_written",
     "test_the_pipeline_finishes", "test_doctor_starts_nothing", "test_what_cannot_be_refused_is_not",
-    "test_without_dibs_edits_are_lost", "test_a_fleet_with_crashes",
+    "test_without_dibs_edits_are_lost", "test_a_fleet_with_crashes", "test_killed_at_any_step",
+    "test_ctrl_c_leaves_all", "test_they_lose_nothing", "test_three_claude_code", "test_eight_agents",
+    "test_no_view_has_a_serious_barrier", "test_a_fleet_that_makes_a_hundred",
 )  # fmt: skip
 TOP = Path(__file__).parent
 
