@@ -54,10 +54,11 @@ class LogReader:
     def _known(self) -> list[dict[str, Any]]:
         """All archives that the record names, the oldest first."""
         if self._archives is None:
-            folder, host = log_archives.folder_of(self._session.place.local), processes.host()
-            known = [] if self._session.is_far else self._session.run(ARCHIVES, self._call, {})["archives"]
             self._archives = []
-            for one in known:
+            if self._session.is_far:
+                return self._archives
+            folder, host = log_archives.folder_of(self._session.place.local), processes.host()
+            for one in self._session.run(ARCHIVES, self._call, {})["archives"]:
                 path = os.path.join(folder, os.path.basename(one["file"]))
                 here = one["host"] == host or os.path.exists(path)
                 self._archives.append({**one, "path": path, "here": here})

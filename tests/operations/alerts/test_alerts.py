@@ -511,6 +511,16 @@ def test_without_a_command_or_a_webhook_nothing_waits_to_be_delivered(fleet: Fle
     assert fleet.internal("p", delivery.TAKE)["taken"] == []
 
 
+@pytest.mark.parametrize("plant", [plant_hold, plant_wait])
+def test_the_holder_is_told_to_release_and_not_to_ask_itself(fleet: Fleet, plant: Any) -> None:
+    plant(fleet)
+    look(fleet)
+    for agent in ("ann", "bob", "boss"):
+        for _, text in fleet.told(agent):
+            assert ("To do: `dibs release x.py`" in text) is (agent == "ann"), text
+    assert fleet.told("ann")
+
+
 # --- what a dashboard asks for
 
 

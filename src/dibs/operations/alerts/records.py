@@ -20,6 +20,7 @@ Delivery to the command or webhook of the config is a part of the record: delive
 
 from __future__ import annotations
 
+from dibs.errors import quoted
 from dibs.operations.agents import names
 from dibs.operations.claims import holds
 from dibs.operations.core.call import due, iso, within
@@ -29,7 +30,7 @@ from dibs.stores.seam import COMMIT, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
@@ -103,7 +104,7 @@ def raise_(
     severity: str,
     text: str,
     remedy: str,
-    tell: Iterable[str] = (),
+    tell: Sequence[str] = (),
     resources: list[str] | None = None,
     expected: int | None = None,
     actual: int | None = None,
@@ -148,14 +149,20 @@ def _make_room(tx: Transaction, call: Call, counts: Record, severity: str) -> bo
     return False
 
 
-def _tell(tx: Transaction, call: Call, alert: Record, tell: Iterable[str], told: list[str]) -> None:
+def _tell(tx: Transaction, call: Call, alert: Record, tell: Sequence[str], told: list[str]) -> None:
     """One message to each agent concerned, and to the coordinators; not to those that know it already."""
     concerned = list(dict.fromkeys([one for one in tell if one]))
     concerned += [one for one in coordinators(tx, call, alert["agent"]) if one not in concerned]
     concerned = [one for one in concerned if one not in told][:MAX_TOLD]
-    text = f"{alert['text']} To do: `{alert['remedy']}`; `dibs alerts` has alert {alert['alert']}."
+    holders = [alert["agent"]] if alert["kind"] == "hold" else []
+    if alert["kind"] == "wait":
+        holders = [one for one in tell if one != alert["agent"]]
     facts = {key: alert["facts"][key] for key in ("dead", "pid") if key in alert["facts"]}
     for one in concerned:
+        todo = f"`{alert['remedy']}`"
+        if one in holders and alert["resources"]:  # to ask the holder is for others
+            todo = f"`dibs release {quoted(alert['resources'][0])}` as soon as you can (for others: {todo})"
+        text = f"{alert['text']} To do: {todo}; `dibs alerts` has alert {alert['alert']}."
         mailbox.post(tx, one, "dibs", alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
     alert["told"] = sorted({*concerned, *told})[:MAX_TOLD]
 
