@@ -103,14 +103,14 @@ class Tree:
         The more recent the last look at a path, the fewer calls can have changed it since.
         """
         self.now, self.offset = ledger_files.now()
-        state = self.state
+        heads, top, missing, access = self.state.heads, self.top, contents.MISSING, os.access  # for many paths
         seen = []
         for path in dict.fromkeys(paths):
-            head = state.heads.get(path)
-            full = f"{self.top}/{path}"
-            gone = head is not None and head.signature == contents.MISSING
-            missed = gone and not os.access(full, os.F_OK, follow_symlinks=False)  # a link counts, too
-            signature = contents.MISSING if missed else contents.signature(full)
+            head, full = heads.get(path), f"{top}/{path}"
+            if head is not None and head.signature == missing and not access(full, os.F_OK, follow_symlinks=False):
+                signature = missing  # a link would count, too
+            else:
+                signature = contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
                 if always:
                     self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))

@@ -168,6 +168,9 @@ def matches(pattern: str, resource: Sequence[str]) -> bool:
     kind, text = resource[0], resource[1]
     if kind == "name":
         return pattern == text or (pattern.endswith("*") and text.startswith(pattern[:-1]))
+    if kind in resources.LITERAL_KINDS and not _has_sign(pattern):  # as most are; every edit asks for all of them
+        plain = pattern.strip("/")
+        return text == plain or not (text and plain) or text.startswith(f"{plain}/") or plain.startswith(f"{text}/")
     anywhere = _anywhere(pattern)
     if anywhere and kind in resources.LITERAL_KINDS:
         return f"/{anywhere}/" in f"/{text}/"
@@ -189,11 +192,16 @@ def _anywhere(pattern: str) -> str:
     if not (pattern.startswith("**/") and pattern.endswith("/**")):
         return ""
     middle = pattern[3:-3]
-    return middle if not any(sign in middle for sign in "*?[") else ""
+    return "" if _has_sign(middle) else middle
+
+
+def _has_sign(pattern: str) -> bool:
+    """Is there a sign in it that may make it a glob?"""
+    return "*" in pattern or "?" in pattern or "[" in pattern
 
 
 def _parsed(pattern: str) -> tuple[str, str]:
-    if not any(sign in pattern for sign in "*?["):  # the algebra of globs is loaded for globs only
+    if not _has_sign(pattern):  # the algebra of globs is loaded for globs only
         return "tree", pattern.strip("/")
     from dibs.operations.claims import globs
 

@@ -107,10 +107,10 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         )
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
-        if is_strict(call.policy.guards, target):
+        level = level_of(call.policy.guards, target)
+        if level == STRICT:
             strict.append(target)
-            wanted.append(target)
-        elif guard_level(call.policy.guards, target["resource"], ignored=target["ignored"]) != FREE:
+        if level != FREE:
             wanted.append(target)
     if not wanted:
         return []
@@ -153,11 +153,11 @@ def _take(
     return held
 
 
-def is_strict(guards: dict[str, Any], target: Target) -> bool:
-    """Does the target need an explicit claim? A directory does if anything in it does."""
-    return any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]) or (
-        guard_level(guards, target["resource"], ignored=False) == STRICT
-    )
+def level_of(guards: dict[str, Any], target: Target) -> str:
+    """Free, guarded or strict: whether the target needs an explicit claim. A directory does if anything in it does."""
+    if any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]):
+        return STRICT
+    return guard_level(guards, target["resource"], ignored=target["ignored"])
 
 
 def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
