@@ -104,7 +104,7 @@ def _working_tree(directory: str) -> tuple[str, str, str]:
     outside git. They differ in a linked tree.
     """
     while True:
-        common, git_dir = _common(directory)
+        common, git_dir = _common(directory, is_real=True)
         if common:
             usual = common == os.path.join(directory, ".git")  # no need to read its config
             bare = not usual and git_dir == common and _settings(common).get("bare") == "true"
@@ -117,12 +117,12 @@ def _working_tree(directory: str) -> tuple[str, str, str]:
         directory = parent
 
 
-def _common(directory: str) -> tuple[str, str]:
+def _common(directory: str, *, is_real: bool = False) -> tuple[str, str]:
     """Git's common directory by the `.git` in this directory, and the tree's own one; "" if there is none."""
     git = os.path.join(directory, ".git")
     kind = _kind(git)
     if kind == _DIRECTORY:
-        own = os.path.realpath(git)
+        own = git if is_real and not os.path.islink(git) else os.path.realpath(git)
         return own, own
     if kind != _FILE:
         return "", ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller, contents, ledger_files, workspace
-from dibs.operations.guards import attribution
 from dibs.operations.guards.ledger import (
     BASE,
     CLOSED,
@@ -103,12 +102,15 @@ class Tree:
         The more recent the last look at a path, the fewer calls can have changed it since.
         """
         self.now, self.offset = ledger_files.now()
-        heads, top, missing, access = self.state.heads, self.top, contents.MISSING, os.access  # for many paths
+        heads, top, missing = self.state.heads, self.top, contents.MISSING
+        access, there = os.access, os.F_OK  # for many paths
         seen = []
         for path in dict.fromkeys(paths):
             head, full = heads.get(path), f"{top}/{path}"
-            if head is not None and head.signature == missing and not access(full, os.F_OK, follow_symlinks=False):
-                signature = missing  # a link would count, too
+            if head is not None and head.signature == missing and not access(full, there, follow_symlinks=False):
+                if not always:  # it is still missing; a link would count, too
+                    continue
+                signature = missing
             else:
                 signature = contents.signature(full)
             if head is not None and head.signature == signature and not contents.is_racy(signature, head.looked):
@@ -173,6 +175,8 @@ class Tree:
         was, now = contents.kind_of(head.signature), contents.kind_of(seen.signature)
         if was == now or not head.signature:
             return False
+        from dibs.operations.guards import attribution
+
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, ledger_files.now()[0], self.offset, known=head
@@ -195,6 +199,8 @@ class Tree:
         return fresh and self.state.is_being_written(seen.path, self.now)
 
     def _judge(self, seen: Seen, head: Head | None, before: str, kind: str, *, is_git: bool) -> None:
+        from dibs.operations.guards import attribution
+
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
         verdict = attribution.judge(
@@ -335,6 +341,8 @@ class Tree:
         last = known.last(change.path)
         if last == change.after:
             return
+        from dibs.operations.guards import attribution
+
         knows = attribution.knowledge(
             change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
             before_known=change.before in {MISSING, last},

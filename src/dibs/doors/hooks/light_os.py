@@ -11,6 +11,10 @@ Nothing on the hook path writes to `os.environ`: the dictionary here would not p
 import posix
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
+
 ENCODING, ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
@@ -52,14 +56,28 @@ def put_in_place() -> None:
 
     names["__getattr__"] = load_real
     sys.modules["os"] = light
-    import _stat  # it has all that `posixpath` needs of `stat`, which would be one more module to run
+    names["path"] = sys.modules["os.path"] = _posixpath()
 
-    lent = sys.modules.setdefault("stat", _stat)
+
+def _posixpath() -> "ModuleType":
+    """Import `posixpath`, by the interpreter's own functions: Python's import takes as long again.
+
+    `_stat` has all that it needs of `stat`, which would be one more module to run.
+    """
+    implement = sys.modules["_imp"]
+    lends = "stat" not in sys.modules and "_stat" in sys.builtin_module_names
+    if lends:
+        lent = implement.create_builtin(sys.modules["_frozen_importlib"].ModuleSpec("_stat", None))
+        implement.exec_builtin(lent)
+        sys.modules["stat"] = lent
+    for name in ("genericpath", "posixpath"):
+        if name not in sys.modules and implement.is_frozen(name):
+            implement.init_frozen(name)
     import posixpath
 
-    if lent is _stat:
+    if lends:
         del sys.modules["stat"]
-    names["path"] = sys.modules["os.path"] = posixpath
+    return posixpath
 
 
 put_in_place()

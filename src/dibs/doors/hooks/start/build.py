@@ -46,7 +46,7 @@ BUNDLED_MODULES = {
         "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
         "dibs.stores.seam", "dibs.canonical",
         "dibs.operations.core.declare", "dibs.operations.core.call", "dibs.operations.guards.ledger",
-        "dibs.operations.guards.attribution", "dibs.session", "dibs.session.working_tree", "dibs.doors.hooks.audit",
+        "dibs.session", "dibs.session.working_tree", "dibs.doors.hooks.audit",
         "_sha256", "_sha2",
     ),
     "dibs.session.session": (
@@ -86,7 +86,7 @@ BUNDLED_MODULES = {
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}",) for name in NAMES},
 }  # fmt: skip
 
-ALONE = ("dibs.facts.filesystems",)  # modules that most hooks load, in no row
+ALONE = ("dibs.facts.filesystems", "dibs.operations.guards.attribution")  # modules that most hooks load, in no row
 
 
 def make(root: str) -> None:
@@ -136,9 +136,10 @@ def _bundle(root: str) -> bytes:
             parts.append(code)
             place += len(code)
     groups = {}
+    places = _places()
     usual: set[str] = set()
     for name, together in BUNDLED_MODULES.items():
-        names = _in_order(together, needs)
+        names = [one for one in _in_order(together, needs) if one in table or one in places]  # not all Pythons have all
         own = [one for one in names if one not in EXTENSIONS and one not in BUNDLED_MODULES]
         if not table[name][0]:  # a package's own code runs before its modules are read
             own.append(name)
@@ -151,7 +152,7 @@ def _bundle(root: str) -> bytes:
     rest = marshal.dumps({name: entry for name, entry in table.items() if name not in usual})
     parts.append(rest)
     first = {name: entry for name, entry in table.items() if name in usual}
-    head = marshal.dumps((VERSION, sys.version, first, groups, _places(), (place, len(rest))))
+    head = marshal.dumps((VERSION, sys.version, first, groups, places, (place, len(rest))))
     return len(head).to_bytes(HEAD_BYTES, "big") + head + b"".join(parts)
 
 
@@ -250,5 +251,6 @@ def _untyped(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _unlined(code: CodeType) -> CodeType:
+    """Code without line numbers, and with short names for methods: every name is a text to be read."""
     inner = tuple([_unlined(part) if isinstance(part, type(code)) else part for part in code.co_consts])
-    return code.replace(co_consts=inner, co_linetable=b"")
+    return code.replace(co_consts=inner, co_linetable=b"", co_qualname=code.co_name)
