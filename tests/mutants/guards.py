@@ -148,6 +148,8 @@ ROWS = (
     # may the agent write over it
     ("operations/guards/edit_guard.py", "            return _refuse(tx, call, target, tree, unseen)\n", "            pass\n",
      f"{EDITS}::test_what_a_dead_process_held_is_taken_over_but_not_written_over_unread"),
+    ("operations/guards/edit_guard.py", ' == STRICT for text in target["inside"]):', " == STRICT for text in ()):",
+     "tests/operations/guards/test_guard_edges.py::test_a_directory_with_something_strict_inside_is_strict"),
     ("operations/guards/edit_guard.py", '    if living or facts["since"]:\n', '    if facts["since"]:\n',
      f"{EDITS}::test_unfinished_work_of_an_agent_that_is_there_is_not_written_over_unread"),
     ("operations/guards/edit_guard.py", '    if living or facts["since"]:\n', "    if living:\n",
