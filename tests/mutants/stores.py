@@ -8,6 +8,7 @@ EVERY_GROUP = (
 EVERYWHERE = (
     "tests/stores/test_interrupts.py::test_an_interrupt_in_a_transaction_leaves_nothing_half_done_and_nobody_waiting"
 )
+FOREIGN = "tests/stores/test_foreign_close.py"
 INTERRUPTS = "tests/stores/test_interrupts.py"
 MOVES = "tests/storage/test_store_move.py"
 REDIS_FAULTS = "tests/faults/test_redis_faults.py"
@@ -45,6 +46,14 @@ ROWS = (
      f"{GROUPS}::test_nobody_is_woken_and_the_gate_remembers_nothing_before_the_commit"),
     ("stores/sqlite/group.py", "            outcomes += [(None, error)] * len(left)", "            raise",
      f"{GROUPS}::test_a_commit_that_fails_is_the_outcome_of_all_and_nothing_is_kept"),
+    ("stores/sqlite/store.py", "                foreign_close.mend(self, inside=inside)\n", "                pass\n",
+     f"{FOREIGN}::test_a_program_that_only_looks_damages_nothing"),
+    ("stores/sqlite/store.py", "            self._gate.note_closed()\n", "            pass\n",
+     f"{FOREIGN}::test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage"),
+    ("stores/sqlite/foreign_close.py", "if was_closed or not", "if not",
+     f"{FOREIGN}::test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage"),
+    ("stores/sqlite/foreign_close.py", "if number != before or said != chain:", "if False:",
+     f"{FOREIGN}::test_what_the_log_does_not_have_is_not_taken_over"),
     ("stores/sqlite/store.py", "if reader is None and self._turns.is_another() and not self._is_short_lived:",
      "if False:", f"{GROUPS}::test_a_look_does_not_wait_for_a_group_of_another_thread"),
     ("stores/memory.py", "            tx.undo()\n            return tx, None, error", "            return tx, None, error",

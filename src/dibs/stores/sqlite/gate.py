@@ -7,6 +7,9 @@ The gate file also holds one short line, `PID COMMIT`: the process inside (so th
 that timed out can name it) and the last commit that was answered. The number is written after the commit is durable, so
 it is never ahead of the database; a database with a lower number was truncated or replaced by an older copy.
 
+Whether dibs itself has folded the WAL into the database stands between the two last parts: `c`, until the next process
+comes in. Else another program did that, if there is no WAL (foreign_close.py).
+
 The line may have a second copy elsewhere (`kept`): a `git clean` that deletes the database deletes the gate too, and
 the copy still has the last answered commit. The gate's own line counts; the copy counts where the gate has none, or has
 a lower number for the same database. A sandbox may forbid writing the copy; then it has an older number.
@@ -35,6 +38,7 @@ MAX_COMMIT = 2**62  # no real commit is above this: such a line is damaged and i
 TIMER_INTERVAL_S = 0.05  # between two signals of the timer that ends a wait
 HANDOVER_TIMEOUT_S = 1.0  # for the waiter to take the lock from its helper thread; later, the waiter has given up
 LINE_BYTES = 48  # ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
+CLOSED, CLOSED_AT = b"c", 31  # in the place of the second blank
 
 
 class Gate:
@@ -52,6 +56,7 @@ class Gate:
         self.timeout = timeout
         self.file: FileIO | None = None
         self.queued = 0  # how often another process was inside
+        self.was_closed = False  # before the last `enter`, by dibs itself
         self._pid = 0
         self._commit = 0
         self._id = ""
@@ -70,7 +75,9 @@ class Gate:
                 self.queued += 1
                 if not self._queue_with_timer():
                     self._queue_in_thread()
-            self._pid, self._commit, self._id = self._known(_read(os.pread(self.file.fileno(), LINE_BYTES, 0)))
+            line = os.pread(self.file.fileno(), LINE_BYTES, 0)
+            self.was_closed = line[CLOSED_AT : CLOSED_AT + 1] == CLOSED
+            self._pid, self._commit, self._id = self._known(_read(line))
             if self._pid != os.getpid():
                 self._write()
         except BaseException:  # also after Ctrl-C between the kernel's grant and our return
@@ -108,6 +115,17 @@ class Gate:
         except OSError:
             own = 0, 0, ""
         return self._known(own)[1:]
+
+    def note_closed(self) -> None:
+        """Dibs itself has folded the WAL into the database."""
+        try:
+            fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                os.pwrite(fd, CLOSED, CLOSED_AT)
+            finally:
+                os.close(fd)
+        except OSError:
+            pass  # then the next one looks at every page
 
     def holder(self) -> int:
         """The pid that entered last."""

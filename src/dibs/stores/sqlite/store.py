@@ -206,7 +206,7 @@ class SqliteStore(Engine):
         try:
             self._refuse_replaced()
             if reader is None:
-                self._check()
+                self._check(inside=False)
             else:
                 reader.check()
             remembered = self._gate.remembered()  # before the snapshot: a commit in between is not a loss
@@ -274,6 +274,8 @@ class SqliteStore(Engine):
         if self._reader is not None:
             self._reader.connection.close()
         self._connection.close()
+        if self._checked and not os.path.exists(f"{self.path}-wal"):
+            self._gate.note_closed()
 
     # --- for checks of the engine itself
 
@@ -362,7 +364,7 @@ class SqliteStore(Engine):
     def _begin(self, remembered: tuple[int, str]) -> tuple[Any, ...]:
         """Begin to write; returns the head record."""
         self._refuse_replaced()
-        self._check()
+        self._check(inside=True)
         self._sql("BEGIN IMMEDIATE")
         head = self._head(self._sql)
         self._refuse_other(head, remembered)
@@ -400,9 +402,16 @@ class SqliteStore(Engine):
             raise DamagedError(message)
         return row
 
-    def _check(self) -> None:
-        """Once, before the first transaction: is the file ours, of this schema, and can its pages be written?"""
+    def _check(self, *, inside: bool) -> None:
+        """Once, before the first transaction: is the file ours, of this schema, and can its pages be written?
+
+        `inside`: the gate was entered.
+        """
         if not self._checked:
+            if not os.path.exists(f"{self.path}-wal"):  # SQLite makes it at the first statement
+                from dibs.stores.sqlite import foreign_close
+
+                foreign_close.mend(self, inside=inside)
             if self._sql("SELECT schema FROM head").get != len(database_file.MIGRATIONS):
                 database_file.check_schema(self._connection, self.path)
             database_file.refuse_without_checksums(self._connection, self.path)

@@ -1,0 +1,80 @@
+"""After another program has closed the database: new page checksums, if all else is as dibs left it.
+
+Whoever closes the database last folds the WAL into it. `sqlite3 dibs.db` or a script that only wants to look does that,
+too, and knows nothing of page checksums: the pages that it writes keep those of their former contents, and to dibs they
+look damaged. Nothing is: SQLite finds no fault, the log's chain is whole, and it ends where the gate says.
+
+When dibs itself has closed it, the gate says so, and a page whose checksum is wrong is damaged.
+"""
+
+from __future__ import annotations
+
+from fcntl import LOCK_UN, flock
+
+import apsw
+
+from dibs.stores.seam import GENESIS, digest_of, link_of
+from dibs.stores.sqlite import database_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.stores.sqlite.store import SqliteStore
+
+CHECKSUM_ERROR = f"error code={apsw.SQLITE_IOERR_DATA}"  # as SQLite's check says it
+
+
+def mend(store: SqliteStore, *, inside: bool) -> None:
+    """Called when there is no WAL. `inside`: the caller has entered the gate, and leaves it."""
+    gate = store._gate
+    if inside:
+        _mend(store, (gate._commit, gate._id), was_closed=gate.was_closed)
+        return
+    remembered = gate.enter()
+    try:
+        _mend(store, remembered, was_closed=gate.was_closed)
+    finally:
+        if gate.file is not None:
+            flock(gate.file, LOCK_UN)
+
+
+def _mend(store: SqliteStore, remembered: tuple[int, str], *, was_closed: bool) -> None:
+    connection = store._connection
+    if was_closed or not remembered[0] or not database_file.checksums_loaded():
+        return
+    if not _has_wrong_checksum(connection):
+        return
+    connection.execute("PRAGMA checksum_verification = OFF").fetchall()
+    try:
+        if not database_file.integrity(connection) and _is_whole(connection, *remembered):
+            database_file.compact(connection, store.path)  # every page is written anew, with its checksum
+    except apsw.Error:
+        pass  # it stays as it is, and is refused as damaged
+    finally:
+        connection.execute("PRAGMA checksum_verification = ON").fetchall()
+        connection.execute("PRAGMA shrink_memory").fetchall()  # pages that were read without a look at their checksums
+
+
+def _has_wrong_checksum(connection: apsw.Connection) -> bool:
+    """Is there a page whose checksum is wrong? SQLite's own check reads them all."""
+    try:
+        return any(CHECKSUM_ERROR in line for (line,) in connection.execute("PRAGMA integrity_check(20)"))
+    except apsw.Error as error:
+        return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+
+
+def _is_whole(connection: apsw.Connection, answered: int, identifier: str) -> bool:
+    """Is it the database that answered last, with that commit, and is its log the one that was written?"""
+    commits, seq, link, store_id = connection.execute("SELECT commits, seq, link, id FROM head").get
+    if commits < answered or (identifier and store_id != identifier):
+        return False
+    first = connection.execute("SELECT min(seq) FROM log").get
+    before = seq if first is None else first - 1
+    chain = GENESIS if before == 0 else connection.execute("SELECT link FROM seals WHERE seq = ?", (before,)).get
+    for number, commit, now, wall, body, said in connection.execute(
+        "SELECT seq, commits, now, wall, body, link FROM log ORDER BY seq"
+    ):
+        before += 1
+        chain = link_of(chain, number, commit, now, wall, digest_of(body))
+        if number != before or said != chain:
+            return False
+    return (before, chain) == (seq, link)

@@ -1,0 +1,114 @@
+"""Another SQLite program opens the database and closes it: dibs goes on, and what is damaged is still refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dibs.errors import Unavailable
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite import store as sqlite_store
+from dibs.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from dibs.stores.seam import Transaction
+
+WRITES = """
+import os, sys
+from dibs.stores.sqlite.store import SqliteStore
+def put(tx):
+    number = (tx.fetch(["n"]).values["n"] or 0) + 1
+    tx.put("n", number, f"i\\t{number:05d}")
+    tx.put(f"r\\t{number}", "x" * 200)
+    tx.append("counted", "a", str(number), {"text": "y" * 200})
+store = SqliteStore(sys.argv[1], short_lived=True)
+for _ in range(int(sys.argv[2])):
+    store.run(put)
+os._exit(0)  # like a hook, or a process that is killed: it closes nothing
+"""
+LOOKS = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+for statement in sys.argv[2:]:
+    connection.execute(statement).fetchall()
+connection.commit()
+connection.close()
+"""
+LOOK = "SELECT count(*) FROM kv"
+
+
+def run(program: str, *words: str) -> None:
+    """In a process of its own: one process must not have the file open by two libraries."""
+    subprocess.run([sys.executable, "-c", program, *words], check=True)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    name = str(tmp_path / "dibs.db")
+    sqlite_store.create(name)
+    run(WRITES, name, "30")
+    assert Path(f"{name}-wal").stat().st_size > 0
+    return name
+
+
+def number(tx: Transaction) -> int:
+    found: int = tx.fetch(["n"]).values["n"]
+    return found
+
+
+def flip(path: str, sought: bytes) -> None:
+    """One bit of this text in the database file."""
+    data = bytearray(Path(path).read_bytes())
+    data[data.index(sought)] ^= 1
+    Path(path).write_bytes(data)
+
+
+@pytest.mark.parametrize("first", ["look", "run"])
+def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> None:
+    for count in (30, 31):  # and again
+        run(LOOKS, path, LOOK)
+        assert not Path(f"{path}-wal").exists(), "it has folded the WAL into the database"
+        store = SqliteStore(path, short_lived=True)
+        try:
+            assert getattr(store, first)(number) == count
+            assert database_file.integrity(store._connection) == []
+            assert [event.seq for event in store.events()] == list(range(1, count + 1))
+            assert store.head().commit == count
+        finally:
+            store.close()
+        Path(f"{path}.gate").write_bytes(Path(f"{path}.gate").read_bytes().replace(b"c", b" ", 1))
+        run(WRITES, path, "1")
+
+
+def test_what_the_log_does_not_have_is_not_taken_over(path: str) -> None:
+    run(LOOKS, path, "UPDATE log SET body = replace(body, 'y', 'z') WHERE seq = 7")
+    with pytest.raises(Unavailable) as refusal:
+        SqliteStore(path, short_lived=True).events()
+    assert refusal.value.fields["damaged"]
+
+
+def test_an_older_database_is_not_taken_over(path: str) -> None:
+    run(LOOKS, path, LOOK)
+    line = bytearray(Path(f"{path}.gate").read_bytes())
+    line[11:31] = b"%-20d" % 31
+    Path(f"{path}.gate").write_bytes(line)
+    with pytest.raises(Unavailable) as refusal:
+        SqliteStore(path, short_lived=True).look(number)
+    assert refusal.value.fields["damaged"]
+
+
+@pytest.mark.parametrize("first", ["look", "run"])
+def test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage(path: str, first: str) -> None:
+    store = SqliteStore(path)
+    assert store.look(number) == 30
+    store.close()
+    assert not Path(f"{path}-wal").exists()
+    flip(path, b"xxxxxxxx")
+    for _ in range(2):
+        with pytest.raises(Unavailable) as refusal:
+            getattr(SqliteStore(path, short_lived=True), first)(lambda tx: tx.fetch([], [("r\t", "r\n")]))
+        assert refusal.value.fields["damaged"]
