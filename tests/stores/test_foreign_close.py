@@ -84,8 +84,17 @@ def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> Non
         run(WRITES, path, "1")
 
 
-def test_what_the_log_does_not_have_is_not_taken_over(path: str) -> None:
-    run(LOOKS, path, "UPDATE log SET body = replace(body, 'y', 'z') WHERE seq = 7")
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE log SET body = replace(body, 'y', 'z') WHERE seq = 7",
+        "UPDATE log SET body = 7 WHERE seq = 7",
+        "DELETE FROM log WHERE seq = 7",
+        "DELETE FROM head",
+    ],
+)
+def test_what_the_log_does_not_have_is_not_taken_over(path: str, change: str) -> None:
+    run(LOOKS, path, change)
     with pytest.raises(Unavailable) as refusal:
         SqliteStore(path, short_lived=True).events()
     assert refusal.value.fields["damaged"]

@@ -47,7 +47,7 @@ def _mend(store: SqliteStore, remembered: tuple[int, str], *, was_closed: bool) 
     try:
         if not database_file.integrity(connection) and _is_whole(connection, *remembered):
             database_file.compact(connection, store.path)  # every page is written anew, with its checksum
-    except apsw.Error:
+    except (apsw.Error, ValueError, TypeError):  # also rows that dibs did not write
         pass  # it stays as it is, and is refused as damaged
     finally:
         connection.execute("PRAGMA checksum_verification = ON").fetchall()
