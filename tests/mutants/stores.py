@@ -54,6 +54,8 @@ ROWS = (
      f"{FOREIGN}::test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage"),
     ("stores/sqlite/foreign_close.py", "if number != before or said != chain:", "if False:",
      f"{FOREIGN}::test_what_the_log_does_not_have_is_not_taken_over"),
+    ("stores/sqlite/foreign_close.py", "    return (before, chain) == (seq, link)\n", "    return True\n",
+     f"{FOREIGN}::test_a_log_that_was_cut_is_not_taken_over"),
     ("stores/sqlite/store.py", "if reader is None and self._turns.is_another() and not self._is_short_lived:",
      "if False:", f"{GROUPS}::test_a_look_does_not_wait_for_a_group_of_another_thread"),
     ("stores/memory.py", "            tx.undo()\n            return tx, None, error", "            return tx, None, error",

@@ -88,6 +88,7 @@ def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> Non
     "change",
     [
         "UPDATE log SET body = replace(body, 'y', 'z') WHERE seq = 7",
+        "UPDATE log SET link = replace(link, 'a', 'b') WHERE seq = 7",
         "UPDATE log SET body = 7 WHERE seq = 7",
         "DELETE FROM log WHERE seq = 7",
         "DELETE FROM head",
@@ -95,6 +96,13 @@ def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> Non
 )
 def test_what_the_log_does_not_have_is_not_taken_over(path: str, change: str) -> None:
     run(LOOKS, path, change)
+    with pytest.raises(Unavailable) as refusal:
+        SqliteStore(path, short_lived=True).events()
+    assert refusal.value.fields["damaged"]
+
+
+def test_a_log_that_was_cut_is_not_taken_over(path: str) -> None:
+    run(LOOKS, path, "DELETE FROM log WHERE seq = 30")
     with pytest.raises(Unavailable) as refusal:
         SqliteStore(path, short_lived=True).events()
     assert refusal.value.fields["damaged"]
