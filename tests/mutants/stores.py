@@ -50,7 +50,7 @@ ROWS = (
      f"{FOREIGN}::test_a_program_that_only_looks_damages_nothing"),
     ("stores/sqlite/store.py", "            self._gate.note_closed()\n", "            pass\n",
      f"{FOREIGN}::test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage"),
-    ("stores/sqlite/foreign_close.py", "if was_closed or not", "if not",
+    ("stores/sqlite/foreign_close.py", "if gate.was_closed or not", "if not",
      f"{FOREIGN}::test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage"),
     ("stores/sqlite/foreign_close.py", "if number != before or said != chain:", "if False:",
      f"{FOREIGN}::test_what_the_log_does_not_have_is_not_taken_over"),

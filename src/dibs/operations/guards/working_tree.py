@@ -20,6 +20,7 @@ the working tree); in addition to that, by their keys:
 from __future__ import annotations
 
 from dibs.errors import Forbidden, Held
+from dibs.errors import quoted as quoted_resource
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
@@ -104,7 +105,8 @@ def who(tx: Transaction, record: Record) -> str:
     """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
     if record["by"] == WORK and record["shared"]:
-        return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {quoted(record['resources'][0][1])}`"
+        path = quoted_resource(record["resources"][0][1])
+        return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
     return f"{name}, {holds.left(tx, record)}"
@@ -155,7 +157,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if len(left) == len(found):
-        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
+        names = " ".join([quoted_resource(path) for path in left[:MAX_FILES_SHOWN]])
         instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
     does = fact.get("does") or "touch"
     would = does if fact.get("may") else f"would {does}"

@@ -25,27 +25,26 @@ CHECKSUM_ERROR = f"error code={apsw.SQLITE_IOERR_DATA}"  # as SQLite's check say
 
 def mend(store: SqliteStore, *, inside: bool) -> None:
     """Called when there is no WAL. `inside`: the caller has entered the gate, and leaves it."""
-    gate = store._gate
     if inside:
-        _mend(store, (gate._commit, gate._id), was_closed=gate.was_closed)
+        _mend(store)
         return
-    remembered = gate.enter()
+    store._gate.enter()
     try:
-        _mend(store, remembered, was_closed=gate.was_closed)
+        _mend(store)
     finally:
-        if gate.file is not None:
-            flock(gate.file, LOCK_UN)
+        if store._gate.file is not None:
+            flock(store._gate.file, LOCK_UN)
 
 
-def _mend(store: SqliteStore, remembered: tuple[int, str], *, was_closed: bool) -> None:
-    connection = store._connection
-    if was_closed or not remembered[0] or not database_file.checksums_loaded():
+def _mend(store: SqliteStore) -> None:
+    gate, connection = store._gate, store._connection
+    if gate.was_closed or not gate._commit or not database_file.checksums_loaded():
         return
     if not _has_wrong_checksum(connection):
         return
     connection.execute("PRAGMA checksum_verification = OFF").fetchall()
     try:
-        if not database_file.integrity(connection) and _is_whole(connection, *remembered):
+        if not database_file.integrity(connection) and _is_whole(connection, gate._commit, gate._id):
             database_file.compact(connection, store.path)  # every page is written anew, with its checksum
     except (apsw.Error, ValueError, TypeError):  # also rows that dibs did not write
         pass  # it stays as it is, and is refused as damaged
