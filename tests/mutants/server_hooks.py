@@ -29,7 +29,7 @@ ROWS = (
     ("doors/hook_port/port.py", '        if _is_gone(connection.socket):\n            return b""\n',
      "        _is_gone(connection.socket)\n",
      f"{FAULTS}::test_a_server_that_goes_on_decides_nothing_for_a_hook_that_has_gone"),
-    ("doors/hook_port/port.py", 'connection.socket.send(b"+\\0")', "pass", f"{PORT}::test_a_slow_request_is_not_done_twice"),
+    ("doors/hook_port/port.py", "connection.socket.send(AT_WORK)", "pass", f"{PORT}::test_a_slow_request_is_not_done_twice"),
     # a small packet after another would wait for 40 ms
     ("doors/hook_port/bash_script.py", """[ "${dibs_said: -1}" != $'\\n' ] ||""", ": ||",
      f"{PORT}::test_a_request_with_a_newline_at_its_end_is_sent_in_two_packets_and_no_more"),

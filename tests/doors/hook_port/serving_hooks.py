@@ -26,7 +26,7 @@ from dibs.server.host import Host
 
 SLOW_S = 1.5
 PATIENCE_S = 60.0
-LIMITS = ("limit=0.5 ", "limit=1\n")  # of a new bash, of an old one
+LIMITS = ("limit=0.5 ", "limit=1 ")  # of a new bash, of an old one
 decided: list[str] = []
 ports: list[hook_port.HookPort] = []
 

@@ -131,7 +131,7 @@ def test_commands_of_the_corpora_are_answered_as_directly(corpus: str, sides: tu
 def told(script: Path) -> tuple[int, str, str]:
     """Port, secret and proof of a script."""
     text = script.read_text()
-    port, secret = re.search(r"/dev/tcp/127.0.0.1/(\d+)", text), re.search(r"printf '%s\\0' ([\w-]{22})1 ", text)
+    port, secret = re.search(r"/dev/tcp/127.0.0.1/(\d+)", text), re.search(r"printf '%s\\0' ([\w-]{22})2 ", text)
     proof = re.search(r'\[ "\$words" = ([\w-]{22}) \]', text)
     assert port
     assert secret
@@ -170,7 +170,7 @@ def test_without_the_secret_nothing_is_said(said: bytes, server: Server) -> None
 def test_a_secret_but_for_its_last_letter_is_none(server: Server) -> None:
     _, secret, _ = told(server.script)
     with connected(server.script) as stranger:
-        stranger.sendall(secret[:-1].encode() + (b"0" if secret[-1] != "0" else b"1") + b"1\0001\0child\0")
+        stranger.sendall(secret[:-1].encode() + (b"0" if secret[-1] != "0" else b"1") + b"2\0001\0child\0")
         assert is_shut(stranger)
 
 
@@ -193,23 +193,23 @@ def asked(script: Path, pid: int, sent: bytes, tree: Path) -> bytes:
     with connected(script) as hook:
         hook.sendall(f"{secret}{bash_script.VERSION}\0{pid}\0read\0".encode())
         got = b""
-        while len(got) < len(proof) + 1:
+        while len(got) < len(proof):
             got += hook.recv(100)
-        assert got == proof.encode() + b"\0"
+        assert got == proof.encode()
         hook.sendall(b"\0".join([b"claude", b"", str(tree).encode(), str(tree).encode(), b"", sent]) + b"\0")
         answer = b""
         while part := hook.recv(4096):
             answer += part
-    return answer.removeprefix(b"+\0")
+    return answer.removeprefix(b"+")
 
 
 def test_a_process_that_has_not_the_connection_among_its_files_is_not_believed(
     repo: Repository, server: Server
 ) -> None:
     holder = repo.client()
-    assert asked(server.script, holder.pid, edit(repo.folder), repo.folder) == b"\0\0?\0"
-    assert asked(server.script, 0, edit(repo.folder), repo.folder) == b"\0\0?\0"
-    assert asked(server.script, os.getpid(), edit(repo.folder), repo.folder) == b"\0\0000\0"
+    assert asked(server.script, holder.pid, edit(repo.folder), repo.folder) == b"?"
+    assert asked(server.script, 0, edit(repo.folder), repo.folder) == b"?"
+    assert asked(server.script, os.getpid(), edit(repo.folder), repo.folder) == b"0"
     server.end()
     assert (server.decided, server.declined) == (1, 2)
 
@@ -319,7 +319,7 @@ class Stranger:
 
 
 def test_a_request_with_a_newline_at_its_end_is_sent_in_two_packets_and_no_more(repo: Repository) -> None:
-    stranger = Stranger(repo, b"p" * 32 + b"\0", b"\0\0000\0")
+    stranger = Stranger(repo, b"p" * 32, b"0")
     ours, its = socket.socketpair()
     sent = edit(repo.folder)
     assert sent.endswith(b"\n")
@@ -344,12 +344,13 @@ def test_what_is_sent_before_the_proof_tells_nothing_of_the_call(repo: Repositor
     assert through(ben, repo.folder, "claude", given=edit(repo.folder)).silent
     stranger.end()
     assert len(stranger.got) == 1
-    assert re.fullmatch(rb"s{32}1\0\d+\0child\0", stranger.got[0])
+    assert re.fullmatch(rb"s{32}2\0\d+\0child\0", stranger.got[0])
 
 
 @pytest.mark.parametrize(
-    "says", [[], [b"\0\0000\0"], [b"allow\0\0\0000\0"], [b"s" * 32 + b"\0\0\0000\0"], [b"p" * 31 + b"\0\0\0000\0"],
-             [b"p" * 32 + b"\0"], [b"p" * 32 + b"\0", b"\0\0"], [b"p" * 32 + b"\0", b"\0\0009\0"]],
+    "says", [[], [b"0"], [b"0" * 40], [b"allow\0\0\0000\0"], [b"s" * 32 + b"0"], [b"p" * 31 + b"\n0"], [b"p" * 31 + b"\0000"],
+             [b"p" * 32], [b"p" * 32, b"+"], [b"p" * 32, b"9"], [b"p" * 32, b"="], [b"p" * 32, b"=\0\0"],
+             [b"p" * 32, b"=\0\0009\0"]],
 )  # fmt: skip
 def test_a_program_that_came_to_the_port_is_never_believed(says: list[bytes], repo: Repository) -> None:
     holder, ben = repo.agent("holder"), repo.client()

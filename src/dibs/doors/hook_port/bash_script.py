@@ -8,14 +8,15 @@ can read the file may ask. It works like this:
 2. The server shows PROOF. Only then the request follows: what stands on the port may be another program.
 3. The request: client, event, directory, DIBS_TREE, the environment where a server cannot read that of a process, and
    last what the client sent.
-4. The answer is three fields: for stdout, for stderr, and the exit code; the code last, so that a cut answer is none.
-   A `+` before it says that the server is still at work. The code `?` says: ask the store yourself.
+4. The answer is one letter: `0` allows without a word, `?` says: ask the store yourself, `+` says that the server is
+   still at work, and another letter follows. After `=` follow three fields: for stdout, for stderr, and the exit code;
+   the code last, so that a cut answer is none.
 
 No answer in time, a wrong proof, an end of file: the launcher's own way with the client's text, which was kept. Then
 the file is removed, so that the next hooks do not wait as well; a server that is alive puts it back.
 
-Words that bash prints or reads are bytes (LC_ALL=C). `read -t` costs a system call a byte, so only what is short is
-read with it. The server is the clock of the one read without: see port.py.
+Words that bash prints or reads are bytes (LC_ALL=C). `read -d` costs four system calls a byte, so what nearly every hook
+reads is read by its length (`-N`). The server is the clock of the one read without `-t`: see port.py.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from dibs.session.launcher import ALLOWED, FAILED, REFUSED, entry_path, quoted
 
 NAME = "serve.bash"
 LOCALE = "DIBS_LC_ALL"  # the caller's own LC_ALL, which the launcher replaces: bash starts sooner in the plain one
-VERSION = "1"  # of the request
+VERSION = "2"  # of the request and its answer
 SECRET_BYTES = 16
 # Longer payloads go the launcher's own way: bash is slow with long texts.
 MAX_SENT_BYTES = 256 * 1024
@@ -69,7 +70,7 @@ dibs_serve() { # PYTHON ENTRY CLIENT [EVENT]
     local dibs_how=read dibs_python=$1 dibs_entry=$2 dibs_read= dibs_said= dibs_out= dibs_err= dibs_code=
     shift 2
     dibs_try() {
-        local LC_ALL=C IFS= limit beats words more name
+        local LC_ALL=C IFS= limit count beats words more name
 @ASK:return@
         return 1
     }
@@ -85,9 +86,9 @@ _ASK = r"""    if [ "$dibs_entry" -ef @ENTRY@ ]; then
         trap '' PIPE
         while :; do
             printf '%s\0' @SECRET@@VERSION@ "${BASHPID:-$$}" "$dibs_how" >&3
-            limit=0.5 beats=0 words= more=
+            limit=0.5 count=-N beats=0 words= more=
             if @OLD@; then # a bash before 4.1, as on macOS
-                limit=1
+                limit=1 count=-n
                 dibs_said=$(head -c @MOST@; printf x)
                 dibs_said=${dibs_said:0:${#dibs_said}-1}
             else
@@ -103,15 +104,17 @@ _ASK = r"""    if [ "$dibs_entry" -ef @ENTRY@ ]; then
             fi
             # without its last newline: bash would send what follows it in a packet of its own, 40 ms later
             [ "${dibs_said: -1}" != $'\n' ] || dibs_said=${dibs_said:0:${#dibs_said}-1}
-            read -r -t $limit -d '' -u 3 words || break
+            read -r -t $limit $count @LENGTH@ -u 3 words || break
             [ "$words" = @PROOF@ ] || break
 @NAMES@            printf '%s\0' "$1" "${2-}" "$PWD" "${DIBS_TREE-}" "$words" "$dibs_said" >&3
-            dibs_out=+
-            while [ "$dibs_out" = + ]; do
+            while read -r -t $limit $count 1 -u 3 dibs_code && [ "$dibs_code" = + ]; do
                 [ $((beats += 1)) -lt @BEATS@ ] || break 2
-                read -r -t $limit -d '' -u 3 dibs_out || break 2
             done
-            read -r -t $limit -d '' -u 3 dibs_err && read -r -t $limit -d '' -u 3 dibs_code
+            if [ "$dibs_code" = = ]; then
+                dibs_code=
+                read -r -t $limit -d '' -u 3 dibs_out && read -r -t $limit -d '' -u 3 dibs_err &&
+                    read -r -t $limit -d '' -u 3 dibs_code
+            fi
             break
         done 2>/dev/null 3<>/dev/tcp/127.0.0.1/@PORT@
         trap - PIPE
@@ -144,7 +147,7 @@ def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, 
     """
     values = {
         "ENTRY": quoted(entry or entry_path()),
-        "SECRET": secret, "PROOF": proof, "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
+        "SECRET": secret, "PROOF": proof, "LENGTH": str(len(proof)), "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
         "NAMES": _NAMES if names else "", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
         "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
     }  # fmt: skip

@@ -60,7 +60,7 @@ CHECK_S = 0.5  # between two looks at whether the script is in its place
 STOP_TIMEOUT_S = 0.8  # for requests that are being worked on
 GREETING, FIELDS = 3, 8  # fields that come with the secret, and all before what the client sent
 CHUNK = 65_536
-DECLINED = b"\0\0?\0"
+ALLOWED, DECLINED, AT_WORK = b"0", b"?", b"+"
 # as plain numbers: Python's own names for them are enums, and each use of one costs a microsecond or more
 FAMILY, KIND, TCP, NODELAY = int(socket.AF_INET), int(socket.SOCK_STREAM), int(socket.IPPROTO_TCP), socket.TCP_NODELAY
 PEEK = int(socket.MSG_PEEK) | int(socket.MSG_DONTWAIT)
@@ -93,7 +93,7 @@ class HookPort:
         self.answered = self.declined = 0  # requests
         self._last_request = time.monotonic()
         self._old_bash = old_bash
-        # without hexadecimal digits: bash takes four system calls for each sign of the proof
+        # without hexadecimal digits: an old bash takes four system calls for each sign of the proof
         self._secret, self._proof = (secrets.token_urlsafe(bash_script.SECRET_BYTES) for _ in range(2))
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
@@ -343,7 +343,7 @@ class HookPort:
             return False
         del connection.data[:wanted]
         connection.stage, connection.since = READING, time.monotonic()
-        connection.socket.send(self._proof.encode() + b"\0")
+        connection.socket.send(self._proof.encode())
         connection.caller = self._caller(connection)
         return True
 
@@ -395,7 +395,7 @@ class HookPort:
         try:
             if connection.stage == WORKING:
                 connection.beat = now
-                connection.socket.send(b"+\0")
+                connection.socket.send(AT_WORK)
         except OSError:
             pass  # it has gone; its thread will see
         finally:
@@ -459,8 +459,10 @@ class HookPort:
         finally:
             caller.work_for(None)
             asks.done()
+        if not (said.out or said.err or said.code):
+            return ALLOWED
         out, err = said.out.encode("utf-8", "surrogateescape"), said.err.encode("utf-8", "backslashreplace")
-        return b"%s\0%s\0%d\0" % (out.replace(b"\0", b""), err.replace(b"\0", b"\\x00"), said.code)
+        return b"=%s\0%s\0%d\0" % (out.replace(b"\0", b""), err.replace(b"\0", b"\\x00"), said.code)
 
 
 def _load() -> None:
