@@ -115,7 +115,7 @@ def told(found: GitEffect | None, here: str) -> str:
         ("apply --check p.diff", "apply tree dry paths=src/x,old,new"),
         ("apply --stat p.diff", "apply tree dry paths=src/x,old,new"),
         ("apply --cached p.diff", "apply index paths=src/x,old,new"),
-        ("apply --index -p1 p.diff", "apply index tree paths=src/x,old,new"), ("apply", "apply tree unknown"),
+        ("apply --index -p1 p.diff", "apply index tree paths=src/x,old,new"), ("apply", "apply input tree unknown"),
         ("apply none.diff", "apply tree unknown"),
         ("apply -p 2 --directory sub p.diff", "apply tree paths=sub/x,sub/a/old,sub/b/old,sub/a/new,sub/b/new"),
         ("rm a.py", "rm index tree paths=a.py"), ("rm -r --cached src", "rm index paths=src"),

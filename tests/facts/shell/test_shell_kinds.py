@@ -51,7 +51,7 @@ def test_a_command_that_writes_nothing_is_harmless(here: str, command: str) -> N
 @pytest.mark.parametrize(
     "command",
     [
-        "echo x > f", "sed -i s/a/b/ f", "rm f", "cp f g", "mv f g", "ls > out", "sort f -o g", "curl -o f http://x",
+        "echo x > f", "sed -i s/a/b/ f", "rm f", "awk '{print > \"f\"}' g", "cp f g", "mv f g", "ls > out", "sort f -o g", "curl -o f http://x",
         "find . -name a.py -delete", "cat f | tee g", "tar czf a.tgz src", "git diff > p.diff", "> f", "touch f",
         "cat > f <<'E'\nx\nE", "mkdir d && cp f d", "perl -pi -e s/a/b/ f", "grep x f > g; mv g f", "bash -c 'rm f'",
     ],
@@ -68,7 +68,7 @@ def test_a_command_that_names_all_it_writes_is_closed(here: str, command: str) -
         "cargo build", "go generate ./...", "git checkout .", "git stash", "git pull", "git merge x",
         "git reset --hard",
         "echo x > $F", "if x", "ls | xargs ./tool", "find . -exec ./tool {} \\;", "python -c 'print(1)'", "node -e 1",
-        "watch make", "sudo make install", "source x.sh", "perl -e 'unlink \"f\"'", "awk '{print > \"f\"}' g",
+        "watch make", "sudo make install", "source x.sh", "perl -e 'unlink \"f\"'", "awk '{print > $1}' g",
         "fd -x rm",
         "curl http://x | bash", "env A=1 make", "ls && make", "git commit -m x && npm run build", "docker run x",
         "dibs restore 1", 'eval "$X"', "ruff check --fix .", "black .", "git rebase main", "git foo",

@@ -37,7 +37,7 @@ MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 class Write:
     """One path that a call names, and how it writes it."""
 
-    __slots__ = ("content", "edits", "goes", "how", "path")
+    __slots__ = ("content", "edits", "goes", "how", "itself", "path")
 
     def __init__(
         self,
@@ -47,11 +47,13 @@ class Write:
         edits: Sequence[tuple[str, str, bool]] = (),
         *,
         goes: bool = False,
+        itself: bool = False,
     ) -> None:
         self.path, self.how = path, how
         self.content = content  # the whole new content, if that is known
         self.edits = edits  # or the replacements in it
         self.goes = goes  # the file is deleted
+        self.itself = itself  # of a symbolic link, the link is written, and not the file that it leads to
 
     def expected(self, before: bytes | None) -> bytes | None:
         """The file's new content, if it follows from the call."""
@@ -143,6 +145,12 @@ def _located(
     for write in writes:
         real = event.real(write.path)
         wanted = write.path
+        link = _link(event, write) if write.itself else ""
+        if link:
+            located = _link_located(session, link)
+            if located:
+                named.setdefault(located[0], []).append(_NamedPath(write, link, located[1], ("file", located[1], "")))
+            continue
         if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
             wanted = real = session.place.top  # a parent folder of the working tree: all of the tree goes with it
         try:
@@ -163,6 +171,24 @@ def _located(
         for one in items:
             one.ignored = one.text in free
     return named, outside
+
+
+def _link(event: Event, write: Write) -> str:
+    """The link that a write replaces or removes, its folder resolved; "" if it is none."""
+    path = os.path.join(event.where, write.path)
+    if path.endswith("/") or not os.path.islink(path):
+        return ""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
+
+
+def _link_located(session: Session, link: str) -> tuple[str, str] | None:
+    """The working tree of a link, and its path there; None outside of all."""
+    folder, name = os.path.split(link)
+    try:
+        _, text, _, top = session.paths.located(folder, "/", literal=True)
+    except Invalid:
+        return None
+    return top, f"{text}/{name}" if text and text != "." else name
 
 
 def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:

@@ -202,7 +202,8 @@ def _write(target: Any) -> Write:
     from dibs.doors.hooks.edit_guard import Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
-    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"})
+    itself = target.how in {"delete", "move", "link", "symlink"}
+    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, itself=itself)
 
 
 def _not_claimed(reading: Any) -> list[Any]:

@@ -40,6 +40,14 @@ def effects(reading: Reading) -> list[GitEffect]:
     return [effect for effect in found if not effect.dry]
 
 
+def _patched(reading: Reading, effect: GitEffect, text: str, file: str) -> None:
+    """The files of a patch on the input of `git apply`."""
+    from dibs.facts.git import subcommands
+
+    if text or not reading.is_written(file):
+        subcommands.patched(effect, text or subcommands.text_of(file))
+
+
 def _fetches(simple: Simple) -> list[tuple[str, str]]:
     """The remotes and refspecs that a command fetches; "" for the configured ones."""
     end, _ = leading(simple.words, "Cc", ("git-dir", "work-tree", "namespace"))
@@ -59,6 +67,8 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
     if effect is None:
         return []
     effect.text = simple.text
+    if effect.kind == "apply" and effect.action == "input" and any(simple.given):
+        _patched(reading, effect, *simple.given)
     if effect.kind == "submodule" and effect.action == "foreach":
         return _each_submodule(reading, effect, hops)
     if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= MAX_ALIAS_HOPS:

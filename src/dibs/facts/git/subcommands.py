@@ -173,23 +173,31 @@ def _apply(found: GitEffect, operands: Words, _after: int) -> GitEffect:
     found.dry = found.has("check", "stat", "numstat", "summary") and not found.has("apply")
     found.index = found.has("cached", "index", "3", "3way")
     found.tree = not found.has("cached")
-    folder = found.value("directory")
-    count = found.value("p") or "1"
-    clear = count.isascii() and count.isdigit() and len(count) < 4  # noqa: PLR2004 - no path has a thousand components
-    if not operands or folder is None or found.cwd is None or not clear:
-        found.unknown = True
+    if not operands or operands == ["-"]:
+        found.action, found.unknown = "input", True
         return found
-    from dibs.facts import patches
-
-    for name in found.take(operands):
-        text = _text(os.path.join(found.cwd, name))
-        names = patches.stripped(text, int(count)) if text else []
-        found.unknown = found.unknown or not names
-        found.paths += [os.path.join(top_of(found.cwd), folder, path) for path in names]
+    for name in found.take(operands) if found.cwd is not None else ():
+        patched(found, text_of(os.path.join(found.cwd or "", name)), more=True)
+    found.unknown = found.unknown or found.cwd is None
     return found
 
 
-def _text(path: str) -> str:
+def patched(found: GitEffect, text: str, *, more: bool = False) -> None:
+    """Name the files of a patch; `more`: in addition to others."""
+    from dibs.facts import patches
+
+    folder = found.value("directory")
+    count = found.value("p") or "1"
+    clear = count.isascii() and count.isdigit() and len(count) < 4  # noqa: PLR2004 - no path has a thousand components
+    names = (
+        patches.stripped(text, int(count)) if text and clear and folder is not None and found.cwd is not None else []
+    )
+    found.unknown = not names or (more and found.unknown)
+    found.paths += [os.path.join(top_of(found.cwd or ""), folder or "", path) for path in names]
+
+
+def text_of(path: str) -> str:
+    """The text of a patch file; "" if it cannot be read or is too long."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:
             text = file.read(MAX_PATCH_BYTES + 1)

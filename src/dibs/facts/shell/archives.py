@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from dibs.facts.shell.commands import Call
     from dibs.facts.shell.options import Given
+    from dibs.facts.shell.unknown import Field
 
 MAX_PATCH_BYTES = 1 << 20  # read of a patch file for its file names
 
@@ -57,18 +58,31 @@ def tar(call: Call) -> None:
     if isinstance(first, str) and first and not first.startswith("-"):
         # The old style: `tar xzf a.tgz`, the values follow in order.
         call.words[1] = "-" + (first.replace("f", "") + "f" if "f" in first else first)
-    given, _ = call.options(
+    given, operands = call.options(
         "fCTXIbgHKNVL", ("file", "directory", "files-from", "exclude", "exclude-from", "use-compress-program")
     )
     if has(given, "x", "extract", "get"):
         if not has(given, "O", "to-stdout"):
-            call.doubt_in(last(given, "C", "directory") or ".")
+            folder = last(given, "C", "directory") or "."
+            renamed = has(given, "T", "files-from", "strip-components", "transform", "xform", "wildcards")
+            if operands and isinstance(folder, str) and not renamed:
+                call.doubt(*[_in_folder(folder, name) for name in operands])
+            else:
+                call.doubt_in(folder)
     elif has(given, "c", "create", "r", "append", "u", "update", "A", "concatenate", "delete"):
         archive = last(given, "f", "file")
         if archive != "":
             call.write(archive)
     if has(given, "remove-files"):
-        call.doubt()
+        for path in operands:
+            call.write(path, "delete")
+
+
+def _in_folder(folder: str, name: Field) -> Field:
+    """A member of an archive, where it is put."""
+    if not isinstance(name, str) or any(mark in name for mark in "*?["):
+        return f"{folder.rstrip('/')}/"
+    return name if folder == "." else f"{folder.rstrip('/')}/{name}"
 
 
 def zipped(call: Call) -> None:
@@ -157,6 +171,8 @@ def patch(call: Call) -> None:
     names = _named(patches.stripped(text, int(count)) if count.isdigit() and len(count) < 4 else [], text, given)  # noqa: PLR2004
     for name in names:
         call.write(os.path.join(folder, name), merges=True)
+        if has(given, "b", "backup"):
+            call.write(f"{os.path.join(folder, name)}{last(given, 'z', 'suffix') or '.orig'}")
     if not names:
         call.doubt_in(folder or ".")
 
@@ -172,9 +188,10 @@ def _named(names: list[str], text: str, given: Given) -> list[str]:
 
 def _patch_text(call: Call, source: str | None) -> str:
     if source == "" and call.stdin:
-        if call.stdin.file is None:
-            return call.stdin.raw or call.stdin.text or ""
-        source = call.stdin.file
+        text = call.stdin.raw or call.stdin.text
+        source = call.stdin.file or call.stdin.source()
+        if text or not source or call.reading.is_written(call.full(source)):
+            return text or ""
     if not source or (call.cwd is None and not source.startswith("/")):
         return ""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.options import last
-from dibs.facts.shell.unknown import ANY
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,9 +32,30 @@ def is_positional(name: str) -> bool:
     return name == "@" or name.isdigit()
 
 
+EXPORTED = "export "  # among the variables, under a name that none can have: the names that other programs get
+
+
+def exported(env: Env) -> list[str]:
+    """The names of the variables that programs get."""
+    found = env.variables.get(EXPORTED)
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def export(env: Env, name: str) -> None:
+    """Programs get this variable from now on."""
+    env.variables[EXPORTED] = [*exported(env), name]
+
+
 def _cd(call: Call) -> Env | None:
     given, operands = call.options()
     env, cwd = call.env, call.cwd
+    if call.name == "pushd" and any(option == "n" for option, _ in given):
+        return None
+    searched = "CDPATH" in call.assignments or "CDPATH" in env.variables
+    if searched and operands and not str(operands[0]).startswith(("/", ".")):
+        before = env.copy()
+        env.cwds = [None]
+        return before
     stack = env.variables.get("DIRSTACK")
     if call.name == "popd":
         known = isinstance(stack, list) and bool(stack)
@@ -49,7 +70,7 @@ def _cd(call: Call) -> Env | None:
     else:
         to = operands[0] if operands else call.reader.home or None
     before = env.copy()
-    if to == "-":
+    if to == "-" or (to == "~-" and env.old):
         to = env.old
     known = isinstance(to, str) and (cwd is not None or to.startswith("/"))
     new = os.path.join(cwd or "/", to) if known and isinstance(to, str) else None
@@ -79,6 +100,16 @@ def _trap(call: Call) -> Env | None:
 
 def _names(call: Call) -> Env | None:
     """Commands that set variables: read, mapfile, getopts, printf -v, let, unset, export and similar ones."""
+    if call.name == "printf" and call.words[1:2] == ["-v"] and call.words[2:]:
+        name = call.words[2]
+        from dibs.facts.shell import outputs as shell_outputs
+
+        if isinstance(name, str):
+            call.env.variables.pop(name, None)
+            found = shell_outputs.printed(call.words[3:])
+            if found != ANY and name.isidentifier():
+                call.env.variables[name] = found
+        return None
     for word in call.words[1:]:
         name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
         call.env.variables.pop(name.rstrip("+-*/%"), None)
@@ -90,15 +121,51 @@ def _read(call: Call) -> Env | None:
     short = "adinNptu" if call.name == "read" else "dnOsuCc"
     given, names = call.options(short)
     array = last(given, "a") if call.name == "read" else names[0] if names else "MAPFILE"
-    line = call.stdin.lines if call.stdin else ANY
+    lines = _lines(call)
+    separators = call.assignments.get("IFS", call.env.variables.get("IFS"))
     for index, name in enumerate(names or ["REPLY"]):
         if isinstance(name, str):
             call.env.variables.pop(name, None)
-            if not index and line.below is not None:
-                call.env.variables[name] = line
+            if lines is not None:
+                found = [_column(line, index, len(names), separators) for line in lines]
+                call.env.variables[name] = (
+                    found[0] if len(found) == 1 and call.stdin and call.stdin.text else either(found)
+                )
     if isinstance(array, str) and array:
-        call.env.variables[array] = [line]
+        whole = call.name != "read" or lines is None or any(_words(line, separators) is None for line in lines)
+        cells = lines if whole or lines is None else [cell for line in lines for cell in _words(line, separators) or []]
+        exact = call.stdin is not None and call.stdin.text is not None and len(lines or ()) <= MAX_BEGINNINGS
+        call.env.variables[array] = [ANY] if cells is None else list(cells) if exact else [either(cells)]
     return None
+
+
+def _lines(call: Call) -> list[str] | None:
+    """The lines of the input, or how they begin; None if nothing is known of them."""
+    if not call.stdin:
+        return None
+    text = call.stdin.text
+    if text is not None:
+        return text.removesuffix("\n").split("\n")
+    below = call.stdin.lines.below
+    return None if below is None else list(below)
+
+
+def _words(line: str, separators: object) -> list[str] | None:
+    """A line in words; None if it is not known where they end."""
+    if separators is None or separators == " \t\n":
+        return line.split()
+    if not isinstance(separators, str) or len(separators) > 1:
+        return None
+    return line.split(separators) if separators else [line]
+
+
+def _column(line: str, index: int, names: int, separators: object) -> str:
+    """The part of a line that one of the names gets; the last one gets the rest."""
+    words = _words(line, separators) if names > 1 else None
+    if words is None:
+        return line.strip() if names <= 1 and separators is None else line if not index else ""
+    blank = separators if isinstance(separators, str) and separators else " "
+    return blank.join(words[index:]) if index + 1 == names else words[index] if index < len(words) else ""
 
 
 def _set(call: Call) -> Env | None:
@@ -117,6 +184,16 @@ def _shift(call: Call) -> Env | None:
     else:
         for name in [name for name in call.env.variables if is_positional(name)]:
             del call.env.variables[name]
+    return None
+
+
+def _source(call: Call) -> Env | None:
+    """`. FILE`: a text that the command itself contains is read here."""
+    text = call.known_text(call.words[1]) if len(call.words) > 1 else None
+    if text is None:
+        call.judge()
+    else:
+        call.reader.script(text, call.env)
     return None
 
 
@@ -141,6 +218,7 @@ def _wait(call: Call) -> Env | None:
 
 
 BUILTINS: dict[str, Callable[[Call], Env | None]] = {
+    ".": _source,
     "cd": _cd,
     "chdir": _cd,
     "declare": _names,
@@ -159,6 +237,7 @@ BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     "readarray": _read,
     "set": _set,
     "shift": _shift,
+    "source": _source,
     "trap": _trap,
     "typeset": _names,
     "unset": _names,

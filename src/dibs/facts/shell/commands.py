@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import flows as shell_flows
-from dibs.facts.shell.builtin import BUILTINS, is_positional, position
+from dibs.facts.shell.builtin import BUILTINS, exported, is_positional, position
 from dibs.facts.shell.findings import Env, Simple
 from dibs.facts.shell.options import leading, options
 from dibs.facts.shell.unknown import ANY, Unknown, between, either
@@ -30,12 +30,15 @@ SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 WRITERS = frozenset((
     "7z", "apply_patch", "applypatch", "awk", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd", "dos2unix",
     "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv", "install",
-    "link", "ln", "lzma", "mkfifo", "mv", "patch", "perl", "pigz", "rename", "rm", "rmdir", "rsync", "scp", "sed",
-    "shred", "sort", "split", "sponge", "srm", "tar", "tee", "touch", "trash", "trash-put", "truncate", "unix2dos",
-    "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xz", "yq", "zip", "zstd",
+    "link", "ln", "lzma", "mkfifo", "mv", "openssl", "patch", "perl", "pigz", "rename", "rm", "rmdir", "rsync",
+    "scp", "sed", "shred", "shuf", "sort", "split", "sponge", "srm", "tar", "tee", "touch", "trash", "trash-put",
+    "truncate", "uniq", "unix2dos", "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xxd", "xz", "yq",
+    "zip", "zstd",
 ))  # fmt: skip
 
-_PROGRAM_INTERPRETERS = frozenset(("awk", "gawk", "perl"))  # their effects are in their program text
+_PROGRAM_INTERPRETERS = frozenset(("perl",))  # its effects are in its program text
+
+_TO_SECOND = frozenset(("uniq", "xxd"))  # they write their second operand
 
 # The most frequent commands that never write, whatever their arguments; the whole table is loaded for others.
 PLAIN_LOOKS = frozenset((
@@ -47,8 +50,8 @@ _GIT_LOOKS = (["status"], ["log"], ["diff"], ["show"], ["rev-parse"], ["ls-files
 
 # The names in the table of runners.py, which is loaded only for them.
 RUNNERS = frozenset((
-    "bun", "bundle", "bunx", "codex", "hatch", "node", "npm", "npx", "pdm", "pipenv", "pipx", "pnpm", "poetry",
-    "python", "python3", "ruby", "rye", "uv", "uvx", "yarn",
+    "bun", "bundle", "bunx", "codex", "hatch", "node", "npm", "npx", "parallel", "pdm", "pipenv", "pipx", "pnpm",
+    "poetry", "python", "python3", "ruby", "rye", "script", "uv", "uvx", "yarn",
 ))  # fmt: skip
 
 # Wrapper → its options with a value, short and long; and the number of words before the command.
@@ -58,10 +61,13 @@ WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "caffeinate": ("tw", (), 0),
     "chrt": ("TPD", (), 1),
     "command": ("", (), 0),
+    "chroot": ("", ("userspec", "groups"), 1),
     "coproc": ("", (), 0),
+    "cross-env": ("", (), 0),
     "doas": ("uC", (), 0),
     "env": ("uCS", ("unset", "chdir", "split-string"), 0),
     "exec": ("a", (), 0),
+    "flock": ("wE", ("timeout", "wait", "conflict-exit-code"), 1),
     "ionice": ("cnpPu", ("class", "classdata"), 0),
     "nice": ("n", ("adjustment",), 0),
     "nocorrect": ("", (), 0),
@@ -69,6 +75,7 @@ WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "nohup": ("", (), 0),
     "setsid": ("", (), 0),
     "stdbuf": ("ioe", ("input", "output", "error"), 0),
+    "strace": ("aeEIoOpPsSuUX", ("output", "trace", "user"), 0),
     "sudo": (
         "ughpCDrtTUR",
         (
@@ -81,6 +88,8 @@ WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
     "time": ("fo", ("format", "output"), 0),
     "timeout": ("sk", ("signal", "kill-after"), 1),
     "unbuffer": ("", (), 0),
+    "unshare": ("RwSGl", ("root", "wd", "setuid", "setgid", "propagation", "setgroups", "map-user", "map-group"), 0),
+    "watch": ("n", ("interval",), 0),
     "xargs": (
         "adEILnPs",
         ("arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"),
@@ -128,6 +137,8 @@ class Call:
             return None
         if known and "/" not in str(first) and self._function():
             return None
+        if "/" in str(first) and self._made_here(str(first)):
+            return None
         if self.name in SHELLS:
             self._shell()
             return None
@@ -139,19 +150,67 @@ class Call:
                 shell_flows.flow(self)
             return builtin(self)
         if self.name not in PLAIN_LOOKS and not (self.name == "git" and self.words[1:2] in _GIT_LOOKS):
-            self._judge()
+            self.judge()
         shell_flows.flow(self)
-        if self.name == "find":
+        if self.name == "git":
+            self._git_output()
+        elif self.name in {"fd", "fdfind"}:
+            self._fd()
+        elif self.name == "find":
             from dibs.facts.shell import find as shell_find
 
             shell_find.find(self)
-        elif self.name in WRITERS:
+        elif self.name in WRITERS and (self.name not in _TO_SECOND or self._names_two()):
             from dibs.facts.shell import writers as shell_writers
 
             shell_writers.TABLE[self.name](self)
         return None
 
-    def _judge(self) -> None:
+    def _made_here(self, path: str) -> bool:
+        """Run a script that this command has written itself; False if it has not."""
+        text = self.known_text(path)
+        if text is None:
+            return False
+        first = text.partition("\n")[0]
+        if "python" in first or "node" in first:
+            from dibs.facts.shell import scripts as shell_scripts
+
+            self.reading.opened = True
+            shell_scripts.look(self, text, self.words[1:])
+        else:
+            self._text(text, self.words)
+        return True
+
+    def _git_output(self) -> None:
+        """`git diff --output=FILE`, `git archive -o FILE`."""
+        for index, word in enumerate(self.words):
+            if not isinstance(word, str) or not word.startswith(("--output", "-o")):
+                continue
+            if word.startswith("--output="):
+                self.write(word[9:])
+            elif word == "--output" or (word == "-o" and "archive" in self.words[:index]):
+                self.write(self.words[index + 1] if index + 1 < len(self.words) else ANY)
+
+    def _fd(self) -> None:
+        """`fd … -x COMMAND`: like xargs, with the names that it finds."""
+        places = [self.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in self.words]
+        if not places:
+            return
+        from dibs.facts.shell import outputs as shell_outputs
+
+        end = min(places)
+        rest, self.words = self.words[end + 1 :], self.words[:end]
+        found = either([shell_outputs.piece(self)])
+        rest = rest[: rest.index(";")] if ";" in rest else rest
+        named = any(isinstance(word, str) and word.startswith("{") for word in rest)
+        words = [found if isinstance(word, str) and word.startswith("{") else word for word in rest]
+        Call(self.reader, words if named else [*words, found], self.env, self.text, self.assignments).run()
+
+    def _names_two(self) -> bool:
+        """Are there two operands? Without a second one, these commands write to their output."""
+        return len([word for word in self.words[1:] if not isinstance(word, str) or word[:1] != "-"]) > 1
+
+    def judge(self) -> None:
         """Note whether it may write files that it does not name."""
         if self.name in WRITERS and self.name not in _PROGRAM_INTERPRETERS:
             return  # it names its files, or left a doubt
@@ -165,6 +224,8 @@ class Call:
 
         end, package = shell_runners.TABLE[self.name](self)
         rest = self.words[end:]
+        if end < 0:
+            return True
         if not end or not rest:
             return False
         first = rest[0]
@@ -207,8 +268,10 @@ class Call:
             while self.words and self.words[0] in {"{", "!"}:  # `coproc { rm x; }`, which the grammar does not know
                 self.words.pop(0)
             while self.words and _assignment(self.words[0]):
-                name, _, value = str(self.words.pop(0)).partition("=")
-                self.assignments[name] = value
+                word = self.words.pop(0)
+                if isinstance(word, str):
+                    name, _, value = word.partition("=")
+                    self.assignments[name] = value
             first = self.words[0] if self.words else ""
             name = os.path.basename(first) if isinstance(first, str) else ""
             if name not in WRAPPERS:
@@ -231,20 +294,30 @@ class Call:
             self.stdin = None
         if name in {"nohup", "setsid", "coproc"}:
             self.reading.detached = True
+        if name == "coproc" and rest[1:2] == ["{"]:  # with a name
+            rest = rest[1:]
+        elif (name == "flock" and rest[:1] == ["-c"]) or name == "watch":
+            rest = ["sh", "-c", *rest[1:]] if name == "flock" else self._joined(rest)
         for option, value in given:
             if option in {"C", "chdir", "D"} and name in {"env", "sudo"}:
                 known = isinstance(value, str) and value and (self.cwd or value[0] == "/")
                 self.cwd = os.path.join(self.cwd or "", value) if known and isinstance(value, str) else None
             elif option in {"S", "split-string"} and name == "env":
                 rest = [*(value.split() if isinstance(value, str) else [ANY]), *rest]
-            elif option in {"o", "output"} and name == "time":
+            elif option in {"o", "output"} and name in {"time", "strace"}:
                 self.write(value or ANY)
         self.words = rest
         return True
 
+    @staticmethod
+    def _joined(words: Fields) -> Fields:
+        """Words that are joined and given to a shell."""
+        known = [word for word in words if isinstance(word, str)]
+        return ["sh", "-c", " ".join(known)] if known and len(known) == len(words) else words
+
     def _shell(self) -> None:
         """`bash -c TEXT`, or a script on its input."""
-        inline, operands, i = False, self.words[1:], 0
+        inline, standard, operands, i = False, False, self.words[1:], 0
         while i < len(operands):
             word = operands[i]
             if not isinstance(word, str):
@@ -254,52 +327,90 @@ class Call:
                 break
             short = not word.startswith("--")
             inline = inline or (short and "c" in word)
+            standard = standard or (short and "s" in word)
             i += 2 if word in {"--rcfile", "--init-file"} or (short and word[-1] in "oO") else 1
         rest = operands[i:]
         if inline and rest:
             self._text(rest[0], rest[1:])
-        elif self.stdin and not [word for word in rest if word != "/dev/stdin"]:
+        elif self.stdin and (standard or not [word for word in rest if word != "/dev/stdin"]):
             text = self.stdin.text if self.stdin.raw is None else self.stdin.raw
             if text is None:
                 self.reading.opened = True
             else:
                 self.stdin = None
-                self._text(text, [])
+                self._text(text, [self.name, *rest])
         else:
-            self._judge()
+            script = self.known_text(rest[0]) if rest else None
+            if script is not None:
+                self._text(script, rest)
+                return
+            self.judge()
             self.reading.prints(ANY)
+
+    def known_text(self, path: Field) -> str | None:
+        """The text of a script, if the command itself contains it: from `<(…)`, or a file that it has just written."""
+        if path == "/dev/fd/63" and self.reading.piped:
+            return self.reading.piped.text
+        if path == "/dev/stdin" and self.stdin:
+            return self.stdin.text if self.stdin.raw is None else self.stdin.raw
+        if not isinstance(path, str) or (self.cwd is None and not path.startswith("/")):
+            return None
+        return self.reading.text_of(self.full(path))
 
     def _text(self, text: Field, parameters: Fields) -> None:
         if not isinstance(text, str):
             self.opaque()
             return
         inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {})
+        for name in exported(self.env):
+            if name in self.env.variables:
+                inside.variables[name] = self.env.variables[name]
         inside.variables.update(self.assignments)
         inside.made, inside.given = set(self.env.made), self.stdin
         position(inside, parameters[1:])
+        if parameters and parameters[0] != ANY:
+            inside.variables["0"] = parameters[0]
         self.reader.script(text, inside)
 
     def _note(self, words: Fields) -> None:
         carried = {name: self.env.variables[name] for name in AGENT_VARIABLES if name in self.env.variables}
-        given = {**carried, **self.assignments}
-        known = {name: value if isinstance(value, str) else None for name, value in given.items()}
+        all_given = {**carried, **self.assignments}
+        known = {name: value if isinstance(value, str) else None for name, value in all_given.items()}
         typed = [word if isinstance(word, str) else None for word in words]
-        self.reading.note(Simple(typed, self.cwd, self.text, known))
+        given = self._patch() if typed[:1] == ["git"] and self.stdin and "apply" in typed[1:] else ("", "")
+        self.reading.note(Simple(typed, self.cwd, self.text, known, given))
+
+    def _patch(self) -> tuple[str, str]:
+        """The patch on the input of `git apply`: its text, or the file that it comes from."""
+        assert self.stdin is not None, "asked for only with an input"
+        text = self.stdin.raw if self.stdin.raw is not None else self.stdin.text
+        return text or "", self.stdin.source() if text is None else ""
 
     def _fed(self, words: Fields, given: Given) -> Fields:
         """The command of xargs: with words from its input at the end, or in the place named by -I."""
         place = next((value for option, value in given if option == "I"), None)
         place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
         text = None if any(option in {"a", "arg-file"} for option, _ in given) or not self.stdin else self.stdin.text
-        word = self.stdin.lines if self.stdin else ANY
+        word = self._listed(given) or (self.stdin.lines if self.stdin else ANY)
         if not isinstance(place, str):
-            split = "\0" if any(option in {"0", "null"} for option, _ in given) else None
+            null = any(option in {"0", "null"} for option, _ in given)
+            split = "\0" if null else None
+            word = word if null or any(option in {"d", "delimiter"} for option, _ in given) else word.split()
             return [*words, *([word] if text is None else [one for one in text.split(split) if one.strip()])]
         one: Field = text.rstrip("\n") if text is not None and text.count("\n") <= 1 else word
         if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in that place
             self.assignments[XARGS_INPUT] = one
             one = "${" + XARGS_INPUT + "}"
         return [_replaced(word, place, one) for word in words]
+
+    def _listed(self, given: Given) -> Unknown | None:
+        """The words of `xargs -a FILE`."""
+        file = next((value for option, value in given if option in {"a", "arg-file"}), None)
+        if not isinstance(file, str) or self.cwd is None or self.reading.is_written(self.full(file)):
+            return None if file is None else ANY
+        from dibs.facts.shell import outputs as shell_outputs
+
+        return shell_outputs.lines_of(self.full(file))
 
     def opaque(self) -> None:
         """An unknown text is run; it is a doubt only if its known part shows that it writes."""
@@ -321,7 +432,9 @@ class Call:
 
 
 def _assignment(word: Field) -> bool:
-    name, equals, _ = word.partition("=") if isinstance(word, str) else ("", "", "")
+    if isinstance(word, Unknown):
+        return bool(word.below) and all(map(_assignment, word.below or ()))
+    name, equals, _ = word.partition("=")
     return bool(equals) and name.isidentifier() and name.isascii()
 
 

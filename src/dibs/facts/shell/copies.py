@@ -6,6 +6,7 @@ import os
 
 from dibs.facts.shell.globs import LimitReached
 from dibs.facts.shell.options import has, last
+from dibs.facts.shell.unknown import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +61,10 @@ def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "writ
     if not isinstance(to, str):
         call.doubt(to)
         return
+    first = sources[0] if plain and how == "write" and len(sources) == 1 else ANY
+    if isinstance(first, str) and call.is_directory(first) and call.is_directory(to):
+        _contents(call, to, first, how)
+        return
     inside = not plain and (len(sources) > 1 or call.is_directory(to))
     for source in sources:
         if inside:
@@ -94,8 +99,35 @@ def cp(call: Call) -> None:
             else:
                 call.doubt_in(to)
         return
+    if _is_kept(call, sources, to, given):
+        return
     link = "symlink" if has(given, "s", "symbolic-link") else "link" if has(given, "l", "link") else "write"
-    _copy(call, sources, to, given, link)
+    _with_backups(call, sources, to, given, link)
+
+
+def _is_kept(call: Call, sources: Fields, to: Field, given: Given) -> bool:
+    """`cp -n`, `mv -n`: a file that is there stays as it is."""
+    if not has(given, "n", "no-clobber") or len(sources) != 1 or not isinstance(to, str):
+        return False
+    source = sources[0]
+    if call.is_directory(to) and isinstance(source, str):
+        to = os.path.join(to, os.path.basename(source.rstrip("/")))
+    return call.cwd is not None and os.path.isfile(call.full(to))
+
+
+def _with_backups(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
+    """The same, and with -b the copies of what was there."""
+    known = len(call.reading.writes)
+    _copy(call, sources, to, given, how)
+    if not has(given, "b", "backup", "S", "suffix"):
+        return
+    kind, suffix = last(given, "backup"), last(given, "S", "suffix") or "~"
+    for target in call.reading.writes[known:]:
+        if target.how != "move" and os.path.isfile(target.path) and isinstance(suffix, str):
+            if kind in {"", "simple", "never", ANY}:
+                call.write(target.path + suffix)
+            else:
+                call.doubt(target.path + ".~")
 
 
 def mv(call: Call) -> None:
@@ -103,16 +135,18 @@ def mv(call: Call) -> None:
     given, sources, to = _places(call, "tS", ("target-directory", "suffix"))
     if to == "":
         return
+    if _is_kept(call, sources, to, given):
+        return
     for source in sources:
         call.write(source, "move")
-    _copy(call, sources, to, given)
+    _with_backups(call, sources, to, given)
 
 
 def install(call: Call) -> None:
     """Each source at its new place; -d only makes directories."""
     given, sources, to = _places(call, "tSgmo", (*_COPY_LONG, "strip-program"))
     if not has(given, "d", "directory") and to != "":
-        _copy(call, sources, to, given)
+        _with_backups(call, sources, to, given)
 
 
 def ln(call: Call) -> None:
@@ -125,7 +159,7 @@ def ln(call: Call) -> None:
         return
     if has(given, "n", "h", "no-dereference") and isinstance(to, str) and os.path.islink(call.full(to)):
         given = [*given, ("T", None)]
-    _copy(call, sources, to, given, how)
+    _with_backups(call, sources, to, given, how)
 
 
 def rsync(call: Call) -> None:

@@ -32,22 +32,55 @@ _WRITES = frozenset(("-fprint", "-fprint0", "-fls", "-fprintf"))
 
 def find(call: Call) -> None:
     """What one `find` would write."""
-    words = call.words[1:]
-    start = 0
-    while start < len(words) and str(words[start]) in {"-H", "-L", "-P"}:
-        start += 1
-    begin = start
-    while start < len(words) and not _begins(words[start]):
-        start += 1
-    roots: Fields = words[begin:start] or ["."]
-    expression = words[start:]
+    links, roots, expression = _parts(call)
     actions = [index for index, word in enumerate(expression) if word == "-delete" or word in _EXEC]
     for index, word in enumerate(expression[:-1]):
         if word in _WRITES:
             call.write(expression[index + 1])
     if any(_does_something(call, expression, index) for index in actions):
         for root in roots:
-            _reach(call, root, expression)
+            _reach(call, root, expression, links)
+
+
+def listed(call: Call) -> list[str] | None:
+    """The names that it would print; None if they are too many, or not known."""
+    links, roots, expression = _parts(call)
+    if any(not isinstance(word, str) for word in [*roots, *expression]) or call.cwd is None:
+        return None
+    if any(word in {"-printf", "-fprintf", "-ls", "-quit"} for word in expression):
+        return None
+    tree = _Expression(call, expression, lists=True)
+    look = call.reader.look.brief(MAX_LISTED_ENTRIES)
+    try:
+        for root in roots:
+            _walk(call, str(root), tree, _Names(expression), look, links)
+    except shell_globs.LimitReached:
+        return None
+    found = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
+    folders = tuple([name for name in found if name.endswith("/")])
+    if "./" in folders:
+        return ["./"]
+    found = [*folders, *[name for name in found if not name.startswith(folders)]] if folders else found
+    return found if len(found) <= MAX_BEGINNINGS else None
+
+
+def _is_folder(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
+MAX_LISTED_ENTRIES = 3_000  # looked at for the names that a `find` prints; some milliseconds
+
+
+def _parts(call: Call) -> tuple[str, Fields, Fields]:
+    """Which links it follows (-H, -L), its starting points, its expression."""
+    words, start, links = call.words[1:], 0, ""
+    while start < len(words) and str(words[start]) in {"-H", "-L", "-P"}:
+        links = str(words[start])[1]
+        start += 1
+    begin = start
+    while start < len(words) and not _begins(words[start]):
+        start += 1
+    return links, words[begin:start] or ["."], words[start:]
 
 
 def _begins(word: Field) -> bool:
@@ -85,21 +118,38 @@ def _command(expression: Fields, index: int) -> Fields:
     return expression[index + 1 : end]
 
 
-def _reach(call: Call, root: Field, expression: Fields) -> None:
+def _reach(call: Call, root: Field, expression: Fields, links: str) -> None:
     """Evaluate the expression for all entries below a starting point."""
     if not isinstance(root, str) or (call.cwd is None and not root.startswith("/")):
         call.doubt(root)
         return
-    tree = _Expression(call, expression)
-    wanted = _Names(expression)
-    look = call.reader.look
+    try:
+        _walk(call, root, _Expression(call, expression), _Names(expression), call.reader.look, links)
+    except _Rest as rest:  # too many entries: report the remaining folders as a whole
+        call.doubt(*_few(rest.folders))
+
+
+class _Rest(shell_globs.LimitReached):
+    """The folders that were not looked at."""
+
+    def __init__(self, folders: list[str]) -> None:
+        super().__init__()
+        self.folders = folders
+
+
+def _walk(
+    call: Call, root: str, tree: _Expression, wanted: _Names, look: shell_globs.Look, links: str
+) -> None:  # fmt: skip
+    """Go through all entries below a starting point."""
     waiting, later = [(root, 0)], [(root, 0)][:0]
     tree.work_out(root, 0)
+    follows = bool(links.strip("P")) and os.path.isdir(call.full(root))
     try:
         while waiting or later:
             path, depth = (waiting or later)[-1]
             folder = call.full(path)
-            if path in tree.pruned or depth >= tree.deepest or not look.is_folder(folder):
+            is_folder = look.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
+            if path in tree.pruned or depth >= tree.deepest or not is_folder:
                 (waiting or later).pop()
                 continue
             names = look.entries(folder)
@@ -109,13 +159,14 @@ def _reach(call: Call, root: Field, expression: Fields) -> None:
                 below = f"{path}{slash}{name}"
                 if wanted.may_be(name):
                     tree.work_out(below, depth + 1)
-                if look.is_folder(f"{folder}/{name}" if not folder.endswith("/") else folder + name):
+                full = f"{folder}/{name}" if not folder.endswith("/") else folder + name
+                if look.is_folder(full) or (links == "L" and os.path.isdir(full)):
                     if name in _HEAVY:
                         later += [(below, depth + 1)] if name != ".git" and wanted.goes_into(below) else []
                     elif below not in tree.pruned and wanted.goes_into(below):
                         waiting.append((below, depth + 1))
-    except shell_globs.LimitReached:  # too many entries: report the remaining folders as a whole
-        call.doubt(*_few([path for path, _ in (*later, *waiting)]))
+    except shell_globs.LimitReached:
+        raise _Rest([path for path, _ in (*later, *waiting)]) from None
 
 
 def _few(folders: list[str]) -> list[str]:
@@ -201,10 +252,14 @@ def _bracketed(words: list[str]) -> bool:
 class _Expression:
     """The tests and actions, evaluated for one entry after the other; None means `maybe`."""
 
-    __slots__ = ("_at", "_call", "_depth", "_path", "_words", "deepest", "pruned", "shallowest")
+    __slots__ = ("_at", "_call", "_depth", "_lists", "_path", "_prints", "_words", "deepest", "listed", "pruned",
+                 "shallowest")  # fmt: skip
 
-    def __init__(self, call: Call, words: Fields) -> None:
+    def __init__(self, call: Call, words: Fields, *, lists: bool = False) -> None:
         self._call = call
+        self._lists = lists  # nothing is done, the names that it prints are noted
+        self._prints = any(word in {"-print", "-print0", "-delete"} or word in _EXEC for word in words)
+        self.listed: list[str] = []
         self._words = words
         self._at, self._path, self._depth = 0, "", 0
         self.pruned: set[str] = set()
@@ -223,9 +278,12 @@ class _Expression:
             self.pruned.add(path)
         if self.shallowest <= depth <= self.deepest:
             self._at, self._path, self._depth = 0, path, depth
+            found: bool | None = True
             while self._at < len(self._words):
-                self._either(live=True)
+                found = self._either(live=True)
                 self._at += 1  # a comma, or an extra bracket
+            if self._lists and not self._prints and found is not False:
+                self.listed.append(path)
 
     def _either(self, *, live: bool | None) -> bool | None:
         found = self._both(live=live)
@@ -259,8 +317,14 @@ class _Expression:
             self._at += 1
             return found
         if word == "-delete":
-            if live is not False:
+            # A folder goes only when everything in it is gone, which is found entry by entry.
+            full = self._call.full(self._path)
+            if live is not False and not self._lists and (not os.path.isdir(full) or os.path.islink(full)):
                 self._call.write(self._path, "delete")
+            return True
+        if word in {"-print", "-print0"}:
+            if live is not False and self._lists:
+                self.listed.append(self._path)
             return True
         if word in _EXEC:
             return self._execute(live=live)
@@ -278,21 +342,27 @@ class _Expression:
         """The command's success decides what comes next, and is unknown."""
         from dibs.facts.shell.commands import Call
 
+        there = str(self._words[self._at - 1]).endswith("dir")
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
-        if live is not False:
-            words = [word.replace("{}", self._path) if isinstance(word, str) else word for word in command]
+        if live is not False and self._lists:
+            self.listed.append(self._path)
+        elif live is not False:
+            name = f"./{os.path.basename(self._path)}" if there else self._path
+            words = [word.replace("{}", name) if isinstance(word, str) else word for word in command]
             env = self._call.env.copy()
+            if there:
+                env.cwds = [os.path.dirname(self._call.full(self._path))]
             Call(self._call.reader, words, env, self._call.text, {}).run()
         return None
 
     def _test(self, word: str, value: str | None) -> bool | None:
         if word in {"-print", "-print0", "-ls", "-true", "-depth", "-d", "-mount", "-xdev", "-maxdepth", "-mindepth"}:
             return True
-        if word == "-false":
-            return False
+        if word in {"-empty", "-newer", "-size"}:
+            return self._measured(word, value or "")
         if value is None:
-            return None
+            return False if word == "-false" else None
         name = self._path.rstrip("/").rpartition("/")[2] or self._path
         if word in {"-name", "-path", "-wholename"}:
             return shell_globs.matches(_atoms(value), name if word == "-name" else self._path)
@@ -306,6 +376,33 @@ class _Expression:
             kind = "l" if os.path.islink(full) else "d" if os.path.isdir(full) else "f" if os.path.isfile(full) else ""
             return None if not kind else kind in value.split(",")
         return None
+
+    def _measured(self, word: str, value: str) -> bool | None:
+        """By its age or its size, as it is now; what the command itself makes may be anything."""
+        full = self._call.full(self._path)
+        if self._call.reading.is_written(full):
+            return None
+        try:
+            if word == "-newer":
+                return os.lstat(full).st_mtime_ns > os.stat(self._call.full(value)).st_mtime_ns
+            if word == "-empty" and os.path.isdir(full) and not os.path.islink(full):
+                return not os.listdir(full)
+            size = os.lstat(full).st_size
+        except OSError:
+            return None
+        return not size if word == "-empty" else _is_sized(size, value)
+
+
+def _is_sized(size: int, value: str) -> bool | None:
+    """`-size +10k`: in whole units, rounded up."""
+    number = value.lstrip("+-").rstrip("bcwkMG")
+    if not number.isascii() or not number.isdigit():
+        return None
+    units = -(-size // _UNITS.get(value[-1], 512))
+    return units > int(number) if value[0] == "+" else units < int(number) if value[0] == "-" else units == int(number)
+
+
+_UNITS = {"b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 def _atoms(pattern: str) -> list[shell_globs.Atom]:

@@ -76,13 +76,21 @@ class Doubt:
 class Simple:
     """One simple command, without the wrappers (sudo, env, …) it was called through."""
 
-    __slots__ = ("assignments", "cwd", "text", "words")
+    __slots__ = ("assignments", "cwd", "given", "text", "words")
 
-    def __init__(self, words: list[str | None], cwd: str | None, text: str, assignments: dict[str, str | None]) -> None:
+    def __init__(
+        self,
+        words: list[str | None],
+        cwd: str | None,
+        text: str,
+        assignments: dict[str, str | None],
+        given: tuple[str, str] = ("", ""),
+    ) -> None:
         self.words = words  # None: not known from the words
         self.cwd = cwd  # None: unknown
         self.text = text  # as typed
         self.assignments = assignments  # `A=b` before the command, or through env
+        self.given = given  # of `git apply`: its input, as a text or as a file
 
     def __repr__(self) -> str:
         return f"Simple({self.words!r}, {self.cwd!r})"
@@ -165,6 +173,8 @@ class Reading:
         if not path or path == "-":
             return None  # the empty name opens nothing; a lone dash is a stream
         full = path if path.startswith("/") else os.path.join(cwd or "", path)
+        if full.startswith("/proc/self/cwd/") and cwd is not None:
+            full = os.path.join(cwd, full[15:])
         if _is_device(full):
             return None
         target = self._known.get((full, how))
@@ -182,6 +192,19 @@ class Reading:
         if other is not None and hops < MAX_LINK_HOPS:
             self.write(None, other, how, words, merges=merges, hops=hops + 1)
         return target
+
+    def is_written(self, path: str) -> bool:
+        """Has the command written this absolute path so far?"""
+        return path in self._times or os.path.normpath(path) in self._times
+
+    def text_of(self, path: str) -> str | None:
+        """The content of a file that the command has written by now, if it was written once and its text is known."""
+        if not self.is_written(path):
+            return None
+        plain = os.path.normpath(path)
+        found = [target for target in self.writes if os.path.normpath(target.path) == plain]
+        once = len(found) == 1 and len(found[0].acts) == 1
+        return found[0].text if once and found[0].how == "write" else None
 
     def stream(self) -> Stream:
         """A new stream, here."""
@@ -304,6 +327,12 @@ class Env:
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
         self.given: Stream | None = None  # the input, if something of it is known
+
+    @property
+    def separators(self) -> str:
+        """The characters at which the values of unquoted variables are split."""
+        found = self.variables.get("IFS")
+        return found if isinstance(found, str) else " \t\n"
 
     def copy(self) -> Env:
         """A copy that can change independently."""

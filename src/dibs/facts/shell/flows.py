@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.options import has, options
+from dibs.facts.shell.unknown import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ SILENT = frozenset((
     "readarray", "readonly", "return", "rm", "rmdir", "set", "shift", "shopt", "sleep", "test", "touch", "trap", "true",
     "truncate", "typeset", "ulimit", "umask", "unalias", "unlink", "unset", "wait",
 ))  # fmt: skip
+
+# Of these, some print the shell's state if nothing is to be set.
+LISTING = frozenset(("alias", "declare", "export", "readonly", "set", "shopt", "trap", "typeset", "ulimit", "umask"))
 
 # Commands that read the files they name → options with a value, short and long, and the number of operands before.
 READERS: dict[str, tuple[str, tuple[str, ...], int]] = {
@@ -94,6 +98,8 @@ def flow(call: Call) -> None:
     """Note a simple command's input and output."""
     name = call.name
     if name in SILENT:
+        if name in LISTING and call.words[1:] in ([], ["-p"]):
+            call.reading.prints(ANY)
         return
     shown: list[tuple[str, str]] = []
     if name in READERS:

@@ -37,6 +37,13 @@ class Look:
         self._links: dict[str, str] = {}  # links that the command makes → their targets
         self._whole: set[str] = set()  # directories that the command moves or copies here, with unknown contents
 
+    def brief(self, entries: int) -> Look:
+        """The same look, with fewer entries left: for what is only good to know."""
+        other = Look()
+        other._left, other._until = min(entries, self._left), self._until
+        other._made, other._links, other._whole = self._made, self._links, self._whole
+        return other
+
     def made(self, path: str) -> None:
         """Note that the command writes this absolute path: later patterns may match it."""
         path = os.path.normpath(path)

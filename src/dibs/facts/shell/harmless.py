@@ -180,27 +180,17 @@ def is_harmless(call: Call, words: list[str]) -> bool:
 
 
 def _writes_by_name(call: Call, words: list[str]) -> bool:
-    """Is it a program of awk or perl that touches only the files its words name?"""
+    """Is it a program of perl that touches only the files its words name?"""
     program = " ".join(words)
-    return call.name in {"perl", "awk", "gawk"} and not any(sign in program for sign in _PROGRAMS)
+    return call.name == "perl" and not any(sign in program for sign in _PROGRAMS)
 
 
-# In a program of awk or perl: these start programs or open files.
+# In a program of perl: these start programs, open files or load what does.
 _PROGRAMS = (
-    "system(",
-    "system ",
-    "exec ",
-    "open(",
-    "open ",
-    "unlink",
-    "rename",
-    "print >",
-    '> "',
-    '>"',
-    ">> ",
-    "getline",
-    "qx",
-)
+    "system(", "system ", "exec ", "exec(", "open(", "open ", "unlink", "rename", "print >", "qx", "`", "copy(",
+    "move(", "copy ", "move ", "truncate", "link(", "File::", "Path::", "IO::", "rmtree", "make_path", "write_file",
+    "spew",
+)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------------------
 # One by one

@@ -10,7 +10,7 @@ import os
 
 from dibs.facts import caller
 from dibs.facts.shell.options import has, last, options
-from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
+from dibs.facts.shell.unknown import ANY, PLAIN, Later, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.unknown import Field
 
 MAX_SEQ_NUMBERS = 1_000  # printed by `seq`
+MAX_LIST_BYTES = 16_384  # of a file with names in it
 
 # These print a number, a date or a name: nothing that leads out of a folder.
 _PLAIN = frozenset((
@@ -57,6 +58,8 @@ def _filter(call: Call) -> Field:
     names = [word for word in named(call) if word != "-"] if call.name in READERS else []
     if call.name == "tr":
         names = []
+    if names and call.name in _PASS:
+        return _of_files(call, names)
     if names or not call.stdin:
         return ANY
     if call.name in {"cat", "tee"} and call.words[1:2] != ["-A"]:
@@ -65,6 +68,26 @@ def _filter(call: Call) -> Field:
     if call.name in _PASS or (call.name in {"cut", "awk", "gawk"} and _first_column(call)):
         return lines
     return lines.inside()
+
+
+def _of_files(call: Call, names: list[Field]) -> Field:
+    """Lines of files that the command has not written itself: as they are now."""
+    known = [call.full(name) for name in names if isinstance(name, str)]
+    if len(known) < len(names) or call.cwd is None or call.reading.opened or any(map(call.reading.is_written, known)):
+        return ANY
+    return either([lines_of(path) for path in known])
+
+
+def lines_of(path: str) -> Unknown:
+    """The lines of a short file; anything, if it is long or cannot be read."""
+    try:
+        if os.stat(path).st_size > MAX_LIST_BYTES or not os.path.isfile(path):
+            return ANY
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read(MAX_LIST_BYTES).splitlines()
+    except (OSError, ValueError):
+        return ANY
+    return either([line.strip() for line in lines if line.strip()])
 
 
 def _first_column(call: Call) -> bool:
@@ -100,7 +123,8 @@ def _grep(call: Call) -> Field:
     deep = call.name in _RECURSE or has(given, "r", "R", "recursive", "dereference-recursive", "d")
     if names:
         several = len(names) > 1 or deep or has(given, "l", "L", "H", "files-with-matches", "with-filename")
-        return either([_below(call, name) for name in names]) if several else PLAIN if has(given, "n") else ANY
+        alone = PLAIN if has(given, "n") else _of_files(call, names)
+        return either([_below(call, name) for name in names]) if several else alone
     if call.stdin and (call.stdin.pieces or call.stdin.file):
         return PLAIN if has(given, "n", "line-number") else call.stdin.lines
     return PLAIN if deep else ANY
@@ -129,7 +153,17 @@ def _find(call: Call) -> Field:
         runs = rest[min(rest.index(word) for word in rest if word in {"-exec", "-execdir"}) + 1 :]
         if runs[:1] not in (["grep"], ["rg"], ["ls"], ["echo"], ["wc"], ["test"]):
             return ANY
-    return either([_below(call, root) for root in words[:end]] or ["./"])
+    around = either([_below(call, root) for root in words[:end]] or ["./"])
+    if call.reading.opened:  # an earlier command may have made files that it finds
+        return around
+
+    def look() -> Unknown:
+        from dibs.facts.shell import find as shell_find
+
+        names = shell_find.listed(call)
+        return around if names is None else Unknown(names)
+
+    return Later(look)
 
 
 def _fd(call: Call) -> Field:
@@ -263,6 +297,9 @@ def _escaped(text: str) -> str | None:
         elif text[i + 1 : i + 2] in _ESCAPES:
             found += _ESCAPES[text[i + 1]]
             i += 2
+        elif text[i + 1 : i + 2] == "0" and not text[i + 2 : i + 3].isdigit():
+            found += "\0"
+            i += 2
         else:
             return None
     return found
@@ -300,16 +337,18 @@ def _echo(call: Call) -> Field:
 
 
 def _printf(call: Call) -> Field:
-    words = call.words[1:]
-    if words[:1] == ["-v"]:
-        return ""
+    return "" if call.words[1:2] == ["-v"] else printed(call.words[1:])
+
+
+def printed(words: list[Field]) -> Field:
+    """What `printf` makes of its words."""
     if words[:1] == ["--"]:
         words = words[1:]
     first = words[0] if words else ANY
     form = _escaped(first) if isinstance(first, str) else None
     if form is None:
         return ANY
-    pieces = form.replace("%%", "\0").split("%")
+    pieces = form.replace("%%", "\x01").split("%")
     rest = words[1:]
     known = [word for word in rest if isinstance(word, str)]
     if len(known) != len(rest):
@@ -324,7 +363,7 @@ def _printf(call: Call) -> Field:
                 return ANY
             text += value + one[1:]
         if not known or len(pieces) == 1:
-            return text.replace("\0", "%")
+            return text.replace("\x01", "%")
         text += pieces[0]
 
 

@@ -137,6 +137,9 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
     if inner.startswith("#") and inner[1:] and not inner[1:].strip(_NAME):
         found = lookup(inner[1:], env, cwd)
         return str(len(found)) if isinstance(found, str) else PLAIN
+    if inner.startswith("!") and inner[1:] and not inner[1:].strip(_NAME):
+        other = lookup(inner[1:], env, cwd)
+        return lookup(other, env, cwd) if isinstance(other, str) and other and not other.strip(_NAME) else ANY
     end = 1 if inner[:1] in {"@", "*"} else 0
     while end < len(inner) and inner[end] in _NAME:
         end += 1
@@ -148,8 +151,29 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
         index, _, rest = rest[1:].partition("]")
         found = _element(env.variables.get(name), index)
     if isinstance(found, list):
-        return found if not rest else ANY
+        return _each(found, rest)
     return _changed(found, rest) if isinstance(found, str) else _derived(found, rest)
+
+
+def _each(found: list[Field], rest: str) -> Value:
+    """All elements, some of them, or each of them changed."""
+    if not rest:
+        return found
+    first = _numbers(rest)
+    if first is not None:
+        begin, length = first
+        return found[begin:] if length is None else found[begin : begin + length]
+    if rest[0] not in "#%/^,":
+        return ANY
+    return [_changed(one, rest) if isinstance(one, str) else _derived(one, rest) for one in found]
+
+
+def _numbers(rest: str) -> tuple[int, int | None] | None:
+    """`:1`, `:0:10`; None for anything else."""
+    parts = rest.split(":")
+    if parts[0] or len(parts) not in {2, 3} or not all(part.isascii() and part.isdigit() for part in parts[1:]):
+        return None
+    return int(parts[1][:9]), int(parts[2][:9]) if len(parts) > 2 else None  # noqa: PLR2004 - where, how many
 
 
 def _derived(found: Unknown, rest: str) -> Unknown:
@@ -161,7 +185,8 @@ def _derived(found: Unknown, rest: str) -> Unknown:
             return ANY
         return found  # it has a value
     if rest[0] == "%" and ("/" not in rest or (rest[1:2] != "%" and rest == "%/*")):
-        return found
+        # The end of a file's name may be cut from what is known of it; its folder stays.
+        return found if found.below is None else Unknown([way[: way.rfind("/") + 1] for way in found.below])
     if rest == "##*/":
         return PLAIN
     return found.inside()
@@ -172,6 +197,8 @@ def _element(array: Value | None, index: str) -> Value:
         return array if isinstance(array, Unknown) else ANY
     if index in {"@", "*"}:
         return array
+    if index == "-1" and array:
+        return array[-1]
     known = index.isdigit() and len(index) < 6 and int(index) < len(array)  # noqa: PLR2004 - digits
     if known and not any(isinstance(one, Unknown) for one in array[: int(index) + 1]):
         return array[int(index)]
@@ -192,6 +219,9 @@ def _changed(found: str, rest: str) -> Field:
         return _cut(found, rest)
     if rest[0] == "/":
         return _replaced(found, rest)
+    part = _numbers(rest)
+    if part is not None:
+        return found[part[0] :] if part[1] is None else found[part[0] : part[0] + part[1]]
     return {"^^": found.upper(), ",,": found.lower()}.get(rest, ANY if found.startswith("/") else PLAIN)
 
 
@@ -219,14 +249,20 @@ def _cut(found: str, rest: str) -> Field:
 def _replaced(found: str, rest: str) -> Field:
     every = rest.startswith("//")
     what, slash, by = rest[2 if every else 1 :].partition("/")
+    if what[:1] in {"#", "%"} and not every:
+        return _at_end(found, what, by)
     old, new = shell_words.pattern(what, {}), _literal(by)
-    if (
-        not old
-        or isinstance(new, Unknown)
-        or shell_globs.is_pattern(old)
-        or "\\" in what
-        or old[0][0] in "#%"
-        or not (slash or by == "")
-    ):
+    if not old or isinstance(new, Unknown) or shell_globs.is_pattern(old) or "\\" in what or not (slash or by == ""):
         return Unknown((found,)).inside()
     return found.replace(shell_globs.plain(old), new, -1 if every else 1)
+
+
+def _at_end(found: str, what: str, by: str) -> Field:
+    """`${A/#src/lib}`, `${A/%.py/.txt}`: at the beginning or the end alone."""
+    old, new = shell_words.pattern(what[1:], {}), _literal(by)
+    if old is None or isinstance(new, Unknown) or shell_globs.is_pattern(old) or "\\" in what:
+        return Unknown((found,)).inside()
+    text = shell_globs.plain(old)
+    if what[0] == "#":
+        return new + found[len(text) :] if found.startswith(text) else found
+    return found[: len(found) - len(text)] + new if found.endswith(text) else found

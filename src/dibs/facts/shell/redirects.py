@@ -74,6 +74,8 @@ class Tail:
                 elif descriptor == "2" and path == "1":
                     script.reading.mixes(self.out)
                 continue  # another descriptor, or a closed one
+            if operator == ">&" and not isinstance(path, str) and _is_descriptor(script.source, text):
+                continue
             target = script.reading.write(self._cwd, path, _HOW.get(operator, "write"), text)
             if descriptor == "1" and not both:
                 self.out = script.reading.stream()
@@ -91,6 +93,12 @@ class Tail:
             full = path if path.startswith("/") else f"{self._cwd}/{path}"
             reading.read(full)
             self.stdin.files.append((full, ""))
+            text = reading.text_of(full)
+            if text is not None:
+                self.stdin = Stream(text, file=path)
+                self.stdin.files.append((full, ""))
+            elif not reading.is_written(full) and not reading.opened:
+                self.stdin.listed = full
 
     def around(self, walk: Walk, node: Node, env: Env) -> Env | None:
         """Walk the statement that these redirections follow."""
@@ -134,6 +142,12 @@ class Tail:
                 self._one(child)
             elif node.field_name_for_child(index) == "argument":
                 self.extras.append(child)
+
+
+def _is_descriptor(source: str, text: str) -> bool:
+    """`>&$fd`, where the same command opens `{fd}>`."""
+    name = text.partition("&")[2].strip(' $"{}')
+    return "{" + name + "}>" in source or "{" + name + "}<" in source
 
 
 def body(script: Script, node: Node) -> str:

@@ -1,12 +1,13 @@
 """Programs that run others by name: `uv run X`, `npx X`, `python -m X`, and those that run a text in their arguments.
 
-For each: the place of the other command in its words (0: none), and whether that is the name of a package.
+For each: the place of the other command in its words (0: none; -1: it was read here), and whether that is the name of a
+package.
 """
 
 from __future__ import annotations
 
 from dibs.facts.shell.formatters import FORMATTERS
-from dibs.facts.shell.options import leading
+from dibs.facts.shell.options import leading, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,12 +52,15 @@ def _python(call: Call) -> tuple[int, bool]:
     for option, value in given:
         if option == "m" and isinstance(value, str):
             at = call.words.index(value)
+            if value == "json.tool":
+                _, operands = options(call.words[at + 1 :], "", ("indent",))
+                for path in operands[1:2]:
+                    call.write(path)
             return (at if value in FORMATTERS or value in _MODULES else 0), False
         if option == "c" and isinstance(value, str):
-            _program(call, value)
+            _program(call, value, end)
             return 0, False
-    if end >= len(call.words) or call.words[end] == "-":
-        _program(call, "")
+    _file(call, end)
     return 0, False
 
 
@@ -68,21 +72,69 @@ def _node(call: Call) -> tuple[int, bool]:
     end, given = leading(call.words, "erpI", ("eval", "print", "require", "import", "input-type"))
     for option, value in given:
         if option in {"e", "p", "eval", "print"} and isinstance(value, str):
-            _program(call, value)
+            _program(call, value, end)
             return 0, False
-    if end >= len(call.words) or call.words[end] == "-":
-        _program(call, "")
+    _file(call, end)
     return 0, False
 
 
-def _program(call: Call, text: str) -> None:
-    """Search a program, given as an argument or on the input."""
+def _file(call: Call, end: int) -> None:
+    """A program on the input, or in a file that this command has just written."""
+    if end >= len(call.words) or call.words[end] == "-":
+        _program(call, "", end + 1)
+    else:
+        _program(call, call.known_text(call.words[end]) or " ", end + 1)
+
+
+def _parallel(call: Call) -> tuple[int, bool]:
+    """`parallel COMMAND ::: WORDS`, or with the lines of its input; each is put in the place of `{}`, or at the end."""
+    from dibs.facts.shell.commands import Call as Inner
+    from dibs.facts.shell.unknown import ANY, either
+
+    end, _ = leading(call.words, "jnNISaCdLsJ", ("jobs", "max-args", "colsep", "arg-file", "delimiter", "joblog"))
+    words = call.words[end:]
+    sign = next((at for at, word in enumerate(words) if word in {":::", ":::+", "::::"}), len(words))
+    command, listed = words[:sign], words[sign + 1 :]
+    found = either(listed) if words[sign : sign + 1] == [":::"] else call.stdin.lines if call.stdin else ANY
+    if not command or any(not isinstance(word, str) for word in command) or ":::" in listed:
+        return 0, False
+    text = " ".join([str(word) for word in command])
+    for place, value in _PLACES.items():
+        text = text.replace(place, f'"{value}"')
+    text = text if "DIBS_FED" in text else f'{text} "$DIBS_FED"'
+    Inner(call.reader, ["bash", "-c", text], call.env, call.text, {**call.assignments, "DIBS_FED": found}).run()
+    return -1, False
+
+
+_PLACES = {
+    "{.}": "${DIBS_FED%.*}", "{//}": "${DIBS_FED%/*}", "{/}": "${DIBS_FED##*/}", "{/.}": "${DIBS_FED##*/}",
+    "{}": "$DIBS_FED",
+}  # fmt: skip
+
+
+def _script(call: Call) -> tuple[int, bool]:
+    """`script -c TEXT FILE`: the text is run, and what it prints is written into the file."""
+    from dibs.facts.shell.commands import Call as Inner
+    from dibs.facts.shell.options import last
+
+    given, operands = options(call.words[1:], "cEmoOIBT", ("command", "log-out", "log-in", "log-io", "log-timing"))
+    for path in operands[:1]:
+        call.write(path)
+    text = last(given, "c", "command")
+    if not isinstance(text, str) or not text:
+        return 0, False
+    Inner(call.reader, ["sh", "-c", text], call.env, call.text, call.assignments).run()
+    return -1, False
+
+
+def _program(call: Call, text: str, end: int) -> None:
+    """Search a program, given as an argument or on the input; its own arguments begin at `end`."""
     if not text and call.stdin:
         text = call.stdin.raw or call.stdin.text or ""
     if text:
         from dibs.facts.shell import scripts as shell_scripts
 
-        shell_scripts.look(call, text)
+        shell_scripts.look(call, text, call.words[end:])
 
 
 def _codex(call: Call) -> tuple[int, bool]:
@@ -110,6 +162,7 @@ TABLE: dict[str, Callable[[Call], tuple[int, bool]]] = {
     "node": _node,
     "npm": _behind("p", ("package", "prefix"), "exec", "x"),
     "npx": _package,
+    "parallel": _parallel,
     "pdm": _behind("p", ("project",), "run"),
     "pipenv": _behind("", ("python",), "run"),
     "pipx": _behind("", ("spec",), "run"),
@@ -119,6 +172,7 @@ TABLE: dict[str, Callable[[Call], tuple[int, bool]]] = {
     "python3": _python,
     "ruby": _node,
     "rye": _behind("", (), "run"),
+    "script": _script,
     "uv": _behind("p", _UV, "run"),
     "uvx": _package,
     "yarn": _yarn,

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.unknown import Field
+
+    Fields = Sequence[Field]
 
 MAX_PROGRAM_LETTERS = 200_000  # of a program that are searched
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
@@ -25,8 +30,12 @@ _CALLS: dict[str, tuple[str, str]] = {
     "os.remove": ("delete", ""), "os.rename": ("move", "write"), "os.replace": ("move", "write"),
     "os.unlink": ("delete", ""), "shutil.copy": ("copy", "write"), "shutil.copyfile": ("copy", "write"),
     "shutil.copy2": ("copy", "write"), "shutil.move": ("move", "write"), "shutil.rmtree": ("delete", ""),
+    "appendFile": ("append", ""), "copyFileSync": ("read", "write"), "copyFile": ("read", "write"),
+    "os.truncate": ("write", ""), "renameSync": ("move", "write"), "rmSync": ("delete", ""),
+    "unlinkSync": ("delete", ""),
     "File.write": ("write", ""), "File.read": ("read", ""), "File.delete": ("delete", ""), "IO.write": ("write", ""),
 }  # fmt: skip
+_JS = ("write", "append", "copyFile", "rename", "rmSync", "unlinkSync", "readFile")  # however the module is called
 # Methods of a path of Python's.
 _METHODS = {
     "write_text": "write", "write_bytes": "write", "unlink": "delete", "touch": "touch", "read_text": "read",
@@ -34,24 +43,43 @@ _METHODS = {
 }  # fmt: skip
 
 
-def look(call: Call, source: str) -> None:
-    """Name the files that a program plainly writes."""
+# Calls that start a program: a text for a shell, or a list of words.
+_STARTS = frozenset((
+    "os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output",
+    "subprocess.Popen", "check_call", "check_output", "execSync", "child_process.execSync", "cp.execSync",
+))  # fmt: skip
+
+
+def look(call: Call, source: str, arguments: Fields = ()) -> None:
+    """Name the files that a program plainly writes; `arguments` are the words after the program."""
     if len(source) > MAX_PROGRAM_LETTERS or "chdir(" in source or call.cwd is None:
         return
-    found = _Program(source)
+    found = _Program(source, arguments)
     found.read()
     for path in found.reads:
         call.reading.read(call.full(path))
     for path, how in found.writes:
         call.write(path, how)
+    for words in found.started:
+        _start(call, words)
+
+
+def _start(call: Call, words: list[str]) -> None:
+    """A command that the program runs: a text for a shell, or its words."""
+    from dibs.facts.shell.commands import Call as Inner
+
+    inner: Fields = ["sh", "-c", words[0]] if len(words) == 1 else [*words]
+    Inner(call.reader, [*inner], call.env.copy(), call.text, {}).run()
 
 
 class _Program:
     """A text that is searched for calls."""
 
-    __slots__ = ("_at", "_text", "_values", "reads", "writes")
+    __slots__ = ("_arguments", "_at", "_text", "_values", "reads", "started", "writes")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, arguments: Fields = ()) -> None:
+        self._arguments = arguments
+        self.started: list[list[str]] = []  # commands that it runs
         self._text = text
         self._at = 0
         self._values: dict[str, list[str]] = {}  # variables set to a literal name
@@ -80,7 +108,9 @@ class _Program:
             self._at += 1
         name = text[start : self._at]
         self._blanks()
-        if text.startswith("(", self._at):
+        if name == "for":
+            self._loop()
+        elif text.startswith("(", self._at):
             self._called(name)
         elif text.startswith("=", self._at) and not text.startswith(("==", "=>"), self._at):
             self._at += 1
@@ -88,16 +118,18 @@ class _Program:
             values = self._argument()
             if values:
                 self._values[name] = values
-        elif name == "for":
-            self._loop()
 
     def _called(self, name: str) -> None:
         self._at += 1
         owner, _, method = name.rpartition(".")
         if name in {"open", "io.open", "codecs.open"}:
             self._opened(self._argument())
-        elif name in _CALLS:
-            first, second = _CALLS[name]
+        elif name in _STARTS:
+            self._started()
+        elif name in {"fileinput.input", "fileinput.FileInput", "FileInput"}:
+            self._does(self._argument(), "write" if "inplace" in self._text else "read")
+        elif name in _CALLS or (method in _CALLS and method.startswith(_JS)):
+            first, second = _CALLS[name if name in _CALLS else method]
             self._does(self._argument(), first)
             if second and self._comma():
                 self._does(self._argument(), second)
@@ -108,12 +140,36 @@ class _Program:
         elif name in {"Path", "pathlib.Path"}:
             self._path(self._argument())
 
+    def _started(self) -> None:
+        """`os.system("rm f")`, `subprocess.run(["rm", "f"])`, if all of it is literal."""
+        self._blanks()
+        words: list[str] = []
+        listed = self._text.startswith("[", self._at)
+        self._at += listed
+        while True:
+            self._blanks()
+            if self._text[self._at : self._at + 1] not in {"'", '"'}:
+                return
+            literal = self._literal()
+            if not literal or not self._ends():
+                return
+            words.append(literal)
+            if not listed or not self._comma():
+                break
+        self._blanks()
+        if not listed or (self._text.startswith("]", self._at) and len(words) > 1):
+            self.started.append(words)
+
     def _path(self, values: list[str]) -> None:
-        """`Path("f").write_text(…)`."""
+        """`Path("f").write_text(…)`, `Path("d", "f")`, `(Path("d") / "f")`."""
+        while values and self._comma():
+            more = self._argument()
+            values = [f"{value}/{one}" for value in values for one in more]
         self._blanks()
         if not self._text.startswith(")", self._at):
             return
         self._at += 1
+        values = self._joined(values)
         for method, how in (*_METHODS.items(), ("open", "open")):
             if self._text.startswith(f".{method}(", self._at):
                 self._at += len(method) + 2
@@ -122,6 +178,21 @@ class _Program:
                 else:
                     self._does(values, how)
                 return
+
+    def _joined(self, values: list[str]) -> list[str]:
+        """`… / "f"` after a path; and the bracket around it."""
+        at = self._at
+        self._blanks()
+        joined = self._text.startswith("/", self._at) and not self._text.startswith("//", self._at)
+        while joined:
+            self._at += 1
+            more = self._argument()
+            values = [f"{value}/{one}" for value in values for one in more]
+            self._blanks()
+            joined = self._text.startswith("/", self._at) and bool(more)
+            at = self._at
+        self._at = at + self._text.startswith(").", at)
+        return values
 
     def _opened(self, values: list[str], *, first: bool = False) -> None:
         """A call that opens a file, in the mode of its next argument."""
@@ -189,6 +260,11 @@ class _Program:
             value = self._literal()
             return [value] if value and self._ends() else []
         start = self._at
+        for argv, first in (("sys.argv[", 0), ("process.argv[", 1)):
+            if text.startswith(argv, self._at):
+                number, _, _ = text[self._at + len(argv) :].partition("]")
+                self._at += len(argv) + len(number) + 1
+                return self._given(int(number) - first - 1) if number.isdigit() and len(number) < 3 else []  # noqa: PLR2004
         while self._at < len(text) and text[self._at] in _NAME:
             self._at += 1
         name = text[start : self._at]
@@ -196,6 +272,11 @@ class _Program:
             return self._values[name]
         self._at = start
         return []
+
+    def _given(self, index: int) -> list[str]:
+        """An argument of the program."""
+        word = self._arguments[index] if 0 <= index < len(self._arguments) else None
+        return [word] if isinstance(word, str) and self._ends() else []
 
     def _ends(self) -> bool:
         """Does the argument end here, so that nothing is added to it?"""

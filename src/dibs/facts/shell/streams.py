@@ -6,7 +6,7 @@ command puts what into it.
 
 from __future__ import annotations
 
-from dibs.facts.shell.unknown import ANY, Unknown, either
+from dibs.facts.shell.unknown import ANY, Later, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +22,13 @@ MAX_TEXT_LETTERS = 100_000  # a longer text is data; its file is checked afterwa
 class Stream:
     """The output of some commands, or the input of one."""
 
-    __slots__ = ("_pieces", "file", "files", "level", "mixed", "raw", "targets")
+    __slots__ = ("_pieces", "file", "files", "level", "listed", "mixed", "raw", "targets")
 
     def __init__(self, *pieces: Field, file: str | None = None, raw: str | None = None) -> None:
         self._pieces: list[Field | tuple[Call, bool]] = list(pieces)  # or a command, and whether it certainly runs
         self.files: list[Shown] = []  # whose content comes along
         self.file = file  # the file that it is read from, as it was named
+        self.listed = ""  # the same as an absolute path, if the command has not changed it before
         self.raw = raw  # a here-document as typed, expansions and all
         self.mixed = False  # stderr is included
         self.level = 0  # nesting in branches that may not run, at its start
@@ -64,7 +65,16 @@ class Stream:
     @property
     def lines(self) -> Unknown:
         """Any one of its lines."""
-        return either(self.pieces)
+        if self.listed:
+            from dibs.facts.shell import outputs as shell_outputs
+
+            return shell_outputs.lines_of(self.listed)
+        pieces = self.pieces
+        return Later(lambda: either(pieces)) if any(isinstance(one, Later) for one in pieces) else either(pieces)
+
+    def source(self) -> str:
+        """The one file, as an absolute path, whose content it is; "" if there is none or several."""
+        return self.files[0][0] if len(self.files) == 1 and not self.files[0][1] else ""
 
     def settle(self) -> None:
         """End the stream: its destination files have this content."""

@@ -74,10 +74,14 @@ class Text(Reader):
         """The name and value of `A=b`."""
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         where = env.cwds[0]
+        if name and name.type == "subscript":
+            self.substitutions(name, env)
         key = self.text(name) if name else ""
         found: Value = ""
         if value and value.type == "array":
-            found = self.fields([child for child in value.children if child.is_named], env, where)
+            found = [
+                _cell(one) for one in self.fields([child for child in value.children if child.is_named], env, where)
+            ]
         elif value:
             start = self.start(value)
             text, holes = self.source[start : self.end(value)], self.holes([value], env, start)
@@ -89,7 +93,16 @@ class Text(Reader):
             if isinstance(was, str) and isinstance(found, str):
                 return key, was + found
             return key, ANY if was is None or isinstance(was, list) else between("", either([was]), "x")
-        return (key.partition("[")[0], ANY) if "[" in key else (key, found)
+        return self._subscripted(key, found, env) if "[" in key else (key, found)
+
+    def _subscripted(self, key: str, found: Value, env: Env) -> tuple[str, Value]:
+        """`a[0]=b`: any element of the array may be this one."""
+        name, _, index = key.partition("[")
+        was = env.variables.get(name)
+        if was is None and index == "0]" and isinstance(found, str):
+            return name, [found]
+        cells = was if isinstance(was, list) else [] if was is None else [was]
+        return name, ANY if isinstance(found, list) else either([*cells, found])
 
     def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[Field]:
         """The fields of some words."""
@@ -101,7 +114,7 @@ class Text(Reader):
         for start, end, parts in spans:
             self.reading.step()
             holes = self.holes(parts, env, start, cwd)
-            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look)
+            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look, env.separators)
         return found
 
     def spans(self, nodes: list[Node]) -> list[Span]:
@@ -180,6 +193,13 @@ class Text(Reader):
                 if not name[0].isdigit():
                     env.variables[name] = PLAIN
         self.substitutions(node, env)
+
+
+def _cell(one: Field) -> Field:
+    """An element of an array without its key: `[x]=y`."""
+    if isinstance(one, str):
+        return one.partition("]=")[2] if one.startswith("[") and "]=" in one else one
+    return one if not one.below else Unknown([str(_cell(way)) for way in one.below])
 
 
 def _commands(node: Node) -> Iterator[Node]:

@@ -11,7 +11,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     Field: TypeAlias = "str | Unknown"  # a word of a command
@@ -44,9 +44,42 @@ class Unknown:
         """Does it certainly not begin at the root?"""
         return self.below is not None and not any(way.startswith("/") for way in self.below)
 
+    def split(self) -> Unknown:
+        """Any one of its words."""
+        if self.below is None or not any(way.split() not in ([], [way]) for way in self.below):
+            return self
+        return Unknown([word for way in self.below for word in way.split() or [way]])
+
     def inside(self) -> Unknown:
         """A text derived from this one: a relative one is assumed to stay relative."""
         return PLAIN if self.relative else ANY
+
+
+class Later(Unknown):
+    """One whose beginning takes a look at files: it is worked out only if somebody asks."""
+
+    __slots__ = ("_found", "_look")
+
+    def __init__(self, look: Callable[[], Unknown]) -> None:
+        self._look, self._found = look, False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Unknown) and self.below == other.below)
+
+    def __hash__(self) -> int:
+        return id(self)  # nothing is looked at for a search in a set
+
+    @property
+    def below(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """How it begins."""
+        if not self._found:
+            found = self._look()
+            self._look, self._found = (lambda: found), True
+        return self._look().below
+
+    def split(self) -> Unknown:
+        """Any one of its words."""
+        return Later(lambda: Unknown(self.below).split())
 
 
 ANY = Unknown(None)
@@ -58,8 +91,6 @@ def between(before: str, unknown: Unknown, after: str) -> Unknown:
     if "/.." in after or after.startswith("..") or before.startswith("-"):
         return ANY
     if not before:
-        if unknown.below is None:
-            return ANY
         return unknown
     # Assumption: agents do not write `build/../src`, so a path after a known folder stays in it.
     return Unknown([before + way for way in unknown.below] if unknown.relative and unknown.below else (before,))

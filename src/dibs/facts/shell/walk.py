@@ -12,6 +12,7 @@ from __future__ import annotations
 from dibs.facts.shell import chains as shell_chains
 from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
+from dibs.facts.shell.builtin import export
 from dibs.facts.shell.findings import Env, Reading, TooComplex
 from dibs.facts.shell.text import Text
 from dibs.facts.shell.unknown import ANY, Unknown, either
@@ -382,16 +383,27 @@ class Script(Text):
         return None
 
     def _declared(self, node: Node, env: Env) -> Env | None:
-        """`export A=b`, `unset A`, `A=b C=d`."""
+        """`export A=b`, `unset A`, `A=b C=d`; alone, they list what is set."""
+        if node.type == "declaration_command" and not any(child.type in _SETS for child in node.children):
+            self.reading.prints(ANY)
         options = "".join(self.text(child) for child in node.children if child.type == "word")
         for child in node.children:
             if child.type == "variable_assignment":
                 name, value = self.assigned(child, env)
                 # Options that change what the value means (a number, a name, upper case) leave nothing known.
                 self.set(env, name, ANY if any(letter in options for letter in "inlu") else value)
+                if self._exports(node, options):
+                    export(env, name)
             elif node.type == "unset_command":
                 env.variables.pop(self.text(child), None)
+            elif child.type == "variable_name" and self._exports(node, options):
+                export(env, self.text(child))
         return None
+
+    @staticmethod
+    def _exports(node: Node, options: str) -> bool:
+        """Does it give variables to the programs that follow?"""
+        return bool(node.children) and (node.children[0].type == "export" or "x" in options)
 
     def _assignment(self, node: Node, env: Env) -> Env | None:
         self.set(env, *self.assigned(node, env))
@@ -404,6 +416,8 @@ def _joined(envs: list[Env]) -> Env:
         first.join(other)
     return first
 
+
+_SETS = frozenset(("variable_assignment", "variable_name"))
 
 # In these, the text between two nodes is content.
 _TEXTS = frozenset(("string", "translated_string", "heredoc_body", "expansion", "arithmetic_expansion", "test_command"))

@@ -34,13 +34,15 @@ _ANSI = {
 _CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
 
 
-def fields(text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look) -> list[Field]:
+def fields(
+    text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look, separators: str = " \t\n"
+) -> list[Field]:
     """The fields that one word becomes; holes are counted from the start of the text."""
     if not holes and not text.strip(LITERAL_LETTERS):
         return [text]
     found: list[Field] = []
     for word in _braces(_items(text, holes)):
-        for field in _split(_tilde(word, cwd, home)):
+        for field in _split(_tilde(word, cwd, home), separators):
             found += _files(field, cwd, look)
     return found
 
@@ -111,7 +113,7 @@ def _hole(items: list[Item], hole: tuple[int, Callable[[], Value]], kind: int) -
             characters = element if isinstance(element, str) else [element]
             items += [(character, kind) for character in characters]
     elif isinstance(found, Unknown):
-        items.append((found, kind))
+        items.append((found.split() if kind == EXPANDED else found, kind))
     else:
         items += [(character, kind) for character in found]
     return end
@@ -194,13 +196,13 @@ def _tilde(items: list[Item], cwd: str | None, home: str) -> list[Item]:
     return [(known or ANY, QUOTED), *items[end:]]
 
 
-def _split(items: list[Item]) -> list[list[Item]]:
-    """Split into fields: values of unquoted variables are split at blanks."""
+def _split(items: list[Item], separators: str) -> list[list[Item]]:
+    """Split into fields: values of unquoted variables are split at blanks, or as IFS says."""
     found: list[list[Item]] = []
     current: list[Item] = []
     for item in items:
         character, kind = item
-        if kind == BREAK or (kind == EXPANDED and character in {" ", "\t", "\n"}):
+        if kind == BREAK or (kind == EXPANDED and isinstance(character, str) and character and character in separators):
             if current:
                 found.append(current)
             current = []

@@ -11,6 +11,7 @@ import os
 
 from dibs.facts.shell import archives as shell_archives
 from dibs.facts.shell import copies as shell_copies
+from dibs.facts.shell import programs as shell_programs
 from dibs.facts.shell.options import has, last
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
@@ -80,10 +81,12 @@ def _sed(call: Call) -> None:
             break
     call.words[1:] = words
     given, operands = call.options("efl", ("expression", "file", "line-length"))
+    scripts: Fields = [value or "" for option, value in given if option in {"e", "expression"}]
+    if not has(given, "e", "f", "expression", "file"):
+        scripts, operands = operands[:1], operands[1:]
+    shell_programs.sed(call, scripts)
     if not inplace and not has(given, "i", "in-place"):
         return
-    if not has(given, "e", "f", "expression", "file"):
-        operands = operands[1:]
     _inplace(call, operands, suffix)
 
 
@@ -114,6 +117,7 @@ def _inplace(call: Call, operands: Fields, suffix: str) -> None:
 def _perl(call: Call) -> None:
     """`perl -i`, `perl -pi -e`, `perl -i.bak`."""
     suffix, inplace, script, i = "", False, False, 1
+    texts: list[str] = []
     words = call.words
     while i < len(words):
         word = words[i]
@@ -130,6 +134,8 @@ def _perl(call: Call) -> None:
             if letter in "eE":
                 script = True
                 i += at + 1 == len(letters)
+                text = letters[at + 1 :] or (words[i] if i < len(words) else "")
+                texts += [text] if isinstance(text, str) else []
                 break
             if letter in "IMmxCD0lF":
                 i += letter == "I" and at + 1 == len(letters)
@@ -137,12 +143,24 @@ def _perl(call: Call) -> None:
                     break
             at += 1
         i += 1
+    for text in texts:
+        shell_programs.perl(call, text)
     if inplace:
         _inplace(call, words[i if script else i + 1 :], suffix)
 
 
 def _awk(call: Call) -> None:
     given, operands = call.options("fFvil", ("file", "field-separator", "assign", "include", "load"))
+    if has(given, "f", "file") or not operands or not isinstance(operands[0], str):
+        call.reading.opened = call.reading.opened or bool(operands)
+    else:
+        values: dict[str, Field] = {}
+        for option, value in given:
+            name, _, text = (
+                value.partition("=") if option in {"v", "assign"} and isinstance(value, str) else ("", "", "")
+            )
+            values[name] = text
+        shell_programs.awk(call, operands[0], values)
     if last(given, "i", "include") == "inplace":
         files = operands if has(given, "f", "file") else operands[1:]
         _inplace(call, [word for word in files if not isinstance(word, str) or "=" not in word], "")
@@ -156,10 +174,49 @@ def _yq(call: Call) -> None:
 
 
 def _vi(call: Call) -> None:
-    _, operands = call.options("cSTuUwW", ("cmd",))
+    given, operands = call.options("cSTuUwW", ("cmd",))
+    commands: Fields = [value or "" for option, value in given if option in {"c", "cmd"}]
     for path in operands:
-        if not isinstance(path, str) or not path.startswith("+"):
+        if isinstance(path, str) and path.startswith("+"):
+            commands.append(path[1:])
+        else:
             call.write(path, merges=True)
+    shell_programs.editor(call, [*commands, *_typed(call)])
+
+
+def _ed(call: Call) -> None:
+    _, operands = call.options("p", ("prompt",))
+    for path in operands:
+        call.write(path, merges=True)
+    shell_programs.editor(call, _typed(call))
+
+
+def _typed(call: Call) -> Fields:
+    """The commands on an editor's input."""
+    text = (call.stdin.raw or call.stdin.text) if call.stdin else None
+    return [text] if text else []
+
+
+def _openssl(call: Call) -> None:
+    for option, path in zip(call.words[1:], call.words[2:], strict=False):
+        if option in {"-out", "-keyout", "-signature", "-writerand"} and "-verify" not in call.words:
+            call.write(path)
+
+
+def _rmdir(call: Call) -> None:
+    """Only empty directories go: with something in it, nothing happens."""
+    given, operands = call.options()
+    for path in operands:
+        full = call.full(path) if isinstance(path, str) else ""
+        if has(given, "p", "parents") or not os.path.isdir(full) or call.cwd is None or not os.listdir(full):
+            call.write(path, "delete")
+
+
+def _second(call: Call) -> None:
+    """`uniq IN OUT`, `xxd IN OUT`."""
+    _, operands = call.options("fsw" if call.name == "uniq" else "clos")
+    for path in operands[1:2]:
+        call.write(path)
 
 
 def _rename(call: Call) -> None:
@@ -285,7 +342,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "curl": _curl,
     "dd": _dd,
     "dos2unix": _operands("write", merges=True),
-    "ed": _operands("write", "p", ("prompt",), merges=True),
+    "ed": _ed,
     "ex": _vi,
     "fallocate": _operands("write", "loi", ("length", "offset"), merges=True),
     "gawk": _awk,
@@ -303,16 +360,18 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "lzma": shell_archives.packed((".lzma",)),
     "mkfifo": _operands("write", "m", ("mode",)),
     "mv": shell_copies.mv,
+    "openssl": _openssl,
     "patch": shell_archives.patch,
     "perl": _perl,
     "pigz": shell_archives.packed((".gz",)),
     "rename": _rename,
     "rm": _operands("delete"),
-    "rmdir": _operands("delete"),
+    "rmdir": _rmdir,
     "rsync": shell_copies.rsync,
     "scp": shell_copies.scp,
     "sed": _sed,
     "shred": _operands("delete", "ns", ("iterations", "size", "random-source")),
+    "shuf": _output("o", "output", "in"),
     "sort": _sort,
     "split": shell_archives.split,
     "sponge": _tee,
@@ -324,6 +383,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "trash-put": _operands("delete"),
     "truncate": _operands("write", "srS", ("size", "reference")),
     "unix2dos": _operands("write", merges=True),
+    "uniq": _second,
     "unlink": _operands("delete"),
     "unxz": shell_archives.packed((".xz", ".lzma"), unpack=True),
     "unzip": shell_archives.unzip,
@@ -332,6 +392,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "vim": _vi,
     "wget": _wget,
     "xz": shell_archives.packed((".xz", ".lzma")),
+    "xxd": _second,
     "yq": _yq,
     "zip": shell_archives.zipped,
     "zstd": shell_archives.packed((".zst",), keeps=True),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 COMMAND_CLAIM_MS = 2 * MINUTE
 RUNS = "a git command runs"
 MAX_CLAIMS_SHOWN = 10  # claims named in a refusal
+MAX_FILES_NAMED = 5  # files in the text of a refusal
 
 
 def _command(
@@ -148,11 +149,13 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     if not found:
         return None
     words = list(dict.fromkeys([words for words, _, _ in found]))
-    names = list(dict.fromkeys([resources.show(hit) for _, _, hits in found for hit in hits]))
+    held = {resources.show(hit): record for _, record, hits in found for hit in hits}
+    names = [f"{name} ({working_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
+    more = f" and {len(held) - len(names)} more" if len(held) > len(names) else ""
     blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
-        f"files here: {', '.join(names[:5])}. Write the file's name out.",
+        f"files here: {'; '.join(names)}{more}. Write the names of your files out.",
         blockers=list(blockers.values())[:MAX_CLAIMS_SHOWN],
         more=max(0, len(blockers) - MAX_CLAIMS_SHOWN),
         words=words,
