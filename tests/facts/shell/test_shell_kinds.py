@@ -51,7 +51,8 @@ def test_a_command_that_writes_nothing_is_harmless(here: str, command: str) -> N
 @pytest.mark.parametrize(
     "command",
     [
-        "echo x > f", "sed -i s/a/b/ f", "rm f", "awk '{print > \"f\"}' g", "cp f g", "mv f g", "ls > out", "sort f -o g", "curl -o f http://x",
+        "echo x > f", "sed -i s/a/b/ f", "rm f", "awk '{print > \"f\"}' g",
+        "cp f g", "mv f g", "ls > out", "sort f -o g", "curl -o f http://x",
         "find . -name a.py -delete", "cat f | tee g", "tar czf a.tgz src", "git diff > p.diff", "> f", "touch f",
         "cat > f <<'E'\nx\nE", "mkdir d && cp f d", "perl -pi -e s/a/b/ f", "grep x f > g; mv g f", "bash -c 'rm f'",
     ],

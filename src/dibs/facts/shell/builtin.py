@@ -23,7 +23,7 @@ def position(env: Env, words: Fields) -> None:
         del env.variables[name]
     env.variables["@"] = list(words)
     for number, word in enumerate(words, 1):
-        if word != ANY:
+        if word is not ANY:
             env.variables[str(number)] = word
 
 

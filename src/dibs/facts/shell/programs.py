@@ -28,7 +28,7 @@ def runs(call: Call, text: str) -> None:
 def sed(call: Call, programs: list[Field]) -> None:
     """`w FILE`, `s/a/b/w FILE`, `e COMMAND`, in programs that are known."""
     for text in programs:
-        if isinstance(text, str) and any(letter in text for letter in "wWe"):
+        if isinstance(text, str):
             _Sed(text).read(call)
 
 

@@ -11,7 +11,6 @@ import os
 
 from dibs.facts.shell import archives as shell_archives
 from dibs.facts.shell import copies as shell_copies
-from dibs.facts.shell import programs as shell_programs
 from dibs.facts.shell.options import has, last
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
@@ -84,7 +83,10 @@ def _sed(call: Call) -> None:
     scripts: Fields = [value or "" for option, value in given if option in {"e", "expression"}]
     if not has(given, "e", "f", "expression", "file"):
         scripts, operands = operands[:1], operands[1:]
-    shell_programs.sed(call, scripts)
+    if any(isinstance(script, str) and any(letter in script for letter in "wWe") for script in scripts):
+        from dibs.facts.shell import programs as shell_programs
+
+        shell_programs.sed(call, scripts)
     if not inplace and not has(given, "i", "in-place"):
         return
     _inplace(call, operands, suffix)
@@ -143,8 +145,11 @@ def _perl(call: Call) -> None:
                     break
             at += 1
         i += 1
-    for text in texts:
-        shell_programs.perl(call, text)
+    if texts:
+        from dibs.facts.shell import programs as shell_programs
+
+        for text in texts:
+            shell_programs.perl(call, text)
     if inplace:
         _inplace(call, words[i if script else i + 1 :], suffix)
 
@@ -154,6 +159,8 @@ def _awk(call: Call) -> None:
     if has(given, "f", "file") or not operands or not isinstance(operands[0], str):
         call.reading.opened = call.reading.opened or bool(operands)
     else:
+        from dibs.facts.shell import programs as shell_programs
+
         values: dict[str, Field] = {}
         for option, value in given:
             name, _, text = (
@@ -181,14 +188,21 @@ def _vi(call: Call) -> None:
             commands.append(path[1:])
         else:
             call.write(path, merges=True)
-    shell_programs.editor(call, [*commands, *_typed(call)])
+    _written_from(call, [*commands, *_typed(call)])
 
 
 def _ed(call: Call) -> None:
     _, operands = call.options("p", ("prompt",))
     for path in operands:
         call.write(path, merges=True)
-    shell_programs.editor(call, _typed(call))
+    _written_from(call, _typed(call))
+
+
+def _written_from(call: Call, commands: Fields) -> None:
+    if commands:
+        from dibs.facts.shell import programs as shell_programs
+
+        shell_programs.editor(call, commands)
 
 
 def _typed(call: Call) -> Fields:
