@@ -6,6 +6,7 @@ What was found by running some thousand commands for real and comparing (test_sh
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,56 @@ def test_what_a_list_leaves_open_is_one_of_its_names(here: str, command: str, wa
     found = {way.removeprefix(f"{here}/") for doubt in reading.unresolved for way in doubt.below or ("anywhere",)}
     found |= {os.path.normpath(target.path).removeprefix(f"{here}/") for target in reading.writes}
     assert sorted(found) == ways
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A repository with a changed file and one that is not tracked."""
+    top = Path(os.path.realpath(tmp_path_factory.mktemp("repository")))
+    for name, text in {"a.py": "foo\n", "b.py": "x.Y_z\n", "lib/c.py": "FOO bar\n", "lib/d.md": "foo.bar\n"}.items():
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).write_text(text)
+    subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
+    subprocess.run(["git", "add", "-A"], cwd=top, check=True)
+    (top / "b.py").write_text("x.Y_z and more\n")
+    (top / "new.py").write_text("foo\n")
+    return str(top)
+
+
+@pytest.mark.parametrize(
+    ("search", "names"),
+    [
+        ("grep -rl foo .", ["a.py", "lib/d.md", "new.py"]), ("grep -rl foo lib", ["lib/d.md"]),
+        ("rg -l foo", ["a.py", "lib/d.md", "new.py"]),
+        ("grep -ril foo lib", ["lib/c.py", "lib/d.md"]), ("grep -l foo *.py", ["a.py", "new.py"]),
+        ("grep -rl --include='*.md' foo", ["lib/d.md"]), ("grep -rlF foo.bar .", ["lib/d.md"]),
+        ("grep -rl 'foo\\.bar' .", ["lib/d.md"]), ("grep -rlw '\\bfoo\\b' lib", ["lib/d.md"]),
+        ("grep -rl '^x.Y_z' .", ["b.py"]),
+        ("grep -rl 'fo*' lib", ["lib/"]), ("grep -rl 'a|b' lib", ["lib/"]), ("grep -rL foo lib", ["lib/"]),
+        ("grep -rlv foo lib", ["lib/"]), ("grep -rl $X lib", ["lib/"]), ("make; grep -rl foo lib", ["lib/"]),
+        ("git ls-files", ["a.py", "b.py", "lib/c.py", "lib/d.md"]), ("git ls-files '*.md'", ["lib/d.md"]),
+        ("git ls-files -m", ["b.py"]), ("git diff --name-only", ["b.py"]), ("git diff --name-only -- lib", []),
+        ("git ls-files -o lib", ["lib/"]), ("cd lib; git ls-files", ["lib/c.py", "lib/d.md"]),
+    ],
+)  # fmt: skip
+def test_the_files_that_a_search_finds_are_those_that_have_the_text(
+    repository: str, search: str, names: list[str]
+) -> None:
+    reading = shell.read(f"{search} | xargs sed -i s/a/b/", repository, home="/home/me")
+    found = {way.removeprefix(f"{repository}/") for doubt in reading.unresolved for way in doubt.below or ("anywhere",)}
+    assert sorted(found) == names
+
+
+def test_a_search_of_very_many_files_is_as_wide_as_its_folders(
+    repository: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dibs.facts.shell import find, searches
+
+    monkeypatch.setattr(searches, "MAX_FILES", 1)
+    monkeypatch.setattr(find, "MAX_LISTED_ENTRIES", 1)
+    for search in ("grep -rl foo lib", "find lib -name '*.py'"):
+        doubts = shell.read(f"{search} | xargs rm", repository, home="/home/me").unresolved
+        assert [doubt.below for doubt in doubts] == [[f"{repository}/lib/"]], search
 
 
 @pytest.mark.parametrize(

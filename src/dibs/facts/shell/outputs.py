@@ -121,6 +121,10 @@ def _grep(call: Call) -> Field:
     if has(given, "h", "no-filename", "I", "o", "only-matching", "c", "count") and not has(given, "l", "L", "r", "R"):
         return PLAIN if has(given, "c", "count") else ANY
     deep = call.name in _RECURSE or has(given, "r", "R", "recursive", "dereference-recursive", "d")
+    if has(given, "l", "files-with-matches") and not call.reading.opened and call.cwd is not None:
+        around = either([_below(call, name) for name in names]) if names else PLAIN
+        if names or (deep and not (call.stdin and call.stdin.pieces)):
+            return _searched(call, given, names, around)
     if names:
         several = len(names) > 1 or deep or has(given, "l", "L", "H", "files-with-matches", "with-filename")
         alone = PLAIN if has(given, "n") else _of_files(call, names)
@@ -128,6 +132,28 @@ def _grep(call: Call) -> Field:
     if call.stdin and (call.stdin.pieces or call.stdin.file):
         return PLAIN if has(given, "n", "line-number") else call.stdin.lines
     return PLAIN if deep else ANY
+
+
+def _searched(call: Call, given: Given, names: list[Field], around: Unknown) -> Field:
+    """The files with the text that is searched for; all that are searched, if it is no plain one."""
+    from dibs.facts.shell.flows import READERS
+
+    patterns = [value for option, value in given if option in {"e", "regexp"}]
+    if not patterns:
+        patterns = [*options(call.words[1:], *READERS[call.name][:2])[1][:1]]
+    roots = [name for name in names if isinstance(name, str)]
+    if len(patterns) != 1 or not isinstance(patterns[0], str) or len(roots) != len(names):
+        return around
+    pattern, cwd = patterns[0], call.cwd or ""
+
+    def look() -> Unknown:
+        from dibs.facts.shell import searches as shell_searches
+
+        literal = call.name == "fgrep" or has(given, "F", "fixed-strings")
+        found = shell_searches.matching(cwd, shell_searches.needed(pattern, literal=literal), roots, given)
+        return around if found is None else Unknown(found)
+
+    return Later(look)
 
 
 def _below(call: Call, name: Field) -> Field:
@@ -241,8 +267,19 @@ def _git(call: Call) -> Field:
     if name in _GIT_PLAIN and not any(word.startswith(("--show-toplevel", "--absolute")) for word in words):
         return PLAIN
     if name == "ls-files" or any(word in _PATHS_ONLY for word in words):
-        return _listed(cwd, words)
+        around = _listed(cwd, words)
+        whole = len([word for word in call.words if isinstance(word, str)]) == len(call.words)
+        if call.reading.opened or not whole or cwd is None or not isinstance(around, Unknown):
+            return around
+        return Later(lambda: _by_git(cwd, words, around))
     return ANY
+
+
+def _by_git(cwd: str, words: list[str], around: Unknown) -> Unknown:
+    from dibs.facts.shell import searches as shell_searches
+
+    found = shell_searches.by_git(cwd, words)
+    return around if found is None else Unknown(found)
 
 
 def _listed(cwd: str | None, words: list[str]) -> Field:
