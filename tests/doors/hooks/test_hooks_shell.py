@@ -246,6 +246,66 @@ def test_a_patch_file_is_read_for_the_files_it_names(repo: Repository) -> None:
     assert "ada" in bob.may_run("curl -s http://127.0.0.1:9/x.patch | git apply").refusal, "nobody knows what it names"
 
 
+PATCH = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-at first\n+patched\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git apply < ../x.patch", "cat ../x.patch | git apply", "git apply - < ../x.patch", f"git apply <<'E'\n{PATCH}E"]
+)  # fmt: skip
+def test_a_patch_on_the_input_of_git_is_read_for_the_files_it_names(repo: Repository, command: str) -> None:
+    (repo.scratch / "x.patch").write_text(PATCH)
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("b.py", "ada's\n")
+    assert bob.may_run(command).allowed, "it names another file"
+    bob.dibs("release", "--all")
+    assert ada.may_edit("a.py").silent
+    assert "ada holds a.py" in bob.may_run(command).refusal
+
+
+def test_a_link_is_replaced_or_removed_though_what_it_leads_to_is_held(repo: Repository) -> None:
+    (repo.folder / "dir").mkdir()
+    (repo.folder / "link").symlink_to("dir")
+    (repo.folder / "file").symlink_to("a.py")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    ada.edit("dir/x.py", "ada's\n")
+    ada.edit("a.py", "ada's\n")
+    for command in (
+        "ln -sfn sub link",
+        "rm link",
+        "rm -rf link",
+        "mv link other",
+        "unlink file",
+        "rm file",
+        "mv file dir2",
+    ):
+        assert bob.may_run(command).allowed, command
+    for command in (
+        "rm -rf link/",
+        "rm -rf link/*",
+        "rm link/x.py",
+        "echo x > file",
+        "cp b.py file",
+        "echo x > link/x.py",
+    ):
+        assert "ada holds " in bob.may_run(command).refusal, command
+    _, after = bob.bash("rm link && ln -s sub link")
+    assert after.told == ""
+    assert (repo.folder / "dir" / "x.py").read_text() == "ada's\n"
+
+
+def test_what_a_person_made_before_the_claim_is_no_violation_against_its_holder(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("b.py", "ada's\n")
+    bob.bash("ls")
+    repo.write("notes.txt", "a person's\n")
+    repo.write("a.py", "a person's\n")
+    for command in ("rm notes.txt", "sed -i s/person/agent/ a.py"):
+        _, after = bob.bash(command)
+        assert "which you hold, was changed" not in after.told, command
+
+
 # --- targets that cannot be read
 
 
@@ -256,7 +316,7 @@ def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_somethin
     ada.edit("a.py", "ada's\n")
     refusal = bob.may_run(command).refusal
     assert "cannot be read from its words" in refusal
-    assert "a.py" in refusal
+    assert "a.py (ada, 29 min left; ends with its commit)" in refusal
     assert ada.may_run(command).allowed, "ones own claims are not in the way"
     tree = repo.worktree("tree")
     assert repo.agent("cal", cwd=tree).may_run(command).allowed, "in another working tree it is not in the way"

@@ -114,6 +114,10 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
             tree.settle()
+            if tree.untold():  # what was there before the claim did not happen to its holder
+                from dibs.doors.hooks import audit
+
+                audit.tell(session, call, [tree])
             before[top] = [_content(tree, path) for path in paths]
             rows = _folded([_target(tree, call.agent, one) for one in items])
             for start in range(0, len(rows), MAX_PATHS):
