@@ -125,7 +125,8 @@ def test_a_command_is_followed_to_where_it_really_runs(here: str, command: str, 
         ("rmdir src", []), ("rmdir empty", ["empty"]), ("cp -rT src empty", ["empty/deep", "empty/x.js",
         "empty/y.js"]),
         ("find . -type d -empty -delete", []), ("find . -size +1k -delete", ["big"]),
-        ("find . -size +1M -delete", []),
+        ("find . -size +1M -delete", []), ("find . -samefile a.py -delete", ["a.py"]),
+        ("find src -mtime +3 -delete", []), ("find src -mmin +30 -delete", []), ("find empty -mtime -3 -delete", []),
         ("find src -name deep -delete", []), ("find . -name '*.orig' | xargs rm -f", []),
         ("tar cf t --remove-files a.py", ["a.py", "t"]),
     ],
@@ -222,6 +223,19 @@ def test_a_search_of_very_many_files_is_as_wide_as_its_folders(
 )  # fmt: skip
 def test_what_cannot_be_known_is_not_taken_for_known(here: str, command: str) -> None:
     assert shell.read(command, here, home="/home/me").kind == "open", command
+
+
+@pytest.mark.parametrize(
+    ("command", "way"),
+    [
+        ("make; find . -name '*.py' | xargs rm", "/"), ("make; grep -rl foo . | xargs rm", "/"),
+        ("make; git ls-files | xargs rm", "/"), ("make; cat list | xargs rm", None), ("make; xargs rm < list", None),
+        ("make > list; rm $(cat list)", None),
+    ],
+)  # fmt: skip
+def test_after_a_program_with_unknown_writes_a_list_may_have_any_name(here: str, command: str, way: str | None) -> None:
+    doubts = shell.read(command, here, home="/home/me").unresolved
+    assert [doubt.below for doubt in doubts] == [None if way is None else [f"{here}/"]]
 
 
 def test_the_names_that_a_search_prints_are_looked_for_only_if_a_writer_gets_them(

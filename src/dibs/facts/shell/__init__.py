@@ -1,6 +1,6 @@
 """Reads a shell command as an agent typed it: which files it would write, which git commands it would run.
 
-Nothing is run. The words are read with a grammar of bash (tree-sitter-bash), and followed as the shell would: into
+Nothing of it is run; git is asked for the names that `git ls-files` lists. The words are read with a grammar of bash (tree-sitter-bash), and followed as the shell would: into
 subshells, branches, loops, functions, `bash -c`, through `cd` and variables with a known value. If a command writes
 something that cannot be known from its words, the result says so, and the caller decides.
 

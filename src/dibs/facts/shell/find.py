@@ -359,7 +359,7 @@ class _Expression:
     def _test(self, word: str, value: str | None) -> bool | None:
         if word in {"-print", "-print0", "-ls", "-true", "-depth", "-d", "-mount", "-xdev", "-maxdepth", "-mindepth"}:
             return True
-        if word in {"-empty", "-newer", "-size"}:
+        if word in _MEASURES:
             return self._measured(word, value or "")
         if value is None:
             return False if word == "-false" else None
@@ -383,6 +383,10 @@ class _Expression:
         if self._call.reading.is_written(full):
             return None
         try:
+            if word == "-samefile":
+                return os.path.samefile(full, self._call.full(value))
+            if word in _AGES:
+                return _is_old(os.lstat(full).st_mtime_ns, _AGES[word], value)
             if word == "-newer":
                 return os.lstat(full).st_mtime_ns > os.stat(self._call.full(value)).st_mtime_ns
             if word == "-empty" and os.path.isdir(full) and not os.path.islink(full):
@@ -391,6 +395,28 @@ class _Expression:
         except OSError:
             return None
         return not size if word == "-empty" else _is_sized(size, value)
+
+
+_AGES = {"-mtime": 86_400_000, "-mmin": 60_000}  # their unit, in milliseconds
+_MEASURES = frozenset(("-empty", "-newer", "-samefile", "-size", *_AGES))
+
+
+def _is_old(changed_ns: int, unit_ms: int, value: str) -> bool | None:
+    """`-mtime +7`: in whole units, rounded down; close to the limit it is not certain."""
+    from dibs.facts import clock
+
+    number = value.lstrip("+-")
+    if not number.isascii() or not number.isdigit():
+        return None
+    age, limit = clock.wall() - changed_ns // 1_000_000, int(number) * unit_ms
+    if value[0] == "+":
+        return None if abs(age - limit - unit_ms) < _UNCERTAIN_MS else age >= limit + unit_ms
+    if value[0] == "-":
+        return None if abs(age - limit) < _UNCERTAIN_MS else age < limit
+    return None
+
+
+_UNCERTAIN_MS = 60_000  # from the look to the command itself
 
 
 def _is_sized(size: int, value: str) -> bool | None:
