@@ -147,7 +147,8 @@ def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, 
     """
     values = {
         "ENTRY": quoted(entry or entry_path()),
-        "SECRET": secret, "PROOF": proof, "LENGTH": str(len(proof)), "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
+        "SECRET": secret, "PROOF": proof, "LENGTH": str(len(proof)), "PORT": str(port), "VERSION": VERSION,
+        "OLD": "true" if old else _OLD,
         "NAMES": _NAMES if names else "", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
         "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
     }  # fmt: skip
