@@ -62,6 +62,9 @@ class DibsError(Exception):
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
 
 
+NEVER_HELD = "never_held"  # the `why` of a Fenced whose caller has nothing to stop
+
+
 class Held(DibsError):
     """Another agent holds it."""
 
@@ -113,6 +116,9 @@ class Fenced(DibsError):
                 "this one is no longer current. Run `dibs boot` to take over, or stop."
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
+        if self.fields.get("why") == NEVER_HELD:
+            ways = f"`dibs claim {quoted(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
+            return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. Stop working on it."

@@ -50,8 +50,11 @@ def no_command(word: str, rest: list[str]) -> int:
 
 
 def closest(word: str, known: list[str]) -> str:
-    """The known word that needs the fewest edits, if these are few for its length; "" if none is near."""
-    found = min(known, key=lambda name: (distance(word, name), name), default="")
+    """The known word that needs the fewest edits, if these are few for its length; "" if none is near.
+
+    Of two that are equally near, the one that begins alike is meant: `tsk` is `task`, not `ask`.
+    """
+    found = min(known, key=lambda name: (distance(word, name), name[:1] != word[:1], name), default="")
     allowed = 1 if len(word) < 4 else 2 if len(word) < 8 else 3  # noqa: PLR2004 - short words are near to everything
     return found if found and distance(word, found) <= allowed else ""
 

@@ -6,7 +6,7 @@ present holder's name, and then nothing is changed at all.
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
+from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
@@ -122,9 +122,11 @@ def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) ->
     ]
     tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
     if live is not None and not within(live["agent"], call.agent):
+        facts = {} if lost or token else {"why": NEVER_HELD}
         return Fenced(
-            resource=name, given=token or None, holder=live["agent"], token=live["token"], since=iso(tx, live["since"])
-        )
+            resource=name, given=token or None, holder=live["agent"], token=live["token"],
+            since=iso(tx, live["since"]), **facts,
+        )  # fmt: skip
     if lost or token:
         return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
     mine = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
