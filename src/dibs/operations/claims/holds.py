@@ -202,9 +202,13 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
     return shown
 
 
-def wanted(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[str]:
-    """What was asked for, as a refusal names it: what these are in the way of first, and the rest if that is little."""
-    met = [one for one in asked if any(resources.overlap(one, held) for held in _resources_of(in_the_way))]
+def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """What these are in the way of, of what was asked for."""
+    return [one for one in asked if any(resources.overlap(one, held) for held in _resources_of(in_the_way))]
+
+
+def wanted(met: Sequence[Sequence[str]], asked: Sequence[Sequence[str]]) -> list[str]:
+    """What was asked for, as a refusal names it: what is contested first, and the rest if that is little."""
     rest = [one for one in asked if one not in met]
     names = resources.shown(met[:WANTED] if len(asked) > WANTED else [*met, *rest])
     return list(dict.fromkeys(names))

@@ -53,7 +53,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "claim.refused": (
         "the first resource's text",
         "A claim was refused.",
-        "`code, resources, mode, tree, blockers`",
+        "`code, resources, mode, tree, blockers`; `contested` (the resources that were not free) if others were",
     ),
     "claim.asked": (
         "holder",
