@@ -92,7 +92,7 @@ def test_nobody_is_given_work_who_did_not_say_that_it_works(fleet: Fleet) -> Non
     terminal.type("sweep")
     assert assign(fleet, "t") is None
     for name in ("onlooker", "me@here"):
-        with pytest.raises(Forbidden, match="did not say that it works"):
+        with pytest.raises(Forbidden, match="has not asked for work"):
             assign(fleet, "t", to=name)
 
 

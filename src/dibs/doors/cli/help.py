@@ -125,7 +125,7 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
         lines += [*wrapped(note, width), ""]
     keys = _keys(command)
     if keys:
-        lines += wrapped(f"JSON fields: ok, {keys}", width, "  ")
+        lines += wrapped(f"JSON fields: ok{'' if keys.startswith(';') else ', '}{keys}", width, "  ")
     if command.refusals:
         lines += wrapped(f"Refusals: {', '.join(command.refusals)}", width, "  ")
     return [*lines, *exit_lines(width)]

@@ -149,7 +149,8 @@ def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Wor
     for field in fields:
         if field.required and field.name not in words.fields:
             name = field.metavar if field.positional else f"--{field.name.replace('_', '-')}"
-            raise _wrong(command, fields, f"{name} is missing ({field.help})", rest)
+            which = f": {', '.join(field.choices)}" if field.choices else ""
+            raise _wrong(command, fields, f"{name} is missing ({field.help}{which})", rest)
 
 
 def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:

@@ -1,4 +1,4 @@
-"""`dibs mcp`: the server on stdin and stdout, for the client that started it. It ends when its stdin is closed, and at a signal.
+"""`dibs mcp`: the server on stdin and stdout, for the client that started it. It ends with its stdin, or by a signal.
 
 What was asked before the end is still answered, within a moment: `printf … | dibs mcp` prints its answer.
 """

@@ -480,7 +480,7 @@ OPERATIONS = (
     Operation(
         "kill",
         _kill,
-        "Stop an agent, or all: void the claims and refuse everything that is done.",
+        "Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.",
         group="agents",
         fields=(_KILLED, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),

@@ -8,7 +8,7 @@ the time at which a sweep should look at it.
 from __future__ import annotations
 
 from dibs.operations.claims import resources
-from dibs.operations.core.call import due, iso
+from dibs.operations.core.call import due, in_words, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ EARLY_ENDS = {
     "edit": "ends with its commit", "commit": "ends with its commit", "shell": "ends with its command",
     "task": "ends with its task",
 }  # fmt: skip
-MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-WHOLE_HOURS_MS = 2 * HOUR  # from here on whole hours will do
 WANTED = 5  # names that an advised command has room for
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
@@ -163,15 +161,6 @@ def left(tx: Transaction, record: Record) -> str:
     """For how much longer a claim is held, and what ends it earlier: "29 min left; ends with its commit"."""
     ends = EARLY_ENDS.get(record.get("ends") or record["by"], "")
     return f"{in_words(record['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
-
-
-def in_words(ms: int) -> str:
-    """A duration for people, rounded down so that it never promises too much."""
-    if ms < MINUTE:
-        return "under a minute"
-    if ms < WHOLE_HOURS_MS:
-        return f"{ms // MINUTE} min"
-    return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
 
 
 def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], asking: str = "") -> dict[str, Any]:

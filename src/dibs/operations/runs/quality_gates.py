@@ -263,6 +263,7 @@ OPERATIONS = (
                 default=DEFAULT_SILENCE_MS,
                 least=1,
                 most=MAX_DURATION_MS,
+                metavar="D",
             ),
             Field("facts", "texts", "what only a door can know", internal=True),
         ),

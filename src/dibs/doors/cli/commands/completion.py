@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 FIELDS = (
-    Field("shell", "choice", "which shell", positional=True, required=True, choices=SHELLS, metavar="SHELL"),
+    Field("shell", "choice", "your shell", positional=True, required=True, choices=SHELLS, metavar="SHELL"),
 )  # fmt: skip
 
 # Colons part words in bash; what was typed up to the last one is already there.

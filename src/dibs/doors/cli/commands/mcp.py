@@ -32,7 +32,7 @@ def run(words: Words) -> int:
 
     workspace = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE") or ""
     if sys.stdin.isatty():
-        sys.stderr.write("dibs: this speaks MCP on stdin and stdout; a client starts it (docs/MCP.md). Ctrl-C ends it.\n")
+        sys.stderr.write("dibs: this speaks MCP on stdin and stdout, for the client that starts it. Ctrl-C ends it.\n")
         sys.stderr.flush()
     stdio.serve(workspace, every=bool(words.fields.get("all")))
     return YES
