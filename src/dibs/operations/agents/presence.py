@@ -222,13 +222,13 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 
 def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
-    check_agent_id(agent)
     if not why:
         raise Invalid("say why: the agent and the log will be told", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
         return kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+    check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
