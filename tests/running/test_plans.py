@@ -79,7 +79,7 @@ def test_items_come_from_a_list_a_glob_or_the_lines_of_a_file(tmp_path: Path) ->
         plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', f'items_from = "{source}"'))
         assert run_file.items_of(plan) == found
     plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.csv"'))
-    with pytest.raises(Invalid, match="gives nothing"):
+    with pytest.raises(Invalid, match="matches nothing"):
         plan.tasks("RUN")
 
 

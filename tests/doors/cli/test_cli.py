@@ -93,7 +93,7 @@ def test_boot_exits_1_when_something_believed_held_is_lost(shell: Shell) -> None
     shell.json("claim", "task:TASK-103", "--as", "two", exit=0)
     done = shell.run("boot", "--task", "TASK-103", "--as", "one")
     assert done.returncode == 1
-    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (its time was over). TASK-103 is two's since ")
+    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (it expired). two took TASK-103 ")
     assert shell.run("boot", "--task", "TASK-103", "--as", "two").returncode == 0
 
 
@@ -298,6 +298,7 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
 
 def test_a_mistyped_command_or_option_gets_a_suggestion(shell: Shell) -> None:
     assert "did you mean `dibs claim`" in shell.run("clam").stderr
+    assert "did you mean `dibs task`" in shell.run("tsk", "add").stderr, "as near as `ask`, and it begins alike"
     assert "did you mean --reason" in shell.run("claim", "x", "--reson", "y").stderr
 
 

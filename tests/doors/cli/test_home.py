@@ -97,6 +97,9 @@ def test_every_command_says_its_group_and_its_examples_are_read_as_they_stand() 
             assert words[1 : 1 + count] == name.split(), line
             read = parse.parse(name, command.fields, words[1 + count :], rest=command.rest, short=command.short)
             assert not command.rest or read.rest, line
+            for field in command.fields:
+                if field.kind == "choice" and field.name in read.fields:
+                    field.check(read.fields[field.name])
 
 
 def test_what_an_operations_command_adds_is_in_a_file_of_its_name() -> None:

@@ -634,7 +634,7 @@ def test_what_nobody_looked_at_does_not_pass(fleet: Fleet) -> None:
     fleet.call("w", "run join")
     found = fleet.call("x", "run gates", at="setup")
     assert [gate["name"] for gate in found["gates"] if not gate["passed"]] == [
-        "the store can be written", "the log holds together",
+        "the store can be written", "the log is intact",
     ]  # fmt: skip
 
 
@@ -711,7 +711,7 @@ def test_a_failed_task_fails_its_gate_until_it_is_dealt_with(fleet: Fleet) -> No
 def test_clean_up_wants_results_report_archive_and_nothing_open(fleet: Fleet) -> None:
     start(fleet)
     add(fleet, "a")
-    assert failing(fleet, "cleanup") == ["all tasks are over", "the run is archived"]
+    assert failing(fleet, "cleanup") == ["all tasks are finished", "the run is archived"]
     finish(fleet, "w", "a", result={"x": 1})
     fleet.call("boss", "run end")
     assert failing(fleet) == ["the run is archived"]

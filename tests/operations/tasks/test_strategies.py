@@ -309,7 +309,7 @@ def test_among_equals_whoever_asks_has_it_at_once(fleet: Fleet) -> None:
 def test_what_others_come_first_for_is_looked_at_once_for_all_tasks_that_ask_the_same(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boot(fleet, "all", can=["py", "go"])
+    boot(fleet, "allrounder", can=["py", "go"])
     boot(fleet, "py", can=["py"])
     wait(fleet, "py")
     for _ in range(40):
@@ -322,7 +322,7 @@ def test_what_others_come_first_for_is_looked_at_once_for_all_tasks_that_ask_the
         return strategies.capability(task, *given)
 
     monkeypatch.setitem(strategies.RANKS, "capability", count)
-    assert take(fleet, "all") == other
+    assert take(fleet, "allrounder") == other
     assert sorted(ranked) == [["go"], ["py"]]
 
 
@@ -393,13 +393,13 @@ def test_load_balanced_gives_to_who_has_least(fleet: Fleet) -> None:
 
 
 def test_capability_leaves_what_is_simple_to_who_can_do_nothing_else(fleet: Fleet) -> None:
-    boot(fleet, "all", can=["py", "go", "sql"])
+    boot(fleet, "allrounder", can=["py", "go", "sql"])
     boot(fleet, "py", can=["py"])
-    wait(fleet, "all")
+    wait(fleet, "allrounder")
     wait(fleet, "py")
     easy = add(fleet, strategy="capability", needs=["py"])
     hard = add(fleet, strategy="capability", needs=["py", "go"])
-    assert take(fleet, "all") == hard
+    assert take(fleet, "allrounder") == hard
     assert take(fleet, "py") == easy
 
 

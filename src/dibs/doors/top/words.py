@@ -29,7 +29,7 @@ ALERTS = {
     "rules": "Old rules",
 }  # fmt: skip
 CLAIM_WHY = {
-    "expired": "its time was over", "gone": "its process is gone", "killed": "its agent was killed",
+    "expired": "it expired", "gone": "its process is gone", "killed": "its agent was killed",
     "forced": "taken away",
 }  # fmt: skip
 

@@ -185,7 +185,7 @@ def _released(view: View) -> str:
 GATES: tuple[tuple[str, str, Gate], ...] = (
     (SETUP, "the run is active", _is_active),
     (SETUP, "the store can be written", _store),
-    (SETUP, "the log holds together", _log),
+    (SETUP, "the log is intact", _log),
     (SETUP, "agents are registered", _has_agents),
     (SETUP, "inboxes have room", _inboxes),
     (DURING, "agents are there or accounted for", _agents),
@@ -193,7 +193,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (DURING, "messages are delivered", _messages),
     (DURING, "progress is tracked", _tracked),
     (DURING, "errors are handled", _errors),
-    (CLEANUP, "all tasks are over", _over),
+    (CLEANUP, "all tasks are finished", _over),
     (CLEANUP, "results are there", _results),
     (CLEANUP, "the report can be made", _report),
     (CLEANUP, "the run is archived", _archived),

@@ -201,7 +201,7 @@ def _stale(
         given = "this write names no version" if version is None else f"this write was made for version {version}"
         text = (
             f"{key} is at version {current}, written by {by} {ago}; {given}. Read it again (`dibs state get {key}`), "
-            f"make your change to what it is now, and write with `--version {current}`."
+            f"make your change to what it is now, and write with the version that you read."
         )
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)
 

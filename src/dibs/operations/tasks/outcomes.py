@@ -97,8 +97,8 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.FINAL_STATES:
-        who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
-        became = f"it is {task['state']}{who} since {span(tx.now - task['finished'])} ago"
+        who = f"by {task['agent']}, " if task["agent"] and task["state"] == COMPLETE else ""
+        became = f"it is {task['state']} ({who}{span(tx.now - task['finished'])} ago)"
     what = (
         f"token {token} for task {task['task']} is no longer live"
         if token is not None

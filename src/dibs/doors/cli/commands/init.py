@@ -143,9 +143,7 @@ def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
     would = "would write" if dry else "wrote"
     sys.stdout.write("".join(f"{would} {change}\n" for change in changes))
     if not dry:
-        first = (
-            "Commit what was written, for worktrees and teammates, then let" if place.common else "Let"
-        )
+        first = "Commit what was written, for worktrees and teammates, then let" if place.common else "Let"
         sys.stdout.write(f"{place.root} is a workspace. {first} `dibs doctor` prove the guards.\n")
 
 

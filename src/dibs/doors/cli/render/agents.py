@@ -102,7 +102,11 @@ def _whoami(result: dict[str, Any]) -> Items:
 def _rules(result: dict[str, Any]) -> Items:
     if not result["digest"]:
         return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
-    told = "you were told these" if result["current"] else "you were not told this version; `dibs rules --ack` says so"
+    told = (
+        "you were told these"
+        if result["current"]
+        else "you were not told this version; `dibs rules --ack` records that you have read it"
+    )
     return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
 
 
