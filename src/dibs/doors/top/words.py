@@ -96,12 +96,6 @@ def is_name(resource: str) -> bool:
     )  # fmt: skip
 
 
-def base_name(path: str) -> str:
-    """The last part of a path, with the slash of a folder."""
-    end = len(path) - 1 if path.endswith("/") else len(path)
-    return path[path.rfind("/", 0, end) + 1 :] or path
-
-
 def byte_count(number: float) -> str:
     """Bytes for people: `512M`, `1.2G`."""
     return f"{number / 2**30:.1f}G" if number >= 1e9 else f"{round(number / 2**20)}M"  # noqa: PLR2004 - a billion

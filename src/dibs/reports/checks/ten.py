@@ -38,7 +38,6 @@ HOT_SHARE = 3  # … and one in so many asks for it
 TEST_AGE_DAYS = 90
 SEEN_S = 86_400  # a person that was not seen for a day does not coordinate
 COORDINATORS = frozenset({"orchestrator", "person"})
-PENDING_S = 60
 
 
 def listed(found: list[Finding], message: str, figures: dict[str, Any] | None = None) -> Line:
