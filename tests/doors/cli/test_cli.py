@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import resource
@@ -294,6 +295,19 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
         assert "dibs __complete" in shell.run("completion", kind).stdout
     checked = subprocess.run(["bash", "-n"], input=shell.run("completion", "bash").stdout, text=True, check=False)
     assert checked.returncode == 0
+
+
+def test_help_is_one_object_for_programs(shell: Shell) -> None:
+    assert {one["command"] for one in shell.json("help", exit=0)["commands"]} == set(names())
+    asked = shell.json("help", "task", "done", exit=0)
+    assert asked == json.loads(shell.run("task", "done", "--help", "--json").stdout)
+    assert (asked["usage"].startswith("dibs task done ID "), asked["examples"][0]["line"]) == (
+        True, "dibs task done T7 --result '{\"passed\": 12}'",
+    )  # fmt: skip
+    assert {"option": "ID", "help": "the task's id", "required": True} in asked["options"]
+    for words in (("task",), ("task", "--help"), ("help", "task")):
+        assert len(shell.json(*words, exit=0)["commands"]) == 17
+    assert "complete" in shell.json("completion", "fish", exit=0)["script"]
 
 
 def test_a_mistyped_command_or_option_gets_a_suggestion(shell: Shell) -> None:

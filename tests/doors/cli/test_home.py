@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def test_every_command_says_its_group_and_its_examples_are_read_as_they_stand() 
         assert command.examples, name
         for line, text in command.examples:
             assert text, name
-            words = shlex.split(line.partition(" > ")[0].partition(" < ")[0])
+            words = shlex.split(re.split(r" [<>|] ", line)[0])
             if words[0] != "dibs":  # `eval "$(dibs …)"`
                 continue
             count = len(name.split())

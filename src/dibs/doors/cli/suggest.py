@@ -27,11 +27,12 @@ SYNONYMS = {
 def no_command(word: str, rest: list[str]) -> int:
     """Help on a family of commands, or an error that names what was meant."""
     family = family_of(word)
+    as_json, rest = "--json" in rest, [one for one in rest if one != "--json"]
     if family:
         if not rest or rest[0] in {"-h", "--help"}:
             from dibs.doors.cli import help
 
-            return help.show_family(word)
+            return help.show_family(word, as_json=as_json)
         if rest[0].startswith("-"):
             raise Invalid(f"which one: {', '.join(f'`dibs {name}`' for name in family)}?", command=word)
         said = f"{word} {rest[0]}"
