@@ -169,7 +169,9 @@ def plant_dead_by_hand(scene: Scene) -> None:
     (alert,) = scene["boss"].alerts(kind="dead")["alerts"]
     (left,) = [one["resources"] for one in scene["boss"].status()["claims"] if one["agent"] == "ann"]
     assert left == ["y.py"]
-    assert "It held x.py: released. It also holds y.py, not tied to that process, for 2" in alert["text"], alert["text"]
+    assert (
+        "It held x.py: released. It also holds y.py until the deadline: not tied to that process." in alert["text"]
+    ), alert["text"]
     assert alert["remedy"] == "dibs release y.py --force --why 'its agent is dead'"
 
 

@@ -6,7 +6,7 @@ what.
 
 from __future__ import annotations
 
-from dibs.errors import named
+from dibs.errors import named, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _about_task(loss: dict[str, Any]) -> str:
             f"(`dibs task move {task} planned`) and you have claimed it (`dibs task claim {task}`)"
         )
     else:
-        how = f"dibs task claim {task}" if state else f"dibs claim task:{task}"
+        how = f"dibs task claim {quoted(task)}" if state else f"dibs claim {quoted(f'task:{task}')}"
         now = f"{task} is nobody's: claim it again before you work on it (`{how}`)"
     return f"{lost}{now}{_settle(loss)}."
 

@@ -297,6 +297,12 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
     assert checked.returncode == 0
 
 
+def test_an_empty_name_is_a_usage_error_and_not_somebody_else(shell: Shell) -> None:
+    refused = shell.json("claim", "x", "--as", "", exit=64)["error"]
+    assert refused["message"] == "claim: --as needs a value, and the one given is empty"
+    assert shell.json("status", exit=0)["claims"] == []
+
+
 def test_help_is_one_object_for_programs(shell: Shell) -> None:
     assert {one["command"] for one in shell.json("help", exit=0)["commands"]} == set(names())
     asked = shell.json("help", "task", "done", exit=0)

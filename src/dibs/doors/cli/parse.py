@@ -128,6 +128,8 @@ def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[s
         return f"--{name} needs a value"
     if field is not None:
         words.fields[field.name] = following
+    elif not following:  # `--as "$AGENT"` with nothing in it would act as somebody else
+        return f"--{name} needs a value, and the one given is empty"
     else:
         words.common[name] = following
     return ""

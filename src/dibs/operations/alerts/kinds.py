@@ -239,8 +239,7 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         return None  # no agent depends on it
     what = f" It held {_few(held)}: released." if held else ""
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
-        left = span(max(0, facts["until"] - tx.now))
-        what += f" It {'also ' if held else ''}holds {_few(kept)}, not tied to that process, for {left} at most."
+        what += f" It {'also ' if held else ''}holds {_few(kept)} until the deadline: not tied to that process."
     text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
     remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'" if kept else ""
     return {
