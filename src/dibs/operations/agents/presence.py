@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
 MAX_ALERTS_LISTED = 8  # in one briefing
+MAX_ASSIGNED_SHOWN = 20  # of one agent, in a list of agents
 MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
 OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
 RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
@@ -294,7 +295,10 @@ def _agents(
 
     page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
-    found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
+    found = [
+        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
+        for agent in page.records
+    ]
     return {"agents": found, **({"usage": True} if usage else {}), **page.answer()}
 
 
@@ -367,6 +371,15 @@ def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
             if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
                 found.setdefault(agent["agent"], []).append(claim["task"])
     return found
+
+
+def _assigned(tx: Transaction, agent: Record) -> dict[str, list[str]]:
+    """The tasks that wait for this agent to take them, if its record says that there may be some."""
+    if agent.get("assigned", 0) <= tx.now:
+        return {}
+    rows = tx.scan(1, f"mine\t{agent['agent']}\t", MAX_ASSIGNED_SHOWN).rows
+    found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
+    return {"assigned": found} if found else {}
 
 
 def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:

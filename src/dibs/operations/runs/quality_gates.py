@@ -189,7 +189,7 @@ GATES: tuple[tuple[str, str, Gate], ...] = (
     (SETUP, "agents are registered", _has_agents),
     (SETUP, "inboxes have room", _inboxes),
     (DURING, "agents are there or accounted for", _agents),
-    (DURING, "a live claim stands behind every task at work", _orphans),
+    (DURING, "every task at work has a live claim", _orphans),
     (DURING, "messages are delivered", _messages),
     (DURING, "progress is tracked", _tracked),
     (DURING, "errors are handled", _errors),
