@@ -346,6 +346,12 @@ def test_a_run_that_was_interrupted_while_its_tasks_were_added_gets_the_rest_whe
         assert ids == [f"{run}/count/{number}" for number in (1, 2, 3)] + [f"{run}/sum/1"]
 
 
+def test_the_steps_are_shown_in_the_order_of_the_file(shell: Shell) -> None:
+    one = drive(shell, MAP_REDUCE.replace("sum", "all"))  # before `count` by its letters
+    run = one.start()
+    assert list(one._outlook()["groups"]) == [f"{run}/count", f"{run}/all"]
+
+
 def test_it_does_not_if_there_is_more_to_work_on_by_now(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     run = interrupted(shell, monkeypatch)
     (shell.folder / "d.txt").touch()
