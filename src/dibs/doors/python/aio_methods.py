@@ -697,10 +697,12 @@ class AsyncMethods:
         what: str | None = None,
         *,
         list: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token.
+        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
         Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RestoreAnswer = await self._call(
@@ -708,6 +710,8 @@ class AsyncMethods:
             None,
             what=what,
             list=list,
+            limit=limit,
+            after=after,
         )
         return answer
 

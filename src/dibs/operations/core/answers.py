@@ -1533,7 +1533,9 @@ class KeptView(TypedDict):
 class RestoreAnswer(TypedDict):
     """Of `restore`: the list, or what was restored."""
 
-    kept: NotRequired[list[KeptView]]
+    kept: NotRequired[list[KeptView]]  # the newest first
+    more: NotRequired[bool]
+    cursor: NotRequired[str | None]
     restored: NotRequired[str]  # the path
     id: NotRequired[str]
     undo: NotRequired[str | None]  # `restore` of this takes it back
