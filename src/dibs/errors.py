@@ -62,7 +62,8 @@ class DibsError(Exception):
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
 
 
-NEVER_HELD = "never_held"  # the `why` of a Fenced whose caller has nothing to stop
+# The `why` of a Fenced whose caller has nothing to stop: it never held that, or wanted to take it from its holder.
+NEVER_HELD, NOT_TAKEN = "never_held", "not_taken"
 
 
 class Held(DibsError):
@@ -121,7 +122,8 @@ class Fenced(DibsError):
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
-            return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. Stop working on it."
+            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
+            return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
         return f"{lost} is no longer live and nobody holds it now. Claim it again before you continue."
 
 

@@ -52,8 +52,48 @@ def _boot(
 ) -> dict[str, Any]:
     """Register the agent, compare its beliefs with the live record, and brief it."""
     process = pid if pid is not None else call.client
-    agent = got.values[f"a\t{call.agent}"]
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
+    agent, moved = _started(tx, call, got.values[f"a\t{call.agent}"], process, type, client_type, can)
+    known, told = agent.get("rules", ""), agent.get("files", {})
+    if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
+        agent["rules"], agent["rules_at"] = call.rules, COMMIT
+        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    agent.update({"files": {**told, **files}} if files else {})
+    call.tied = process is not None and agent["process"] == process
+    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
+    put_agent(tx, agent)
+    call.name = agent["name"]
+    releases.renew_active(tx, call)
+    claims, unended = _live(tx, call)
+    if moved:
+        for claim in claims:
+            departures.move(tx, claim, call.agent, "boot", tied=True)
+        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
+    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
+    answer = {
+        "agent": call.agent,
+        "incarnation": agent["incarnation"],
+        **_briefing(tx, call, claims, unended, [task, *believed]),
+        "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
+    }
+    if files:
+        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
+    rival = next((one for one in rivals if one is not None), None)
+    if rival is not None:
+        answer["rival"] = rival
+    return answer
+
+
+def _started(
+    tx: Transaction,
+    call: Call,
+    agent: Record | None,
+    process: Process | None,
+    type: str,
+    client_type: str,
+    can: Sequence[str],
+) -> tuple[Record, bool]:
+    """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
     moved = False
     if agent is None:
         agent = register(
@@ -74,34 +114,22 @@ def _boot(
     agent["client"] = call.kind or agent.get("client", "")
     if moved:
         agent["incarnation"] += 1
-    known = agent.get("rules", "")
-    if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
-        agent["rules"], agent["rules_at"] = call.rules, COMMIT
-        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     if not call.is_person:
         agent["works"] = True
-    told = agent.get("files", {})
-    agent.update({"files": {**told, **files}} if files else {})
-    call.tied = process is not None and agent["process"] == process
-    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
-    put_agent(tx, agent)
-    call.name = agent["name"]
-    releases.renew_active(tx, call)
-    claims, unended = _live(tx, call)
-    if moved:
-        for claim in claims:
-            departures.move(tx, claim, call.agent, "boot", tied=True)
-        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
-    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
+    return agent, moved
+
+
+def _briefing(
+    tx: Transaction, call: Call, claims: list[Record], unended: int, believed: Sequence[str]
+) -> dict[str, Any]:
+    """What an agent is told at its start: what it holds, lost and has to do, and what others told it."""
     lost, more_lost = beliefs.losses(tx, call, claims)
     held = [holds.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
-    current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
+    current = beliefs.tasks(tx, call, believed, claims, lost)
     unread, more = mailbox.unread(tx, call.agent)
     for key, message in unread:
         mailbox.mark_shown(tx, key, message)
-    answer = {
-        "agent": call.agent,
-        "incarnation": agent["incarnation"],
+    return {
         "held": held,
         "held_count": len(claims),
         "lost": lost,
@@ -110,15 +138,8 @@ def _boot(
         "task": current,
         "messages": [mailbox.shown(tx, message) for _, message in unread],
         "more_messages": more,
-        "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
         "alerts": _alerts(tx, call.agent),
     }
-    if files:
-        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
-    rival = next((one for one in rivals if one is not None), None)
-    if rival is not None:
-        answer["rival"] = rival
-    return answer
 
 
 def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:

@@ -160,7 +160,7 @@ def _release(
 ) -> Any:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
-        return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
+        return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
     if why:
         raise Invalid("--why is only for --force", field="why")
     if not resources and not all:
@@ -196,15 +196,16 @@ def _force(
     named: Sequence[Sequence[str]],
     why: str,
     saved: Sequence[Sequence[str]],
+    token: int,
     *,
     other: bool,
 ) -> Any:
     """Take claims away from other agents."""
     if not named or other:
-        raise Invalid("--force takes only resource names and --why", field="force")
+        raise Invalid("--force takes only resource names, --why and --token", field="force")
     from dibs.operations.claims import forced_release
 
-    return forced_release.force(tx, call, named, why, saved)
+    return forced_release.force(tx, call, named, why, saved, token)
 
 
 def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:
