@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LATE, TAKEN = "late\n", "the taker's\n"
-ROUNDS, FILES = size(1, 100), size(4, 10)  # files of one round: all their writers stand still at the same time
+PLAYS, ROUNDS, FILES = size(1, 20), size(1, 5), size(4, 10)  # all writers of a round stand still at the same time
 
 
 @pytest.fixture
@@ -39,7 +39,10 @@ def stopped_writer(repo: Repository, name: str) -> subprocess.Popen[bytes]:
     return made
 
 
-def test_a_write_that_comes_after_its_claim_s_deadline_is_told_restorable_and_not_committed(repo: Repository) -> None:
+@pytest.mark.parametrize("_", range(PLAYS))
+def test_a_write_that_comes_after_its_claim_s_deadline_is_told_restorable_and_not_committed(
+    repo: Repository, _: int
+) -> None:
     for turn in range(ROUNDS):
         names = [f"f{turn}-{number}.py" for number in range(FILES)]
         for name in names:
