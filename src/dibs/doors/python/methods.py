@@ -187,7 +187,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AlertsAnswer:
-        """Show what needs somebody: open and acknowledged alerts, with evidence and a remedy.
+        """Show what needs attention: open and acknowledged alerts, with evidence and a remedy.
 
         Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
         Raises: Invalid, Busy, Unavailable.
@@ -453,7 +453,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent, or all: void the claims and refuse everything that is done.
+        """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
         Answers: agents[], killed, voided[], count.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.

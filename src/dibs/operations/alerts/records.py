@@ -1,4 +1,4 @@
-"""Alerts: what needs somebody, once raised and until settled. The records, and what is done to them.
+"""Alerts: what needs attention, once raised and until settled. The records, and what is done to them.
 
 An alert has a kind, a subject and a state. The two together are its key: while an alert is open or acknowledged, the
 same cause again raises no second one, it is counted (`repeats`).

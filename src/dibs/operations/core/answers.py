@@ -271,6 +271,7 @@ class AgentView(TypedDict):
     also: NotRequired[list[str]]  # its other ids
     rules: NotRequired[Literal["current", "old", "not told"]]
     tasks: NotRequired[list[str]]  # that it works on; in `agents`
+    assigned: NotRequired[list[str]]  # that wait for it to take them; in `agents`, if there are any
     cpu: NotRequired[float]  # percent of one core, with --usage, on this machine
     memory: NotRequired[int]  # bytes, the same
 

@@ -29,6 +29,8 @@ RESERVED = {
 }  # fmt: skip
 OF_TYPE = "type:"  # before a type of agents
 TOKEN = COMMIT  # a token is the number of the commit that grants
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 
 # Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls
 # these; entry.py, above all rooms, puts them here.
@@ -211,6 +213,20 @@ def check_text(text: str | None, field: str) -> str:
 def due(when: int) -> str:
     """The entry in the second index by which a sweep finds a record at that time."""
     return f"due\t{when:015d}"
+
+
+def in_words(ms: int) -> str:
+    """A duration for people, rounded down so that it never promises too much."""
+    if ms < MINUTE_MS:
+        return "under a minute"
+    if ms < WHOLE_HOURS_MS:
+        return f"{ms // MINUTE_MS} min"
+    return f"{ms // HOUR_MS} h" if ms < 2 * DAY_MS else f"{ms // DAY_MS} days"
+
+
+def span(ms: int) -> str:
+    """A duration for people where seconds matter: how long ago, how long an offer stands."""
+    return f"{ms // 1000} s" if ms < MINUTE_MS else in_words(ms)
 
 
 def iso(tx: Transaction, when: int) -> str:

@@ -128,8 +128,9 @@ def _close(tx: Transaction, job: Record) -> None:
         box = mailbox.mailbox(tx, job["wanted"])
         long_jobs.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
     else:
-        whom = f"an agent of type {job['type']}" if job["type"] else "anybody else"
-        text = f"there is not {whom} here to send it to; `dibs agents` lists all"
+        whom = f"agent of type {job['type']}" if job["type"] else "other agent"
+        later = "; --later keeps it for the next one" if job["type"] else ""
+        text = f"there is no {whom} here to send it to{later}; `dibs agents` lists all"
         long_jobs.refuse(job, NotFound(text, to=whom))
 
 
