@@ -1,8 +1,9 @@
 """Reads a shell command as an agent typed it: which files it would write, which git commands it would run.
 
-Nothing of it is run; git is asked for the names that `git ls-files` lists. The words are read with a grammar of bash (tree-sitter-bash), and followed as the shell would: into
-subshells, branches, loops, functions, `bash -c`, through `cd` and variables with a known value. If a command writes
-something that cannot be known from its words, the result says so, and the caller decides.
+Nothing of it is run; git is asked for the names that `git ls-files` lists. The words are read with a grammar of bash
+(tree-sitter-bash), and followed as the shell would: into subshells, branches, loops, functions, `bash -c`, through `cd`
+and variables with a known value. If a command writes something that cannot be known from its words, the result says so,
+and the caller decides.
 
 Not seen: what programs do that are not in the table of writers (`make`, `python x.py`), aliases, and the state of an
 earlier shell.

@@ -6,7 +6,7 @@ assignments.py has the operations `task assign` and `task bid`, strategies.py th
 from __future__ import annotations
 
 from dibs.operations.claims import endings
-from dibs.operations.core.call import iso
+from dibs.operations.core.call import span
 from dibs.operations.core.policy import SECOND
 from dibs.operations.messages import mailbox
 from dibs.operations.tasks import auctions, board, lifecycle, strategies, workforce
@@ -57,7 +57,7 @@ def give(
         auctions.tell_lost(tx, task, before, f"{agent} has it now")
         text = (
             f"Task {task['task']} is yours: {task['title']}. Take it with `dibs task claim {task['task']}` "
-            f"before {iso(tx, until)}; after that it goes to other agents."
+            f"within {span(until - tx.now)}; after that it goes to other agents."
         )
         payload = {"task": task["task"], "title": task["title"], "priority": task["priority"]}
         mailbox.post(tx, agent, by, "task_assignment", text, payload=payload)
@@ -97,7 +97,7 @@ def _lapse(tx: Transaction, call: Call, task: Record) -> None:
         rest = bidders[bidders.index(able[0]) + 1 :]
         give(tx, call, task, able[0], before["strategy"], by=before["by"], runners_up=rest)
         return
-    take_back(tx, task, f"you did not take it before {iso(tx, before['until'])}, so it is in the queue again")
+    take_back(tx, task, "you did not take it in time, so it is in the queue again")
 
 
 def _able(tx: Transaction, call: Call, task: Record, names: Sequence[str], facts: Facts) -> list[str]:
