@@ -99,6 +99,7 @@ def test_a_file_that_a_program_in_the_words_names_is_found(here: str, command: s
         ("unshare -r rm a.py", ["a.py"]), ("coproc X { rm a.py; }", ["a.py"]), ("echo > /proc/self/cwd/f", ["f"]),
         ("x[$(rm a.py)]=1", ["a.py"]), ("pushd -n src; rm a.py", ["a.py"]),
         ("echo a.py > l; xargs rm < l", ["a.py", "l"]), ("printf 'a.py\\0b.py' | xargs -0 rm", ["a.py", "b.py"]),
+        ("ls *; find . -name x.js -delete", ["src/x.js"]),
         ("find link/ -name x.js -delete", ["link/x.js"]), ("find -H link -name x.js -delete", ["link/x.js"]),
         ("find -L . -name z.js -delete", ["link/deep/z.js", "src/deep/z.js"]),
         ("find src -name x.js -execdir mv {} n.js \\;", ["src/n.js", "src/x.js"]),

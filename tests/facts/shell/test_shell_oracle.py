@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -163,6 +164,25 @@ writer = st.one_of(
     phrase("basename {one} | xargs touch", one=old),
     phrase("echo 'rm -f a; touch n1' | sh; cat <<'E' | bash\nrm -f {to}\nE", to=old),
     phrase("python3 -c \"open('{to}', 'w')\"", to=st.sampled_from(("n1", "dir/e"))),
+    # What hides in programs and lists.
+    phrase("sed -n 's/o/0/w {to}' {one}", to=st.sampled_from(("n1", "b.txt", "dir/e")), one=old),
+    phrase("awk '{{print > \"{to}\"}}' {one}", to=st.sampled_from(("n1", "b.txt", "dir/e")), one=old),
+    phrase("uniq {one} {to}", one=old, to=new),
+    phrase("cp -b {one} {to}", one=old, to=new),
+    phrase("mv -n {one} {to}", one=old, to=new),
+    phrase("cp -rT {one} {to}", one=folder, to=folder),
+    phrase("find {to} -name '*.txt' | sort | while read -r f; do mv \"$f\" \"${{f%.txt}}.md\"; done", to=folder),
+    phrase("find {to} -type f -size -1k -delete; find {to} -empty -delete", to=folder),
+    phrase("find {to} -type f -newer a -exec rm -f {{}} +", to=folder),
+    phrase("find {to} -type f -execdir mv {{}} moved \\;", to=folder),
+    phrase("grep -rl 'on.' {to} | xargs -I@ cp @ @.bak; sed -i s/o/0/ $(grep -l one dir/*)", to=folder),
+    phrase("find {to} -type f > l1; while read -r f; do echo > $f; done < l1; xargs rm -f < l1", to=folder),
+    phrase("printf 'a\\nb.txt\\n' > l2; for f in $(cat l2); do rm -f $f; done; touch {to}", to=new),
+    phrase("IFS=:; L=a:b.txt; for f in $L; do touch $f; done; rm -f {to}", to=old),
+    phrase('declare -A m=([x]=a [y]=dir/e); rm -f "${{m[x]}}"; touch {to}', to=new),
+    phrase('a=({names}); rm -f "${{a[@]:1}}"; touch "${{a[@]/%/.z}}"', names=several),
+    phrase("echo 'rm -f \"$1\"' > s1; sh s1 {to}", to=old),
+    phrase("export X=dir; bash -c 'touch $X/n9; rm -f \"$0\"' {to}", to=old),
     phrase("f=$(ls -t dir | head -1); rm -f dir/$f; T=$(mktemp -d); cp a $T; rm -rf $T {to}", to=old),
 )  # fmt: skip
 place = st.one_of(
@@ -262,9 +282,24 @@ def lies_below(path: str, real: str, way: str) -> bool:
     return any(f"{one}/".startswith(ways) for one in (path, real))
 
 
+commands = st.one_of(chain, st.lists(statement, min_size=1, max_size=3).map("\n".join))
+
+
 @settings(max_examples=150)
-@given(st.one_of(chain, st.lists(statement, min_size=1, max_size=3).map("\n".join)))
+@given(commands)
 def test_whatever_a_generated_command_changes_on_disk_was_foretold(command: str) -> None:
+    foretold(command)
+
+
+@pytest.mark.torture
+@settings(max_examples=5_000)
+@given(commands)
+def test_whatever_thousands_of_generated_commands_change_on_disk_was_foretold(command: str) -> None:
+    foretold(command)
+
+
+def foretold(command: str) -> None:
+    """Run a command, and compare what it changed with what was read from its words."""
     top = Path(os.path.realpath(tempfile.mkdtemp()))
     try:
         prepare(top)

@@ -129,7 +129,7 @@ class Look:
     def is_folder(self, path: str) -> bool:
         """Is this a directory, now or later?"""
         above, _, name = path.rpartition("/")
-        known = self._folders.get(above)
+        known = self._folders.get(above) if name not in {"", ".", ".."} else None
         there = name in known if known is not None else os.path.isdir(path) and not os.path.islink(path)
         return there or (bool(self._made) and os.path.normpath(path) in self._made) or self.is_whole(path)
 
