@@ -241,7 +241,7 @@ class Reading:
     def settle(self) -> None:
         """Finish the reading: which writes merge, and which texts are certain."""
         for target in self.writes:
-            if self._times[target.path] > 1 or target.how != "write":
+            if self._times[target.path] > 1 or target.how != "write" or self._may_be_doubted(target.path):
                 target.text = None
             path = os.path.normpath(target.path)
             since = self._read.get(path, self.moment + 1)
@@ -249,6 +249,13 @@ class Reading:
                 since = 0
             derived = target.text is None and target.how == "write"
             target.merges = all(merges or (derived and since <= moment) for moment, merges in target.acts)
+
+    def _may_be_doubted(self, path: str) -> bool:
+        """May a target that the words leave open be this path as well?"""
+        plain = os.path.normpath(path)
+        return any(
+            doubt.below is None or any(f"{plain}/".startswith(way) for way in doubt.below) for doubt in self.unresolved
+        )
 
     def _origin(self, path: str) -> bool:
         """Does a copy return to its original?"""
