@@ -121,7 +121,7 @@ def test_ordinary_commands_pass_while_another_holds_two_files(
     [
         "> src/held_a.py", "(> src/held_a.py)", "X=1 > docs/held_b.md", "echo x > $F", "echo > src/$n.py",
         "echo > src/held_$n",
-        "grep -rl foo src | xargs sed -i s/a/b/", "sed -i s/a/b/ $(rg -l foo)", "git ls-files | xargs rm",
+        "grep -rl ada src | xargs sed -i s/a/b/", "sed -i s/a/b/ $(rg -l ada)", "git ls-files | xargs rm",
         "tar xf a.tar",
         "find . -name '*.py' | xargs sed -i s/a/b/", "find . -name '*.py' -exec sed -i s/a/b/ {} +",
         "unzip a.zip -d src",
