@@ -13,8 +13,8 @@ import threading
 import dibs
 
 AFTER_S = 3.0  # not at once: callers wait for the start, and many a server of a test lives shorter than this
-# No server asks for these, or they bring large libraries that most servers never use: MCP's own, which its first request
-# loads, and Redis', which is loaded already where the store is there.
+# No server asks for these, or they bring large libraries that most servers never use: MCP's own, which its first
+# request loads, and that of Redis, which is loaded already where the store is there.
 OTHERS = (
     "dibs.__main__", "dibs.demo", "dibs.doors.cli", "dibs.doors.mcp", "dibs.doors.top", "dibs.patterns",
     "dibs.stores.redis",

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core import paging
-from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso, span
+from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.core.policy import DAY, MINUTE, SECOND
 
@@ -86,7 +86,7 @@ def _open(
     tx.append("vote.opened", call.agent, name, data)
     text = (
         f"you are asked to vote on {title!r}: `dibs vote cast {name} OPTION`, OPTION one of {', '.join(choices)}, "
-        f"within {span(vote['deadline'] - tx.now)}."
+        f"before {iso(tx, vote['deadline'])}."
     )
     _tell(tx, electors, call.agent, text, vote=name, options=choices)
     return {"vote": _shown(tx, vote)}

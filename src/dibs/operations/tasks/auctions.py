@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.operations.core.call import span
+from dibs.operations.core.call import iso
 from dibs.operations.messages import mailbox
 from dibs.operations.tasks import lifecycle
 from dibs.stores.seam import prefix_range
@@ -32,7 +32,7 @@ def put_up(tx: Transaction, call: Call, task: Record, request: str = "") -> None
     lifecycle.put(tx, task)
     event = {"until": until, **({"request": ["task assign", request]} if request else {})}
     tx.append("task.auctioned", call.agent, task["task"], event)
-    tell_lost(tx, task, before, f"it is auctioned for {span(until - tx.now)}")
+    tell_lost(tx, task, before, f"it is auctioned until {iso(tx, until)}")
 
 
 def length(call: Call, task: Record) -> int:

@@ -6,7 +6,7 @@ assignments.py has the operations `task assign` and `task bid`, strategies.py th
 from __future__ import annotations
 
 from dibs.operations.claims import endings
-from dibs.operations.core.call import span
+from dibs.operations.core.call import iso
 from dibs.operations.core.policy import SECOND
 from dibs.operations.messages import mailbox
 from dibs.operations.tasks import auctions, board, lifecycle, strategies, workforce
@@ -57,7 +57,7 @@ def give(
         auctions.tell_lost(tx, task, before, f"{agent} has it now")
         text = (
             f"Task {task['task']} is yours: {task['title']}. Take it with `dibs task claim {task['task']}` "
-            f"within {span(until - tx.now)}; after that it goes to other agents."
+            f"before {iso(tx, until)}; after that it goes to other agents."
         )
         payload = {"task": task["task"], "title": task["title"], "priority": task["priority"]}
         mailbox.post(tx, agent, by, "task_assignment", text, payload=payload)
