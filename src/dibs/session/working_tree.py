@@ -14,6 +14,7 @@ from dibs.facts import caller, contents, ledger_files, workspace
 from dibs.operations.guards.ledger import (
     BASE,
     CLOSED,
+    GIT,
     GITTED,
     LIKELY,
     MAX_PATHS_WATCHED,
@@ -160,6 +161,8 @@ class Tree:
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
+        if seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature):
+            in_git = seen.content  # a large file has another id than git's
         if seen.content != in_git:
             self.keep(seen)
         before = head.content if head is not None else in_git
@@ -349,7 +352,7 @@ class Tree:
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip
         maker = self.state.heads[change.path].authors.get(change.before, change.actor)
-        if not knows and not last and maker in {change.actor, BASE}:
+        if not knows and not last and maker in {change.actor, BASE, GIT}:
             return  # it never saw the file, and no other agent had changed it: no more is unknown than before
         content = change.after if knows else "" if change.is_back else ledger_files.BLIND
         ledger_files.saw(self.folder, change.actor, [(change.path, content, change.looked)])

@@ -13,7 +13,6 @@ from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.paths import of_parts
-from dibs.operations.core.call import related
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
@@ -109,6 +108,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
         before: dict[str, list[str]] = {}
         for top, items in named.items():
             tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
+            items += _unfinished_within(session, tree, call.agent, items)
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
             tree.settle()
@@ -171,7 +171,7 @@ def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
     if one.ignored:
         return target(resource, ignored=True)
     if one.kind == "tree":
-        return target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
+        return target(resource, inside=_within(one.real, tree.top))
     content = _content(tree, one.path)
     return target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
 
@@ -208,16 +208,23 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _facts_within(tree: Tree, one: _NamedPath, agent: str) -> dict[str, Any] | None:
-    """The same for a folder: whose unfinished work is in it."""
-    start = f"{one.path}/" if one.path else ""
-    found = [owners for path, owners in tree.state.owned(agent).items() if path.startswith(start)]
-    owners = [owner for several in found for owner in several if not related(owner, agent)]
-    if not owners:
-        return None
-    return {
-        "merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False, "disputed": False,
-    }  # fmt: skip
+def _unfinished_within(session: Session, tree: Tree, agent: str, items: list[_NamedPath]) -> list[_NamedPath]:
+    """Other agents' unfinished work in the folders that are written as a whole: each such file counts as named."""
+    folders = [one for one in items if one.kind == "tree" and not one.ignored]
+    if not folders:
+        return []
+    from dibs.doors.hooks.git_paths import resource_of
+
+    known = {one.path for one in items}
+    found = []
+    for path in tree.state.owned(agent):
+        folder = next((one for one in folders if path.startswith(f"{one.path}/" if one.path else "")), None)
+        if folder is not None and path not in known:
+            write = Write(path, folder.write.how, goes=folder.write.goes)
+            kind, text, *alias = resource_of(session, path, tree.top)
+            if kind == "file":
+                found.append(_NamedPath(write, f"{tree.top}/{path}", path, (kind, text, alias[0] if alias else "")))
+    return found
 
 
 def _folded(targets: list[Target]) -> list[Target]:
