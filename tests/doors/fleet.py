@@ -143,6 +143,7 @@ class World:
         self.wrongs: list[str] = []
         self.writers: dict[tuple[Path, str], list[tuple[str, str]]] = {}  # (blob, writer) of each content
         self.server: Server | None = None
+        self.watched: set[tuple[Path, str]] = set()
         self._cache: dict[str, tuple[Any, bytes]] = {}
         self.disk = self._look()
         for (tree, path), content in self.disk.items():
@@ -206,9 +207,11 @@ class World:
             player.agent.heard.append(answer.out)
         return answer
 
-    def _looked(self, paths: Any = None) -> None:
+    def _looked(self, tree: Path, paths: Any = (), *, whole: bool = False) -> None:
+        """A hook looks at what is watched, at these paths, or at all that git calls changed."""
         for word in self.words.values():
-            if not word.looked and (word.named or word.path in (paths or ())):
+            watched = whole or word.named or word.path in paths or (tree, word.path) in self.watched
+            if not word.looked and word.tree == tree and watched:
                 word.looked = word.text in self.disk.get((word.tree, word.path), b"")
 
     def before(self, player: Player, command: Command) -> Answer:
@@ -216,7 +219,7 @@ class World:
         self.calls += 1
         call = f"call-{player.session}-{self.calls}"
         if command.tool != "Read":
-            self._looked()
+            self._looked(player.tree, whole=command.git)
         answer = self.hook(player, "PreToolUse", tool_name=command.tool, tool_input=command.given, tool_use_id=call)
         self.say(player.id, f"{command.title}{f' REFUSED {_reason(answer)}' if answer.code else ''}")
         if answer.code:
@@ -226,6 +229,7 @@ class World:
             self._shown(player, command)
             return answer
         for path, how in command.named.items():
+            self.watched.add((player.tree, path))
             if how == WHOLE:
                 self._check_stale(player, path, command)
         player.open.append(Open(command, call, player.tree, self.step))
@@ -258,7 +262,7 @@ class World:
         """The second hook."""
         player.open.remove(one)
         command = one.command
-        self._looked(command.named)
+        self._looked(one.tree, command.named)
         self.hook(player, "PostToolUse", tool_name=command.tool, tool_input=command.given, tool_response={},
                   tool_use_id=one.call)  # fmt: skip
         self.say(player.id, f"  … after {command.title}")
@@ -272,7 +276,7 @@ class World:
     def moment(self, player: Player, what: str) -> None:
         """A prompt, the end of a turn, a boot, the end of the session, a subagent's begin or end."""
         self.say(player.id, what)
-        self._looked()
+        self._looked(player.tree)
         if what != "sub":
             player.broken.clear()
         if what == "prompt":
@@ -371,11 +375,15 @@ class World:
             blob = blob_of(content) if (tree, path) in now else ""
             self.writers.setdefault((tree, path), []).append((blob, who))
             how = command.named.get(path, "")
-            self.last_writer[tree, path] = who if how or not self._is_named(who, path) else ""
+            earlier = self.last_writer.get((tree, path), "")
+            into = not how and earlier in self.alive and not _related(earlier, who)  # another agent's unfinished work
+            self.last_writer[tree, path] = earlier if into else who if how or not self._is_named(who, path) else ""
             had = set(WORD.findall(old.get((tree, path), b"")))
             for text in set(WORD.findall(content)) - had:
                 self.words[tree, path, text] = Word(text, who, path, tree, self.step, bool(how) and who != PERSON)
-                self.words[tree, path, text].foreign = (not how or who == PERSON) and self._is_named(who, path)
+                self.words[tree, path, text].foreign = into or (
+                    (not how or who == PERSON) and self._is_named(who, path)
+                )
                 if text[1:].startswith(f"{who}.".encode()):
                     self._sees(who, text)
             for text in sorted(had):
@@ -448,6 +456,7 @@ class World:
                     self.scratch.git("log", "-1", "--format=%H", "--all", "--", path).strip()) == who:  # fmt: skip
                     self.wrongs.append(f"step {self.step}: {who} committed {path}, last written by {writer}")
                 self.last_writer.pop((tree, path), None)
+                self.watched.discard((tree, path))
 
     # --- the end
 

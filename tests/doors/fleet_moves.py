@@ -83,7 +83,7 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         Command(f"Read {path}", "Read", {"file_path": full}, shown=(path,)),
         _shell(f"cat {path}", f"cat {p}", shown=(path,)),
         _shell("ls", "ls"),
-        _shell(f"git diff {path}", f"git diff -- {p}"),
+        _shell(f"git diff {path}", f"git diff -- {p}", shown=(path,)),
     ]
     edits = [
         Command(f"Edit {path}", "Edit", edit, act=_replaced(path, first, f"{first} {mark}"), named={target: MERGES}),
@@ -245,7 +245,8 @@ def follow(world: World, player: Player, command: Command, answer: Answer, depth
         world.wrongs.append(f"step {world.step}: circle: {player.id} {command.title}: {reason.strip()[:300]}")
         return
     if again:
-        for path in command.named:
+        changed = re.search(r"changed (.+?)(?:, and you|,? since| and you)", reason)
+        for path in dict.fromkeys([*command.named, *([changed[1]] if changed else [])]):
             world.before(player, Command(f"Read {path}", "Read", {"file_path": str(player.tree / path)}, shown=(path,)))
         _retry(world, player, command, depth)
     elif taken:

@@ -30,13 +30,14 @@ if TYPE_CHECKING:
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
+FOLLOWED, ITSELF, EITHER = "followed", "itself", "either"  # a link's target, the link (`rm`, `mv`), one of them (`sed -i`)
 MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
 class Write:
     """One path that a call names, and how it writes it."""
 
-    __slots__ = ("content", "edits", "goes", "how", "path")
+    __slots__ = ("content", "edits", "goes", "how", "link", "path")
 
     def __init__(
         self,
@@ -46,8 +47,10 @@ class Write:
         edits: Sequence[tuple[str, str, bool]] = (),
         *,
         goes: bool = False,
+        link: str = FOLLOWED,
     ) -> None:
         self.path, self.how = path, how
+        self.link = link  # what is written if the path is a symbolic link
         self.content = content  # the whole new content, if that is known
         self.edits = edits  # or the replacements in it
         self.goes = goes  # the file is deleted
@@ -80,8 +83,11 @@ def writes_of(event: Event) -> list[Write]:
     if not found:
         raise Invalid("the patch names no file that could be read.")
     return [
-        Write(path, WHOLE if action in {"add", "delete"} else MERGES, goes=action == "delete") for action, path in found
-    ]
+        Write(
+            path, WHOLE if action in {"add", "delete"} else MERGES, goes=action == "delete",
+            link=ITSELF if action == "delete" else FOLLOWED,
+        ) for action, path in found
+    ]  # fmt: skip
 
 
 class _NamedPath:
@@ -141,6 +147,11 @@ def _located(
     outside: list[dict[str, Any]] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
+        link = _link(session, event, write) if write.link != FOLLOWED else None
+        if link is not None:
+            named.setdefault(link[0], []).append(link[1])
+            if write.link == ITSELF:
+                continue
         real = event.real(write.path)
         wanted = write.path
         if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
@@ -163,6 +174,23 @@ def _located(
         for one in items:
             one.ignored = one.text in free
     return named, outside
+
+
+def _link(session: Session, event: Event, write: Write) -> tuple[str, _NamedPath] | None:
+    """The working tree and the path of a symbolic link that is itself replaced or deleted; None if it is no link."""
+    full = os.path.join(event.where, write.path)
+    if not os.path.islink(full):
+        return None
+    from dibs.doors.hooks.git_paths import resource_of
+
+    folder, name = os.path.split(full)
+    real = f"{os.path.realpath(folder)}/{name}"
+    top = workspace.tree_of(session.place, real)
+    if not top:
+        return None
+    path = real[len(top) + 1 :]
+    kind, text, *_ = resource_of(session, path, top)
+    return top, _NamedPath(Write(path, write.how, goes=write.goes), real, path, (kind, text, ""))
 
 
 def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:

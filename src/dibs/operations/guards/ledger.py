@@ -52,6 +52,7 @@ GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
+STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
 CLOSED, OPEN = "closed", "open"  # classes of calls
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
@@ -152,6 +153,11 @@ class Change:
     def is_named(self) -> bool:
         """Did the call that made it name the path?"""
         return NAMED in self.flags
+
+    @property
+    def is_clean(self) -> bool:
+        """Is the new content committed?"""
+        return GITTED in self.flags and STAGED not in self.flags
 
 
 class State:
@@ -256,7 +262,7 @@ class State:
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
-        change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
+        change.is_back = change.is_clean and head.authors.get(change.after) in {BASE, GIT}
         maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
         head.authors[change.after] = maker
         if len(head.authors) > MAX_AUTHORS:
@@ -495,7 +501,7 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     """Whose unfinished work a path is after a change."""
     known = change.grade in {SURE, LIKELY}
     own = bool(owners) and known and any(related(owner, change.actor) for owner in owners)
-    if GITTED in change.flags and (own or not owners):
+    if change.is_clean and (own or not owners):
         return []  # brought back to git's content, by its owner
     if own:
         if len(owners) == 1:
