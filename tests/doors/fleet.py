@@ -376,7 +376,7 @@ class World:
             self.writers.setdefault((tree, path), []).append((blob, who))
             how = command.named.get(path, "")
             earlier = self.last_writer.get((tree, path), "")
-            into = not how and earlier in self.alive and not _related(earlier, who)  # another agent's unfinished work
+            into = not how and bool(earlier) and not _related(earlier, who)  # another agent's unfinished work
             self.last_writer[tree, path] = earlier if into else who if how or not self._is_named(who, path) else ""
             had = set(WORD.findall(old.get((tree, path), b"")))
             for text in set(WORD.findall(content)) - had:

@@ -131,6 +131,8 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         _shell(f"gen writes {path} and {other}", "sh gen.sh", plan=f"echo {mark} | tee {p} > {o}"),
         _shell("gen formats all", "sh gen.sh", plan=f"for f in *.txt dir/*.py; do [ -f \"$f\" ] && sed -i '1s/^/{mark} /' \"$f\"; done"),
         _shell(f"gen moves {path} to {other}", "sh gen.sh", plan=f"mv {p} {o}"),
+        _shell(f"gen stages {path}", "sh gen.sh", plan=f"echo {mark} >> {p}; git add -- {p}"),
+        _shell(f"writes and stages {path}", f"echo {mark} >> {p} && git add -- {p}", named={target: MERGES}, git=True),
         _shell(f"background {path}", "sh gen.sh &", late=f"echo {mark} >> {p}"),
         Command(f"run_in_background {path}", "Bash", {"command": "make watch", "run_in_background": True}, "true",
                 late=f"echo {mark} > {p}"),

@@ -118,7 +118,9 @@ def test_a_link_that_an_agent_replaces_is_its_work(command: str, repo: Repositor
     assert "link.py" in repo.claims()["ada"]
 
 
-@pytest.mark.parametrize("command", ["rm link.py", "ln -sf b.py link.py", "git rm -q --cached link.py", "mv link.py l.py"])
+@pytest.mark.parametrize(
+    "command", ["rm link.py", "ln -sf b.py link.py", "git rm -q --cached link.py", "mv link.py l.py"]
+)
 def test_who_replaces_a_link_needs_nothing_of_the_file_that_it_leads_to(
     command: str, repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
@@ -151,7 +153,8 @@ def test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read(
 ) -> None:
     ada, bob = two
     bob.end()
-    ada.bash("git rm -q c.py && git commit -qm gone")
+    repo.git("rm", "-q", "c.py")
+    repo.git("commit", "-qm", "gone")
     script(ada, "echo made > c.py")
     ada.bash("git reset -q --hard HEAD~1")
     script(ada, "sed -i s/at/AT/ *.py")
@@ -186,7 +189,7 @@ def test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end(
     for sweep in ("git reset --hard", "git stash", "git checkout HEAD -- ."):
         refused = bob.may_run(sweep).refusal
         assert all(f"{path} (uncommitted work that ada left)" in refused for path in paths), (sweep, refused)
-    assert owners(repo) == dict.fromkeys(paths, ["ada"])
+    assert owners(repo) == {path: ["ada"] for path in paths}
 
 
 def test_what_is_committed_at_once_is_nobodys_work(repo: Repository, two: tuple[Agent, Agent]) -> None:

@@ -131,8 +131,7 @@ def _note(
         return
     for tree in known.values():
         begin(
-            tree, event, is_open=reading.kind == "open", left=reading.background or event.background,
-            diary=reflog.size(place.top),
+            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
             claims=taken,
         )  # fmt: skip
 
