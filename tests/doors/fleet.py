@@ -152,8 +152,8 @@ class World:
         self.last_writer: dict[tuple[Path, str], str] = {}
         self.head: dict[tuple[Path, str], str] = {}
         self.refusals: list[str] = []
-        self.players = [Player(self, name, process, client)
-                        for name, (process, client) in zip(("ada", "ben", "cyd", "dan", "eve"), processes, strict=False)]  # fmt: skip
+        names = ("ada", "ben", "cyd", "dan", "eve")
+        self.players = [Player(self, name, *process) for name, process in zip(names, processes, strict=False)]
         self._git_state("")
 
     # --- looking
@@ -419,10 +419,11 @@ class World:
         content = self.disk.get((player.tree, path), b"")
         unseen = [self.words[player.tree, path, text] for text in WORD.findall(content)
                   if text not in self._all_seen(player.id)]  # fmt: skip
-        unseen = [word for word in unseen if not _related(word.author, player.id) and word.looked
-                  and not word.foreign and not path.endswith(".tmp") and (word.author in self.alive or word.step > self.began(player))]  # fmt: skip
-        if unseen:
-            self.wrongs.append(f"step {self.step}: stale: {player.id}'s {command.title} passed over {[w.text for w in unseen]}")
+        unseen = [word for word in unseen if not _related(word.author, player.id) and word.looked and not word.foreign
+                  and (word.author in self.alive or word.step > self.began(player))]  # fmt: skip
+        if unseen and not path.endswith(".tmp"):
+            found = [word.text for word in unseen]
+            self.wrongs.append(f"step {self.step}: stale: {player.id}'s {command.title} passed over {found}")
 
     def began(self, player: Player) -> int:
         """At which step the session began."""
@@ -502,7 +503,9 @@ class World:
                 continue
             if loss.how in {MERGES, WHOLE, GIT} and loss.seen:
                 continue
-            if loss.path.endswith(".tmp") or self._is_committed(word) or (word.author == PERSON and self._is_kept(word)):
+            if loss.path.endswith(".tmp") or self._is_committed(word):
+                continue
+            if word.author == PERSON and self._is_kept(word):
                 continue
             blob = blob_of(loss.content)
             missing = []
@@ -515,8 +518,8 @@ class World:
             if missing:
                 kind = "AMID " if loss.amid else ""
                 found.append(
-                    f"{kind}step {loss.step}: {loss.by}'s {loss.title} took {word.text.decode()} of step {word.step} from "
-                    f"{loss.path!r}: {', '.join(missing)} (named {loss.how!r}, seen {loss.seen}, {blob[:8]})"
+                    f"{kind}step {loss.step}: {loss.by}'s {loss.title} took {word.text.decode()} of step {word.step} "
+                    f"from {loss.path!r}: {', '.join(missing)} (named {loss.how!r}, seen {loss.seen}, {blob[:8]})"
                 )
         return found
 
@@ -540,7 +543,7 @@ class World:
             writers = {one for tree in self.trees for blob, one in self.writers.get((tree, event["subject"]), ())
                        if blob == now}  # fmt: skip
             if writers and PERSON not in writers and event["agent"] not in writers:
-                found.append(f"false: {event['kind']} of {event['subject']} by {event['agent']}; it was {sorted(writers)}")
+                found.append(f"false: {event['kind']} of {event['subject']} by {event['agent']}, not {sorted(writers)}")
         return found
 
 

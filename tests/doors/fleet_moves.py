@@ -87,23 +87,53 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
     ]
     edits = [
         Command(f"Edit {path}", "Edit", edit, act=_replaced(path, first, f"{first} {mark}"), named={target: MERGES}),
-        Command(f"MultiEdit {path}", "MultiEdit",
-                {"file_path": full, "edits": [{"old_string": first, "new_string": f"{first} {mark}"}]},
-                act=_replaced(path, first, f"{first} {mark}"), named={target: MERGES}),
-        Command(f"Write {path}", "Write", {"file_path": full, "content": text}, act=_written(path, text.encode()),
-                named={target: WHOLE}),
-        Command(f"Write {path}", "Write", {"file_path": full, "content": text}, act=_written(path, text.encode()),
-                named={target: WHOLE}),
-        Command(f"NotebookEdit {path}", "NotebookEdit", {"notebook_path": full, "new_source": mark},
-                act=_replaced(path, first, f"{first} {mark}"), named={target: MERGES}),
+        Command(
+            f"MultiEdit {path}",
+            "MultiEdit",
+            {"file_path": full, "edits": [{"old_string": first, "new_string": f"{first} {mark}"}]},
+            act=_replaced(path, first, f"{first} {mark}"),
+            named={target: MERGES},
+        ),
+        Command(
+            f"Write {path}",
+            "Write",
+            {"file_path": full, "content": text},
+            act=_written(path, text.encode()),
+            named={target: WHOLE},
+        ),
+        Command(
+            f"Write {path}",
+            "Write",
+            {"file_path": full, "content": text},
+            act=_written(path, text.encode()),
+            named={target: WHOLE},
+        ),
+        Command(
+            f"NotebookEdit {path}",
+            "NotebookEdit",
+            {"notebook_path": full, "new_source": mark},
+            act=_replaced(path, first, f"{first} {mark}"),
+            named={target: MERGES},
+        ),
     ]
     if player.client == "codex":
         edits = [
-            Command(f"patch {path}", "apply_patch", {"command": patch},
-                    act=_replaced(path, first, f"{first} {mark}"), named={target: MERGES}),
-            Command(f"Add File {path}", "apply_patch", {"command": added}, act=_written(path, text.encode()),
-                    named={target: WHOLE}),
+            Command(
+                f"patch {path}",
+                "apply_patch",
+                {"command": patch},
+                act=_replaced(path, first, f"{first} {mark}"),
+                named={target: MERGES},
+            ),
+            Command(
+                f"Add File {path}",
+                "apply_patch",
+                {"command": added},
+                act=_written(path, text.encode()),
+                named={target: WHOLE},
+            ),
         ]
+    both = {path: WHOLE, f"{path}/in": WHOLE}
     shells = [
         _shell(f"sed -i {path}", f"sed -i '1s/^/{mark} /' {p}", named={path: MERGES}),
         _shell(f">> {path}", f"echo {mark} >> {p}", named={target: MERGES}),
@@ -114,13 +144,14 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         _shell(f"mv {other} {path}", f"mv {o} {p}", named={path: WHOLE, other: "moved"}),
         _shell(f"rm {path}", f"rm -f {p}", named={path: WHOLE}),
         _shell(f"python -c {path}", f"python3 -c 'open({json.dumps(path)},\"a\").write(\"{mark}\\n\")'",
-               named={target: MERGES}) if "'" not in path else _shell("ls", "ls"),
-        _shell(f"mv away and back {path}", f"mv {p} x.tmp && echo {mark} >> x.tmp && mv x.tmp {p}", named={path: MERGES}),
-        _shell(f"{path} becomes a folder", f"rm -f {p} && mkdir {p} && echo {mark} > {p}/in", named={path: WHOLE, f"{path}/in": WHOLE}),
-        _shell(f"{path} becomes a file again", f"rm -rf {p} && echo {mark} > {p}", named={path: WHOLE, f"{path}/in": WHOLE}),
-        _shell(f"rm -rf dir", "rm -rf dir", named={"dir/c.py": WHOLE, "dir/d.py": WHOLE, "dir/new.py": WHOLE}),
+               named={target: MERGES}) if "'" not in path else reads[2],
+        _shell(f"mv away and back {path}", f"mv {p} x.tmp && echo {mark} >> x.tmp && mv x.tmp {p}",
+               named={path: MERGES}),
+        _shell(f"{path} becomes a folder", f"rm -f {p} && mkdir {p} && echo {mark} > {p}/in", named=both),
+        _shell(f"{path} becomes a file again", f"rm -rf {p} && echo {mark} > {p}", named=both),
+        _shell("rm -rf dir", "rm -rf dir", named={"dir/c.py": WHOLE, "dir/d.py": WHOLE, "dir/new.py": WHOLE}),
         _shell(f"empty {path}", f": > {p}", named={target: WHOLE}),
-        _shell(f"ln -sf {other} {path}", f"ln -sfn {o} {p}", named={path: WHOLE}) if path != other else _shell("ls", "ls"),
+        _shell(f"ln -sf {other} {path}", f"ln -sfn {o} {p}", named={path: WHOLE}) if path != other else reads[2],
         _shell(f"sort {path}", f"sort -o {p} {p}", named={target: MERGES}),
         _shell("case rename", "mv a.txt A.txt && mv A.txt a.txt", named={"a.txt": MERGES}),
     ]  # fmt: skip
@@ -129,7 +160,8 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         _shell(f"gen appends to {path}", "sh gen.sh", plan=f"echo {mark} >> {p}"),
         _shell(f"gen removes {path}", "sh gen.sh", plan=f"rm -f {p}"),
         _shell(f"gen writes {path} and {other}", "sh gen.sh", plan=f"echo {mark} | tee {p} > {o}"),
-        _shell("gen formats all", "sh gen.sh", plan=f"for f in *.txt dir/*.py; do [ -f \"$f\" ] && sed -i '1s/^/{mark} /' \"$f\"; done"),
+        _shell("gen formats all", "sh gen.sh",
+               plan=f"for f in *.txt dir/*.py; do [ -f \"$f\" ] && sed -i '1s/^/{mark} /' \"$f\"; done"),
         _shell(f"gen moves {path} to {other}", "sh gen.sh", plan=f"mv {p} {o}"),
         _shell(f"gen stages {path}", "sh gen.sh", plan=f"echo {mark} >> {p}; git add -- {p}"),
         _shell(f"writes and stages {path}", f"echo {mark} >> {p} && git add -- {p}", named={target: MERGES}, git=True),
@@ -137,6 +169,7 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         Command(f"run_in_background {path}", "Bash", {"command": "make watch", "run_in_background": True}, "true",
                 late=f"echo {mark} > {p}"),
     ]  # fmt: skip
+    moved = f"moved-{world.step}.txt"
     gits = [
         _shell(f"git checkout {path}", f"git checkout -q -- {p}", named={path: GIT}, git=True),
         _shell(f"git restore {path}", f"git restore -- {p}", named={path: GIT}, git=True),
@@ -159,7 +192,7 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
         _shell("git rebase topic", "git rebase -q topic", git=True),
         _shell("git cherry-pick", "git cherry-pick topic", git=True),
         _shell("git revert", "git revert --no-edit HEAD", git=True),
-        _shell(f"git mv {path}", f"git mv {p} moved-{world.step}.txt", named={path: "moved", f"moved-{world.step}.txt": WHOLE}, git=True),
+        _shell(f"git mv {path}", f"git mv {p} {moved}", named={path: "moved", moved: WHOLE}, git=True),
         _shell("git merge --abort", "git merge --abort; git rebase --abort; git cherry-pick --abort", git=True),
         _shell(f"git checkout HEAD~1 {path}", f"git checkout -q HEAD~1 -- {p}", named={path: GIT}, git=True),
         _shell(f"git rm {path}", f"git rm -qf -- {p}", named={path: WHOLE}, git=True),
@@ -174,11 +207,8 @@ def play(world: World, steps: list[Step], names: list[str]) -> list[str]:
     """Each step: which agent, what, and on which two files."""
     for who, what, one, two in steps:
         world.step += 1
-        try:
-            _step(world, world.players[who % len(world.players)], what, names[one % len(names)], names[two % len(names)], two)
-        except Exception as error:
-            world.say("driver", repr(error))
-            raise
+        player = world.players[who % len(world.players)]
+        _step(world, player, what, names[one % len(names)], names[two % len(names)], two)
     return world.finish()
 
 
@@ -240,7 +270,7 @@ def follow(world: World, player: Player, command: Command, answer: Answer, depth
     """The agent does what the refusal says, to the letter, while nobody else does anything."""
     reason = answer.err
     told = re.findall(r"`([^`]+)`", reason)
-    instead = re.search(r"Run `(.+?)` instead", reason, re.S)
+    instead = re.search(r"Run `(.+?)` instead", reason, re.DOTALL)
     again = "read it" in reason
     taken = re.search(r"To take it over.*?`(dibs claim [^`]+)`", reason)
     if depth > 3:
@@ -255,7 +285,8 @@ def follow(world: World, player: Player, command: Command, answer: Answer, depth
         _do(world, player, taken[1])
         _retry(world, player, command, depth)
     elif instead:
-        safe = Command(f"advised: {instead[1]}", "Bash", {"command": instead[1]}, instead[1], git=True, plan=command.plan)
+        text = instead[1]
+        safe = Command(f"advised: {text}", "Bash", {"command": text}, text, git=True, plan=command.plan)
         second = world.before(player, safe)
         if "in a few seconds" in second.err:
             return

@@ -217,3 +217,18 @@ def test_a_large_file_that_git_has_is_nobodys_work(repo: Repository, two: tuple[
     bob.bash("git checkout -q big.bin")
     assert owners(repo) == {}
     assert path.read_bytes().startswith(b"0123")
+
+
+def test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    cyd = repo.agent("cyd")
+    cyd.boot()
+    cyd.read("lib/x.py")
+    assert bob.may_run("make", "make").silent
+    ada.bash("rm -rf lib")
+    cyd.may_run("cat lib/x.py")  # looks at it, while bob's command still runs
+    bob.did("Bash", "make", command="make")
+    assert not repo.events("edit.violated", "edit.unattributed")
+    assert owners(repo) == {"lib/x.py": ["ada"]}

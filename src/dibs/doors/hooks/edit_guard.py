@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
-FOLLOWED, ITSELF, EITHER = "followed", "itself", "either"  # a link's target, the link (`rm`, `mv`), one of them (`sed -i`)
+# What is written where a path is a symbolic link: its target, the link (`rm`, `ln -f`), or one of them (`mv`, `sed -i`)
+FOLLOWED, ITSELF, EITHER = "followed", "itself", "either"
 MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
@@ -114,7 +115,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
         before: dict[str, list[str]] = {}
         for top, items in named.items():
             tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
-            items += _unfinished_within(session, tree, call.agent, items)
+            items.extend(_unfinished_within(session, tree, call.agent, items))
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
             tree.settle()
@@ -301,6 +302,8 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
     """Write the names into the ledger, with their call."""
     busy = tree.state.is_busy(agent)
     for one in items:
+        if one.kind == "tree" and not one.ignored:
+            tree.name(event.key, f"{one.path}/", one.write.how)
         if one.kind == "file" and not one.ignored:
             expected = one.write.expected(_before(tree, one) if one.write.edits else None)
             tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)

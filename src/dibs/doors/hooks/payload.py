@@ -44,8 +44,8 @@ _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "work
 class Event:
     """One call of one hook, in dibs' own terms."""
 
-    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "own",
-                 "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
+    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment",
+                 "name", "own", "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
@@ -238,7 +238,7 @@ def _read_command(event: Event, given: dict[str, Any], answered: Any) -> None:
     if not isinstance(command, str):
         raise Unreadable(f"{event.tool} has no command")
     event.command = command
-    event.background = any([given.get(field) is True for field in _BACKGROUND])
+    event.background = any(given.get(field) is True for field in _BACKGROUND)
     if isinstance(answered, dict) and answered.get("backgroundTaskId"):
         event.background = True  # Claude Code moved it to the background while it ran
     where = next((given[field] for field in _PLACES if given.get(field)), "")
