@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 WORD = re.compile(rb"@[a-z]+-[0-9/a-z]+\.[0-9]+@")
 SIGNATURE = re.compile(r"(\t\d+:)(\d{19}):(\d{19})(:\d+)")
-MERGES, WHOLE, GIT = "merges", "whole", "git"
+MERGES, WHOLE, GIT, FOLDER = "merges", "whole", "git", "folder"  # a folder's committed files need not have been read
 PERSON = "person-0"
 LAUNCHER = COMMAND
 
@@ -501,7 +501,7 @@ class World:
             word = loss.word
             if word.text in there or _related(word.author, loss.by) or not word.looked or word.foreign:
                 continue
-            if loss.how in {MERGES, WHOLE, GIT} and loss.seen:
+            if loss.how in {MERGES, WHOLE, GIT, FOLDER} and loss.seen:
                 continue
             if loss.path.endswith(".tmp") or self._is_committed(word):
                 continue

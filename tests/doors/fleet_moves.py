@@ -9,7 +9,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tests.doors.fleet import GIT, MERGES, WHOLE, Command, World
+from tests.doors.fleet import FOLDER, GIT, MERGES, WHOLE, Command, World
 
 if TYPE_CHECKING:
     from tests.doors.fleet import Player
@@ -149,7 +149,7 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
                named={path: MERGES}),
         _shell(f"{path} becomes a folder", f"rm -f {p} && mkdir {p} && echo {mark} > {p}/in", named=both),
         _shell(f"{path} becomes a file again", f"rm -rf {p} && echo {mark} > {p}", named=both),
-        _shell("rm -rf dir", "rm -rf dir", named={"dir/c.py": WHOLE, "dir/d.py": WHOLE, "dir/new.py": WHOLE}),
+        _shell("rm -rf dir", "rm -rf dir", named=dict.fromkeys(("dir/c.py", "dir/d.py", "dir/new.py"), FOLDER)),
         _shell(f"empty {path}", f": > {p}", named={target: WHOLE}),
         _shell(f"ln -sf {other} {path}", f"ln -sfn {o} {p}", named={path: WHOLE}) if path != other else reads[2],
         _shell(f"sort {path}", f"sort -o {p} {p}", named={target: MERGES}),

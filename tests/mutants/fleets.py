@@ -11,7 +11,7 @@ LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_re
 
 ROWS = (
     ("doors/hooks/edit_guard.py", "            items.extend(_unfinished_within(session, tree, call.agent, items))\n", "", FOLDER),
-    ("doors/hooks/edit_guard.py", "            tree.name(event.key, f\"{one.path}/\", one.write.how)\n", "            pass\n",
+    ("doors/hooks/edit_guard.py", '            tree.name(event.key, f"{one.path}/", one.write.how)\n', "            pass\n",
      f"{FOUND}::test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it"),
     ("doors/hooks/tool_call.py", "call.left or event.background or", "call.left or", LEFT),
     ("doors/hooks/edit_guard.py", "            named.setdefault(link[0], []).append(link[1])\n", "", LINK),

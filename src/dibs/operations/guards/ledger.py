@@ -9,8 +9,8 @@ is.
 A line is a kind and its fields:
 
     O time call agent class left diary claims   a call begins: harmless calls are left out, `closed` names all it writes
-    N call how expected path                    a path that it names: how it writes, the content that it will have or "";
-                                                "/" at its end: a folder, and whatever is in it
+    N call how expected path                    a path that it names: how it writes, the content that it will have or ""
+                                                (a "/" at its end: a folder, and whatever is in it)
     C time call left                            the call ended; `left`: a program that it started may still run
     E time agent                                the agent's calls ended: a prompt, a stop, a boot
     X time agent                                its session ended
