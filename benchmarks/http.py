@@ -2,7 +2,8 @@
 
 Both servers run side by side on one disk, and a process of its own sends requests to one of them at a time, over one
 connection and over thirty-two. Each connection is an agent with its own credential, each request claims a new file.
-The other side (http_bare.py) checks nothing: no credential, no name, no rule, no event.
+The other side (http_bare.py) checks nothing: no credential, no name, no rule, no event. Then the same on a disk whose
+fsync takes a millisecond longer: what dibs gains here is the fsyncs that its groups save.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from benchmarks.figures import AT_LEAST, Row, Target, median
+from benchmarks import slow_sync
+from benchmarks.figures import AT_LEAST, Row, Target, median, not_measured
 from benchmarks.links import serving
 from dibs.session import serve_file
 
@@ -36,27 +38,36 @@ JSON_TYPE = "content-type: application/json"
 
 
 def measure(bench: Bench, seconds: float) -> list[Row]:
-    """The rows of this group: both sides for each number of connections, then how they compare."""
-    folder = bench.workspace("http")
+    """The rows of this group: both sides for each number of connections, then how they compare; for both disks."""
+    rows = _on_disk(bench, seconds, "http", "", {})
+    slow = slow_sync.environment(bench)
+    title = f", each fsync {slow_sync.LONGER_MS} ms longer"
+    if isinstance(slow, str):
+        return [*rows, not_measured(GROUP, f"claims a second{title}", slow)]
+    return rows + _on_disk(bench, seconds, "http-slow", title, slow)
+
+
+def _on_disk(bench: Bench, seconds: float, name: str, title: str, environment: dict[str, str]) -> list[Row]:
+    folder = bench.workspace(name)
     rounds, lasts = (QUICK_ROUNDS, 0.5) if bench.quick else (ROUNDS, min(seconds, 2.0))
     rows: list[Row] = []
-    with serving(folder), _bare(bench) as bare:
+    with serving(folder, environment), _bare(bench, name, environment) as bare:
         about = serve_file.read(f"{folder}/.dibs/local")
         assert about is not None, "it serves"
         ports = {BARE: bare, DIBS: int(about["url"].rpartition(":")[2])}
         plans = _plans(folder, max(CONNECTIONS))
         for number in CONNECTIONS:
-            bench.say(f"http: {number} connections, {rounds} rounds of {lasts:g} s for each side")
+            bench.say(f"http: {number} connections, {rounds} rounds of {lasts:g} s for each side{title}")
             taken: dict[str, list[dict[str, float]]] = {side: [] for side in ports}
             for place in range(rounds + 1):  # the first fills caches
                 for side, port in list(ports.items())[:: 1 if place % 2 else -1]:
                     taken[side].append(_load(port, number, lasts if place else 0.1, plans[side]))
-            rows += _rows(number, {side: figures[1:] for side, figures in taken.items()})
+            rows += _rows(number, title, {side: figures[1:] for side, figures in taken.items()})
     return rows
 
 
-def _rows(number: int, taken: dict[str, list[dict[str, float]]]) -> list[Row]:
-    many = f"{number} connection{'' if number == 1 else 's'}"
+def _rows(number: int, title: str, taken: dict[str, list[dict[str, float]]]) -> list[Row]:
+    many = f"{number} connection{'' if number == 1 else 's'}{title}"
     rows = [
         Row(GROUP, f"{many}: {side}", median([one["rate"] for one in figures]), "/s",
             more={f"{name}_ms": median([one[name] for one in figures]) for name in ("p50", "p99")})
@@ -101,13 +112,13 @@ def _load(port: int, connections: int, seconds: float, plan: dict[str, Any]) -> 
 
 
 @contextlib.contextmanager
-def _bare(bench: Bench) -> Iterator[int]:
+def _bare(bench: Bench, name: str, environment: dict[str, str]) -> Iterator[int]:
     """The other side, on a port of its own."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    words = [sys.executable, "-m", "benchmarks.http_bare", str(port), f"{bench.sub('http-bare')}/claims.db"]
-    server = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+    words = [sys.executable, "-m", "benchmarks.http_bare", str(port), f"{bench.sub(f'{name}-bare')}/claims.db"]
+    server = subprocess.Popen(words, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
     try:
         end = time.monotonic() + START_TIMEOUT_S
         while True:

@@ -7,6 +7,7 @@ workspace, one after the other, in several rounds: only ratios inside one run co
 from __future__ import annotations
 
 import contextlib
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -75,11 +76,11 @@ def _rows(number: int, taken: dict[str, list[Outcome]]) -> list[Row]:
 
 
 @contextlib.contextmanager
-def serving(folder: str) -> Iterator[None]:
-    """A `dibs serve` for that workspace."""
+def serving(folder: str, environment: dict[str, str] | None = None) -> Iterator[None]:
+    """A `dibs serve` for that workspace; its environment has these as well."""
     server = subprocess.Popen(
         [sys.executable, "-c", SERVE, "serve", "--json"], cwd=folder, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})},
     )  # fmt: skip
     assert server.stdout is not None
     try:

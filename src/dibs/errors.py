@@ -62,6 +62,10 @@ class DibsError(Exception):
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
 
 
+# The `why` of a Fenced whose caller has nothing to stop: it never held that, or wanted to take it from its holder.
+NEVER_HELD, NOT_TAKEN = "never_held", "not_taken"
+
+
 class Held(DibsError):
     """Another agent holds it."""
 
@@ -113,9 +117,13 @@ class Fenced(DibsError):
                 "this one is no longer current. Run `dibs boot` to take over, or stop."
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
+        if self.fields.get("why") == NEVER_HELD:
+            ways = f"`dibs claim {quoted(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
+            return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
-            return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. Stop working on it."
+            stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
+            return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
         return f"{lost} is no longer live and nobody holds it now. Claim it again before you continue."
 
 

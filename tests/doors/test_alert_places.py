@@ -167,10 +167,12 @@ def plant_dead_by_hand(scene: Scene) -> None:
     client.kill()
     scene.look()
     (alert,) = scene["boss"].alerts(kind="dead")["alerts"]
-    (left,) = [one["resources"] for one in scene["boss"].status()["claims"] if one["agent"] == "ann"]
-    assert left == ["y.py"]
-    assert "It held x.py: released. It also holds y.py, not tied to that process, for 2" in alert["text"], alert["text"]
-    assert alert["remedy"] == "dibs release y.py --force --why 'its agent is dead'"
+    (left,) = [one for one in scene["boss"].status()["claims"] if one["agent"] == "ann"]
+    assert left["resources"] == ["y.py"]
+    assert (
+        "It held x.py: released. It also holds y.py until the deadline: not tied to that process." in alert["text"]
+    ), alert["text"]
+    assert alert["remedy"] == f"dibs release y.py --force --why 'its agent is dead' --token {left['token']}"
 
 
 def plant_silent(scene: Scene) -> None:

@@ -657,7 +657,7 @@ def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
         bob.claim("src/b.py")
         window = opened()
         window.page.click("#tabs a[href='#/oversight']")
-        window.see("no sink: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
+        window.see("no notification: an alert reaches only the inboxes of agents", ".chk[data-check=alerting]")
         window.see("src/b.py", ".matrix")
         window.see("Claims granted", ".plots")
         assert window.page.locator(".chk").count() == len(audit.CHECKS)

@@ -32,6 +32,12 @@ ROWS = (
     ),
     (
         "operations/claims/forced_release.py",
+        'if claim["token"] == token]',
+        "if token]",
+        "tests/operations/claims/test_forcing.py::test_with_a_token_only_the_claim_that_has_it_is_taken_away",
+    ),
+    (
+        "operations/claims/forced_release.py",
         "        endings.end(tx, claim, FORCED, by=call.agent, reason=reason)\n",
         "",
         "tests/operations/claims/test_forcing.py::test_the_claim_is_void_and_its_token_fenced",

@@ -117,7 +117,8 @@ ROWS = (
     # The kill switch
     ("operations/core/entry.py", '        if record is not None and record["killed"]:', "        if False:",
      f"{AGENTS}::test_kill_voids_everything_of_the_agent_and_its_subagents"),
-    ("operations/core/call.py", "    if agent.casefold() == DIBS_SENDER:", "    if False:", AGENTS),
+    ("operations/core/call.py", "    if agent.casefold() in RESERVED:", "    if False:",
+     f"{AGENTS}::test_nobody_is_called_by_a_word_that_means_somebody_else"),
     ("operations/core/entry.py", "if (record is None or", "if (False or",
      f"{NAMES}::test_who_calls_under_a_name_is_the_agent_that_has_it"),
     ("errors.py", 'wanted = fields.get("wanted") or held[:1]', "wanted = held[:1]",

@@ -30,7 +30,7 @@ ROWS = (
      "tests/doors/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
     ("doors/cli/terminal.py", "[letter if letter.isprintable() else _spelt(letter) for letter in text]", "text",
      "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
-    ("doors/cli/terminal.py", "            Text(cell, style", "            Text.from_markup(cell, style",
+    ("doors/cli/terminal.py", "Text(_shortened(", "Text.from_markup(_shortened(",
      "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
     ("doors/cli/dispatch.py", "NO if operation.refuses and result.get(operation.refuses) else YES", "YES",
      "tests/doors/cli/test_cli.py::test_ok_says_the_same_as_the_exit_code_when_a_boot_finds_a_loss"),

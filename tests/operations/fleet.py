@@ -24,6 +24,7 @@ from tests.canonical import canonical
 
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Transaction
 
 WALL = 1_700_000_000_000
 TREE, OTHER_TREE = "/repo", "/repo-linked"  # two working trees of one repository
@@ -105,6 +106,18 @@ class Fleet:
                 text = fields[key]
                 fields[key] = resource(text) if isinstance(text, str) else [resource(one) for one in text]
         return self.internal(agent, catalogue.operation(name), process=client, request=request, **fields)
+
+    def crowd(self, count: int) -> None:
+        """Very many agents that were seen lately and are idle, whose ids come before all others."""
+        self.call("seen", "boot")
+        record = self.record("a\tseen")
+        names = [f"-{number:05d}" for number in range(count)]
+
+        def put(tx: Transaction) -> None:
+            for name in names:
+                tx.put(f"a\t{name}", {**record, "agent": name, "name": name, "works": False})
+
+        self.store.run(put)
 
     def internal(
         self, agent: str, operation: Operation, /, *, process: int | None = None, request: str = "", **fields: Any

@@ -337,6 +337,18 @@ def test_what_was_left_undone_has_a_line_of_its_own_also_where_the_result_is_cut
         assert "Not done" in text
 
 
+def test_tasks_come_in_the_order_of_their_work_failed_ones_first_without_the_runs_id(fleet: Fleet) -> None:
+    for task in ("r1/analysis/1", "r1/discovery/1", "r1/broken/1", "r1/later/1"):
+        add(fleet, task)
+    spend(fleet, "r1.w1", "r1/discovery/1", 5)
+    spend(fleet, "r1.w2", "r1/analysis/1", 5)
+    fail(fleet, "r1.w1", "r1/broken/1", "permanent")
+    (rows,) = [table[2] for table in html_text.tables(report(fleet), 10) if table[0] == "Tasks"]
+    assert [(row[0], row[3]) for row in rows] == [
+        ("broken/1", "w1"), ("later/1", ""), ("discovery/1", "w1"), ("analysis/1", "w2"),
+    ]  # fmt: skip
+
+
 def test_every_row_of_a_markdown_table_has_its_columns(fleet: Fleet) -> None:
     add(fleet, "a", title="x | y\n| z |")
     spend(fleet, "w", "a", 5, result="a|b|c")

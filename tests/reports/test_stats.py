@@ -289,6 +289,17 @@ def test_the_command_shows_the_last_day_in_sentences_plots_and_tables(shell: She
     assert shell.run("stats", "--since", "yesterday").returncode == 64
 
 
+def test_what_was_free_is_not_contended_for_because_it_was_asked_for_with_something_held(shell: Shell) -> None:
+    shell.json("claim", "src", "--as", "ann", exit=0)
+    for _ in range(2):
+        shell.json("claim", "README.md", "src/a.py", "--as", "bob", exit=1)
+    (one,) = shell.json("stats", exit=0)["contention"]
+    assert (one["resource"], one["refusals"]) == ("src/a.py", 2)
+    assert [one["resource"] for one in shell.json("map", exit=0)["resources"]] == ["src", "src/a.py"]
+    (checked,) = shell.json("check", "--check", "contention")["checks"]
+    assert "most for src/a.py (2)" in checked["message"]
+
+
 def test_the_number_0_is_the_beginning_of_the_log_and_one_that_is_not_there_yet_has_nothing(shell: Shell) -> None:
     assert shell.json("stats", "--since", "0", exit=0)["seconds"] == 86_400
     shell.json("claim", "a.py", "--as", "ann", exit=0)

@@ -79,7 +79,7 @@ def test_items_come_from_a_list_a_glob_or_the_lines_of_a_file(tmp_path: Path) ->
         plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', f'items_from = "{source}"'))
         assert run_file.items_of(plan) == found
     plan = load(tmp_path, MAP_REDUCE.replace('items = ["a", "b"]', 'items_from = "*.csv"'))
-    with pytest.raises(Invalid, match="gives nothing"):
+    with pytest.raises(Invalid, match="matches nothing"):
         plan.tasks("RUN")
 
 
@@ -344,6 +344,12 @@ def test_a_run_that_was_interrupted_while_its_tasks_were_added_gets_the_rest_whe
         assert drive(shell, LISTED).resume(run) == run
         ids = sorted(task["id"] for task in shell.json("task", "list", exit=0)["tasks"])
         assert ids == [f"{run}/count/{number}" for number in (1, 2, 3)] + [f"{run}/sum/1"]
+
+
+def test_the_steps_are_shown_in_the_order_of_the_file(shell: Shell) -> None:
+    one = drive(shell, MAP_REDUCE.replace("sum", "all"))  # before `count` by its letters
+    run = one.start()
+    assert list(one._outlook()["groups"]) == [f"{run}/count", f"{run}/all"]
 
 
 def test_it_does_not_if_there_is_more_to_work_on_by_now(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

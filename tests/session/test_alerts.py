@@ -346,7 +346,7 @@ def test_check_says_that_nobody_looks_and_when_somebody_does(
     assert shell.json("check", "--check", "alerting", exit=0)["checks"][0]["status"] == "ok"  # nobody else is blocked
     shell.json("claim", "y.py", "--as", "bob", exit=0)
     (found,) = shell.json("check", "--check", "alerting", exit=1)["checks"]
-    assert "nobody looks" in found["message"]
+    assert "nothing watches" in found["message"]
     started.append(subprocess.Popen([DIBS, "sweep", "--watch"], cwd=shell.folder, stdout=subprocess.PIPE, text=True))
     local = str(shell.folder / ".dibs" / "local")
     assert until(lambda: (upkeep.last(local) or {"lasting": False})["lasting"])

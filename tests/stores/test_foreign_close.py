@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,9 @@ import pytest
 from dibs.errors import Unavailable
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.stores.sqlite.gate import MENDING
 from dibs.stores.sqlite.store import SqliteStore
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
@@ -37,6 +40,23 @@ for statement in sys.argv[2:]:
     connection.execute(statement).fetchall()
 connection.commit()
 connection.close()
+"""
+MENDS = """
+import os, signal, sys
+from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.store import SqliteStore
+real = database_file.compact
+def compact(connection, path):
+    if sys.argv[2] == "late":
+        connection.execute("VACUUM")
+    if sys.argv[2] != "slow":
+        os.kill(os.getpid(), signal.SIGKILL)
+    print("mends", flush=True)
+    sys.stdin.readline()
+    return real(connection, path)
+database_file.compact = compact
+print(SqliteStore(sys.argv[1], short_lived=True).look(lambda tx: tx.fetch(["n"]).values["n"]), flush=True)
+os._exit(0)
 """
 LOOK = "SELECT count(*) FROM kv"
 
@@ -129,3 +149,39 @@ def test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage(path: str, f
         with pytest.raises(Unavailable) as refusal:
             getattr(SqliteStore(path, short_lived=True), first)(lambda tx: tx.fetch([], [("r\t", "r\n")]))
         assert refusal.value.fields["damaged"]
+
+
+def test_a_look_waits_for_the_process_that_makes_the_checksums_anew(path: str) -> None:
+    run(LOOKS, path, LOOK)
+    mender = subprocess.Popen(
+        [sys.executable, "-c", MENDS, path, "slow"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert mender.stdin is not None
+    assert mender.stdout is not None
+    with mender, ThreadPoolExecutor(1) as pool:
+        assert mender.stdout.readline() == "mends\n"
+        assert Path(f"{path}-wal").exists(), "nothing tells a look that somebody is at work"
+        store = SqliteStore(path, timeout=60.0)
+        found = pool.submit(store.look, number)
+        until(lambda: found.done() or store._gate.queued > 0)
+        mender.stdin.write("go on\n")
+        mender.stdin.flush()
+        assert found.result() == 30
+        assert mender.stdout.readline() == "30\n"
+    store.close()
+
+
+@pytest.mark.parametrize("first", ["look", "run"])
+@pytest.mark.parametrize("when", ["early", "late"])
+def test_after_a_process_was_killed_that_made_the_checksums_anew_the_next_one_does_it(
+    path: str, first: str, when: str
+) -> None:
+    run(LOOKS, path, LOOK)
+    for _ in range(2):
+        killed = subprocess.run([sys.executable, "-c", MENDS, path, when], check=False)
+        assert killed.returncode in {-9, 0} if when == "late" else killed.returncode == -9
+    store = SqliteStore(path, short_lived=True)
+    assert getattr(store, first)(number) == 30
+    assert database_file.integrity(store._connection) == []
+    assert store._gate.mark != MENDING
+    store.close()

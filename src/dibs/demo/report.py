@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from dibs.demo import plan
+from dibs.facts import relative_times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +57,9 @@ def words(result: dict[str, Any]) -> list[str]:
     inherited = guarded["dead_holder"]
     if inherited:
         lines.append(
-            f"{inherited['agent']} died with a claim on {inherited['file']} that would have lasted until "
-            f"{inherited['deadline']}. Its process was gone, so {inherited['next']} had the file "
-            f"{inherited['milliseconds']} ms after the kill."
+            f"{inherited['agent']} died with a claim on {inherited['file']} that had "
+            f"{relative_times.left(inherited['deadline'])} left. Its process was gone, so {inherited['next']} had the "
+            f"file {inherited['milliseconds']} ms after the kill."
         )
     return lines
 

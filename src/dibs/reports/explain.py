@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 PAGE_EVENTS = 1_000  # read at a time
 LISTED = 100  # steps in one answer, unless it is asked for another number
 MAX_LISTED = 1_000
+IDS_PER_TRIP = 200
 ORDER = (EVENT, CLAIM, CHANGE, ALERT, UNDO, TASK, AGENT, RUN, STATE)  # of the meanings of a word; a path is the last
 PREFIXES = frozenset((*ORDER, PATH))
 NO_CLAIM = frozenset({"claim.refused", "claim.asked"})  # their subject is a resource or an agent
@@ -204,7 +205,7 @@ def _explain(
     page = _Page((since_seq, since_wall), limit or MAX_LISTED, after, mark)
     _gathered(log, about, more_steps, page)
     steps = list(page.steps)
-    teller = sentences.Teller(_names(session, call, steps), _restorable(session, call))
+    teller = sentences.Teller(_names(session, call, steps), _restorable(session, call, steps))
     told = [_shown(teller, step, mark) for step in steps]
     passed = passed_over(session, call, whole, since_seq, session.store.head().seq) if log is whole else {"missing": []}
     return {
@@ -316,10 +317,17 @@ def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
     return found
 
 
-def _restorable(session: Session, call: Call) -> list[str]:
+def _restorable(session: Session, call: Call, steps: list[Step]) -> list[str]:
+    """Those of the kept contents that the steps mention which are still kept."""
     from dibs.operations.guards.restores import RESTORABLE
 
-    return [one["id"] for one in session.run(RESTORABLE, call, {})["kept"]]
+    said = [step.event["data"].get(name) for step in steps if step.event is not None for name in ("id", "undo")]
+    ids = list(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
+    found: list[str] = []
+    for start in range(0, len(ids), IDS_PER_TRIP):
+        kept = session.run(RESTORABLE, call, {"ids": ids[start : start + IDS_PER_TRIP]})["kept"]
+        found += [one["id"] for one in kept]
+    return found
 
 
 def _name(teller: sentences.Teller, subject: Subject) -> str:

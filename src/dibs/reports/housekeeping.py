@@ -97,7 +97,7 @@ def _store(session: Session, call: Call) -> Iterator[Mend]:
 
     found = session.run(UPKEEP_DUE, call, {"store": None})
     if found["due"] or found.get("prune"):
-        yield "due records", "claims, messages, tasks or events whose time is over", lambda: _sweep(session, call)
+        yield "due records", "claims, messages, tasks or events that expired", lambda: _sweep(session, call)
     strays = stray_files.stray_files(session)
     if strays:
         what = f"{counted(len(strays), 'result file')} that no record names"

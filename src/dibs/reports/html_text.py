@@ -101,8 +101,9 @@ def _agents(report: dict[str, Any]) -> list[list[Any]]:
         peak = one.get("peak") or {}
         failed = one.get("failed", 0) + one.get("retried", 0) + one.get("quarantined", 0)
         rows.append([
-            name, one["type"], one.get("state", ""), one["attempts"], one["complete"], one.get("lost", 0), failed,
-            seconds(one["work_time"]), f"{peak['cpu']:.0f} %" if peak else "", size(peak["memory"]) if peak else "",
+            _short(report, name), one["type"], one.get("state", ""), one["attempts"], one["complete"],
+            one.get("lost", 0), failed, seconds(one["work_time"]), f"{peak['cpu']:.0f} %" if peak else "",
+            size(peak["memory"]) if peak else "",
         ])  # fmt: skip
     return rows
 
@@ -126,17 +127,29 @@ def _contention(report: dict[str, Any]) -> list[list[Any]]:
 
 
 def _tasks(report: dict[str, Any], most: int) -> tuple[list[list[Any]], int]:
-    """The tasks, failed ones first."""
+    """The tasks: failed ones first, then in the order in which they were begun."""
     order = {"failed": 0, "quarantined": 0, "executing": 1, "planned": 2, "scoped": 2, "discovery": 2, "complete": 3}
-    found = sorted(report["by_task"].items(), key=lambda one: (order.get(one[1]["state"], 4), one[0]))
+    found = sorted(report["by_task"].items(), key=lambda one: _place(order, *one))
     rows = []
     for name, one in found[:most]:
         came = one["result"] if "result" in one else one["error"]["why"] if one.get("error") else ""
         rows.append([
-            name, one["title"], one["state"], one["agent"] or "", seconds(one.get("time")), *_used(one),
+            _short(report, name), one["title"], one["state"], _short(report, one["agent"] or ""),
+            seconds(one.get("time")), *_used(one),
             one["failures"], one["losses"], came,
         ])  # fmt: skip
     return rows, max(0, len(report["by_task"]) - most)
+
+
+def _place(order: dict[str, int], name: str, task: dict[str, Any]) -> tuple[int, bool, str, str]:
+    begun = task.get("started_at", "")
+    return order.get(task["state"], 4), not begun, begun, name
+
+
+def _short(report: dict[str, Any], name: str) -> str:
+    """A task or a worker without the run's id before it, which is said once, at the top."""
+    run = report["run"]["id"]
+    return name[len(run) + 1 :] if name.startswith((f"{run}/", f"{run}.")) else name
 
 
 def _used(task: dict[str, Any]) -> tuple[str, str]:
@@ -148,7 +161,7 @@ def _used(task: dict[str, Any]) -> tuple[str, str]:
 def _not_done(report: dict[str, Any]) -> list[list[Any]]:
     """What the agents reported as left undone, one line for each task."""
     return [
-        [name, one["title"], one["agent"] or "", one["not_done"]]
+        [_short(report, name), one["title"], _short(report, one["agent"] or ""), one["not_done"]]
         for name, one in report["by_task"].items()
         if "not_done" in one
     ]

@@ -78,7 +78,7 @@ class Learned:
             self._live[event["subject"]] = (data["resources"], data["mode"])
             self._claimed(event, agent, data["resources"], data["mode"])
         elif kind == "claim.refused":
-            self._claimed(event, agent, data["resources"], REFUSED)
+            self._claimed(event, agent, data.get("contested") or data["resources"], REFUSED)
         elif kind == "claim.moved":
             found = self._live.get(event["subject"])
             if found is not None and data.get("why") != "boot":

@@ -14,12 +14,13 @@ from dibs.facts import contents, workspace
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
 from dibs.facts.paths import of_parts
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
 from dibs.session import file_writes, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import builtins
     from typing import Any
 
     from dibs.facts.workspace import Place
@@ -27,22 +28,25 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 
-def _restore(session: Session, call: Call, what: str = "", list: bool = False) -> dict[str, Any]:
+def _restore(
+    session: Session, call: Call, what: str = "", list: bool = False, limit: int = 0, after: str = ""
+) -> dict[str, Any]:
     """List, or bring one back."""
-    kept = session.run(restores.RESTORABLE, call, {})["kept"]
     if list or not what:
-        return {"kept": kept}
-    return _brought_back(session, call, _chosen(session, kept, what))
+        found: dict[str, Any] = session.run(restores.RESTORABLE, call, {"limit": limit, "after": after})
+        return found
+    return _brought_back(session, call, _chosen(session, call, what))
 
 
-def _chosen(session: Session, kept: list[dict[str, Any]], what: str) -> dict[str, Any]:
+def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:
     """The one with this id, or the newest of this path in this working tree."""
-    for one in kept:
-        if one["id"] == what:
-            return one
+    named: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"ids": [what]})["kept"]
+    if named:
+        return named[0]
     text = session.paths.resource(what, session.cwd, literal=True)[1]
+    kept: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"path": text})["kept"]
     for one in kept:
-        if one["path"] == text and one["tree"] in {"", session.place.top}:
+        if one["tree"] in {"", session.place.top}:
             return one
     raise NotFound(f"nothing is kept of {what}; `dibs restore --list` shows what is", kept=what)
 
@@ -108,7 +112,8 @@ RESTORE = Operation(
     "Restore a file that was overwritten while another agent held it; without a path, list what is kept.",
     fields=(
         Field("what", "text", "the path, or the id from the list", positional=True, default="", metavar="PATH|ID"),
-        Field("list", "flag", "only list the contents that are kept", default=False),
+        Field("list", "flag", "only list the contents that are kept, the newest first", default=False),
+        *PAGED,
     ),
     errors=(Held, Invalid, NotFound),
     may="agent",

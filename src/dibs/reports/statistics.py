@@ -308,7 +308,7 @@ class Figures:
         self._count(event, event["agent"], "refused")
         if kind != "claim" or place < 0:
             return
-        names = _names(data["resources"])
+        names = _names(data.get("contested") or data["resources"])
         for name in names:
             one = self._at(name)
             if one is not None:

@@ -150,7 +150,7 @@ class Story:
     # --- waiting
 
     def _refused(self, _: Event, data: dict[str, Any]) -> None:
-        for name in _names(data):
+        for name in _names({"resources": data.get("contested") or data.get("resources")}):
             self._of(name).refusals += 1
 
     def _queued(self, event: Event, data: dict[str, Any]) -> None:

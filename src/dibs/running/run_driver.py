@@ -319,8 +319,15 @@ class Drive:
     # --- operations
 
     def _outlook(self) -> dict[str, Any]:
+        """How far the run is; its groups in the order of the file's steps, then what workers added."""
         found: dict[str, Any] = self._perform(batches.OUTLOOK, "", run=self.run)
+        steps = [*self._plan.by_name, ""]
+        found["groups"] = dict(sorted(found["groups"].items(), key=lambda one: self._order(one[0], steps)))
         return found
+
+    def _order(self, group: str, steps: list[str]) -> tuple[int, str]:
+        step = self._step_of(group)
+        return steps.index(step) if step in steps else len(steps), group
 
     def _do(self, what: str, /, request: str = "", **fields: Any) -> dict[str, Any]:
         found: dict[str, Any] = self._perform(self._session.operation(what), request, **fields)

@@ -205,7 +205,7 @@ def items_of(plan: Plan) -> list[Any]:
 
         found = sorted(path for path in glob.glob(source, root_dir=plan.folder, recursive=True) if path)
     if not found:
-        raise Invalid(f"{plan.path}: items_from: {source!r} gives nothing in {plan.folder}", field="items_from")
+        raise Invalid(f"{plan.path}: items_from: {source!r} matches nothing in {plan.folder}", field="items_from")
     return found
 
 

@@ -94,7 +94,7 @@ class Live(Screen):
         self._all = self._bars.add_task("all", total=outlook["total"], note="")
 
     def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
-        for group, counts in sorted(outlook["groups"].items()):
+        for group, counts in outlook["groups"].items():
             name = group.rpartition("/")[2] if group.startswith(self._run) else "parts"
             if group not in self._rows:
                 self._rows[group] = self._bars.add_task(name, total=counts["total"], note="")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from dibs.session.working_tree import Tree
 
 MAX_LOOKS = 2_000  # files of claims that are looked at
-CONFLICT_SIZE = 7  # of the marks
 
 
 class FilePlan:

@@ -100,7 +100,7 @@ id = "{id}"            # names this workspace on a shared store
 # keep = "7d"                    # an ended run and its tasks are dropped after this
 # archives = 1073741824          # bytes in .dibs/local/runs/; the oldest reports and archives of runs go first
 
-# [alerts]                       # what needs somebody: `dibs alerts`, docs/ALERTS.md
+# [alerts]                       # what needs attention: `dibs alerts`, docs/ALERTS.md
 # command = "notify-send dibs"   # run for each alert, which is JSON on its standard input
 # webhook = "https://…"          # each alert is posted there, signed with the content of secret_file
 # secret_file = ".dibs/local/alerts.secret"

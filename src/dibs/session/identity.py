@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller, processes
-from dibs.operations.core.call import DIBS_SENDER, Call
+from dibs.operations.core.call import RESERVED, Call
 from dibs.session.known_clients import PROCESS_NAMES, SESSION_VARIABLES
 
 TYPE_CHECKING = False
@@ -67,4 +67,4 @@ def user_name() -> str:
         name = pwd.getpwuid(os.getuid()).pw_name
     except (ImportError, KeyError):
         name = caller.environ().get("USER") or caller.environ().get("LOGNAME") or f"uid{os.getuid()}"
-    return f"{name}@{os.uname().nodename}" if name.casefold() == DIBS_SENDER else name  # dibs itself goes by that name
+    return f"{name}@{os.uname().nodename}" if name.casefold() in RESERVED else name

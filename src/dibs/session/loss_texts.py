@@ -6,7 +6,7 @@ what.
 
 from __future__ import annotations
 
-from dibs.errors import named
+from dibs.errors import named, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 SHOWN = 12  # of each kind; a briefing is read only if it is short
 RESOURCES = 5  # of one claim
 WHY = {
-    "expired": "its time was over", "gone": "its process was gone", "killed": "the agent was stopped",
+    "expired": "it expired", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
-    "cancelled": "it was called off", "preempted": "more urgent work came",
+    "cancelled": "it was cancelled", "preempted": "more urgent work came first",
     "forced": "it was taken away", "epoch": "the server was restarted and may have lost what it had granted",
 }  # fmt: skip
 OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken
@@ -43,7 +43,7 @@ def rest(result: dict[str, Any]) -> list[str]:
     lines = []
     for loss in found[:SHOWN]:
         holder = f"{named(loss, 'holder')} holds it now" if loss["holder"] else "nobody holds it now"
-        todo = "Stop working on it" if loss["holder"] else "Claim it again before you go on"
+        todo = "Stop working on it" if loss["holder"] else "Claim it again before you continue"
         names = ", ".join(loss["resources"][:RESOURCES])
         lines.append(f"You LOST {names} {_when(loss)}; {holder}. {todo}{_settle(loss)}.")
     return lines + _more(result["lost_count"] - len(result["lost"]) + len(found))
@@ -58,18 +58,18 @@ def _about_task(loss: dict[str, Any]) -> str:
     lost = f"You LOST {task} {_when(loss)}. " if loss["had"] else ""
     state = loss.get("state")
     if loss["holder"]:
-        now = f"{task} is {named(loss, 'holder')}'s since {loss['since_ago']} ago: do not work on it"
+        now = f"{named(loss, 'holder')} took {task} {loss['since_ago']} ago: do not work on it"
     elif state in OVER:
-        by = f" by {named(loss, 'finished_by')}" if loss.get("finished_by") else ""
-        since = f" since {loss['since_ago']} ago" if loss.get("since_ago") else ""
-        now = f"{task} is {state}{by}{since}: do not work on it"
+        by = [f"by {named(loss, 'finished_by')}"] if loss.get("finished_by") else []
+        how = ", ".join([*by, *([f"{loss['since_ago']} ago"] if loss.get("since_ago") else [])])
+        now = f"{task} is {state}{f' ({how})' if how else ''}: do not work on it"
     elif state in OPEN:
         now = (
             f"{task} is nobody's and still {state}: do not work on it before it is planned "
             f"(`dibs task move {task} planned`) and you have claimed it (`dibs task claim {task}`)"
         )
     else:
-        how = f"dibs task claim {task}" if state else f"dibs claim task:{task}"
+        how = f"dibs task claim {quoted(task)}" if state else f"dibs claim {quoted(f'task:{task}')}"
         now = f"{task} is nobody's: claim it again before you work on it (`{how}`)"
     return f"{lost}{now}{_settle(loss)}."
 

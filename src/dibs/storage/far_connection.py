@@ -22,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SCHEMES = ("https://", "http://")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 MAX_PORT = 65_535
 OK = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import resource
@@ -93,7 +94,7 @@ def test_boot_exits_1_when_something_believed_held_is_lost(shell: Shell) -> None
     shell.json("claim", "task:TASK-103", "--as", "two", exit=0)
     done = shell.run("boot", "--task", "TASK-103", "--as", "one")
     assert done.returncode == 1
-    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (its time was over). TASK-103 is two's since ")
+    assert done.stdout.startswith("You LOST TASK-103 under a minute ago (it expired). two took TASK-103 ")
     assert shell.run("boot", "--task", "TASK-103", "--as", "two").returncode == 0
 
 
@@ -296,8 +297,28 @@ def test_every_command_has_help_and_completion(shell: Shell) -> None:
     assert checked.returncode == 0
 
 
+def test_an_empty_name_is_a_usage_error_and_not_somebody_else(shell: Shell) -> None:
+    refused = shell.json("claim", "x", "--as", "", exit=64)["error"]
+    assert refused["message"] == "claim: --as needs a value, and the one given is empty"
+    assert shell.json("status", exit=0)["claims"] == []
+
+
+def test_help_is_one_object_for_programs(shell: Shell) -> None:
+    assert {one["command"] for one in shell.json("help", exit=0)["commands"]} == set(names())
+    asked = shell.json("help", "task", "done", exit=0)
+    assert asked == json.loads(shell.run("task", "done", "--help", "--json").stdout)
+    assert (asked["usage"].startswith("dibs task done ID "), asked["examples"][0]["line"]) == (
+        True, "dibs task done T7 --result '{\"passed\": 12}'",
+    )  # fmt: skip
+    assert {"option": "ID", "help": "the task's id", "required": True} in asked["options"]
+    for words in (("task",), ("task", "--help"), ("help", "task")):
+        assert len(shell.json(*words, exit=0)["commands"]) == 17
+    assert "complete" in shell.json("completion", "fish", exit=0)["script"]
+
+
 def test_a_mistyped_command_or_option_gets_a_suggestion(shell: Shell) -> None:
     assert "did you mean `dibs claim`" in shell.run("clam").stderr
+    assert "did you mean `dibs task`" in shell.run("tsk", "add").stderr, "as near as `ask`, and it begins alike"
     assert "did you mean --reason" in shell.run("claim", "x", "--reson", "y").stderr
 
 

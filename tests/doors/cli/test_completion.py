@@ -45,6 +45,7 @@ def proposed(shell: Shell, *words: str) -> list[str]:
         (["task", "list", "--run", ""], ["big-1"]), (["run", "show", ""], ["big-1"]), (["vote", "show", ""], ["V1"]),
         (["state", "get", ""], ["release"]), (["completion", ""], ["bash", "zsh", "fish"]),
         (["help", "task", "sp"], ["split"]), (["log", "--agent", "b"], ["bob"]), (["log", "src"], ["src/api.py"]),
+        (["claim", "src"], []),
         (["claim", "--color", "n"], ["never"]), (["ask", "src/api.py", ""], []), (["nonsense", ""], []),
         (["deploy", "prod", "--", "m"], []), (["send", "a"], ["ann"]),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -90,13 +91,16 @@ def test_every_command_says_its_group_and_its_examples_are_read_as_they_stand() 
         assert command.examples, name
         for line, text in command.examples:
             assert text, name
-            words = shlex.split(line.partition(" > ")[0].partition(" < ")[0])
+            words = shlex.split(re.split(r" [<>|] ", line)[0])
             if words[0] != "dibs":  # `eval "$(dibs …)"`
                 continue
             count = len(name.split())
             assert words[1 : 1 + count] == name.split(), line
             read = parse.parse(name, command.fields, words[1 + count :], rest=command.rest, short=command.short)
             assert not command.rest or read.rest, line
+            for field in command.fields:
+                if field.kind == "choice" and field.name in read.fields:
+                    field.check(read.fields[field.name])
 
 
 def test_what_an_operations_command_adds_is_in_a_file_of_its_name() -> None:

@@ -64,8 +64,8 @@ def test_every_command_of_runs_has_words_for_people(shell: Shell) -> None:
     for words, expected in (
         (("join", "--as", "w1"), "w1 takes part in run r1"),
         (("phase", "execution", "--as", "boss"), "is in phase execution"),
-        (("warn", "hm", "--as", "w1"), "number 1, hm"),
-        (("error", "boom", "--as", "w1"), "number 2, boom"),
+        (("warn", "hm", "--as", "w1"), "note 1: hm"),
+        (("error", "boom", "--as", "w1"), "note 2: boom"),
         (("progress",), "error 2: boom"),
         (("show",), "FINISHED"),
         (("list",), "COORDINATOR"),

@@ -45,7 +45,7 @@ def test_people_get_words(shell: Shell) -> None:
     assert shell.run("state", "list").stdout.splitlines()[1].split()[:3] == ["k", "1", "ann"]
     refused = shell.run("state", "set", "k", "1", "--as", "bob")
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "k is at version 1 since ann wrote it" in refused.stderr
+    assert "k is at version 1, written by ann " in refused.stderr
     shell.run("state", "set", "l", "1")
     assert "--after k" in shell.run("state", "list", "--limit", "1").stdout
     assert shell.run("state", "delete", "k", "--version", "1").stdout == "deleted k (version 2)\n"
@@ -206,7 +206,7 @@ def test_the_story_of_the_lost_update_ends_well() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
     assert lines[0] == "Both read 5 (version 1)."
-    assert "Refused: stock is at version 2 since till wrote it" in lines[2]
+    assert "Refused: stock is at version 2, written by till " in lines[2]
     assert lines[3] == "It reads 2 and writes 1: version 3."
     assert lines[4].endswith("at the same moment: [1].")
     assert lines[5] == "Nothing was lost: 5 - 3 - 1 = 1."

@@ -42,6 +42,13 @@ def test_tables_fit_the_terminal_and_long_cells_end_in_an_ellipsis(busy: Shell, 
     assert "x" * 300 in busy.run("status").stdout, "a pipe gets all of it"
 
 
+def test_a_long_path_keeps_its_end_which_tells_the_file(shell: Shell) -> None:
+    shell.json("claim", f"{'deep/' * 20}api.py", "--as", "ann", exit=0)
+    row = bare(shown(shell.folder, "status", columns=60)).splitlines()[3]
+    assert row.startswith("…")
+    assert "eep/api.py " in row
+
+
 def test_on_a_narrow_terminal_the_widest_cells_give_way_and_none_vanishes(shell: Shell) -> None:
     shell.json("task", "add", "a title that says what is to be done", "--id", "t" * 60, exit=0)
     head, row = bare(shown(shell.folder, "task", "list", columns=60)).splitlines()[:2]
@@ -114,6 +121,7 @@ def test_letters_are_measured_and_cut_as_terminals_show_them() -> None:
     assert [terminal.cells(text) for text in ("abc", "日本", "e\u0301", "🎉")] == [3, 4, 1, 2]
     assert terminal.cut("日本語", 5) == "日本…"
     assert terminal.cut("abc", 3) == "abc"
+    assert (terminal.cut_front("src/日本.py", 8), terminal.cut_front("abc", 3)) == ("…日本.py", "abc")
     assert terminal.clean("a\tb\u00a0c\x07\u200d") == "a b c\\x07"
 
 

@@ -348,9 +348,9 @@ def test_what_is_sent_before_the_proof_tells_nothing_of_the_call(repo: Repositor
 
 
 @pytest.mark.parametrize(
-    "says", [[], [b"0"], [b"0" * 40], [b"allow\0\0\0000\0"], [b"s" * 32 + b"0"], [b"p" * 31 + b"\n0"], [b"p" * 31 + b"\0000"],
-             [b"p" * 32], [b"p" * 32, b"+"], [b"p" * 32, b"9"], [b"p" * 32, b"="], [b"p" * 32, b"=\0\0"],
-             [b"p" * 32, b"=\0\0009\0"]],
+    "says", [[], [b"0"], [b"0" * 40], [b"allow\0\0\0000\0"], [b"s" * 32 + b"0"], [b"p" * 31 + b"\n0"],
+             [b"p" * 31 + b"\0000"], [b"p" * 32], [b"p" * 32, b"+"], [b"p" * 32, b"9"], [b"p" * 32, b"="],
+             [b"p" * 32, b"=\0\0"], [b"p" * 32, b"=\0\0009\0"]],
 )  # fmt: skip
 def test_a_program_that_came_to_the_port_is_never_believed(says: list[bytes], repo: Repository) -> None:
     holder, ben = repo.agent("holder"), repo.client()

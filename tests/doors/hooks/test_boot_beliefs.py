@@ -26,9 +26,9 @@ def test_the_second_agent_hears_first_of_all_that_task_103_is_the_others(repo: R
     one.boot()
     assert one.dibs("task", "claim", "TASK-103")["ok"]
     first, second, *_ = started(two, client, CURRENT_TASK_ID="TASK-103").splitlines()
-    assert first == "TASK-103 is one's since under a minute ago: do not work on it."
+    assert first == "one took TASK-103 under a minute ago: do not work on it."
     assert second == "dibs coordinates the agents in this repository. You are two."
-    assert started(two, client, DIBS_TASK="TASK-103").startswith("TASK-103 is one's since")
+    assert started(two, client, DIBS_TASK="TASK-103").startswith("one took TASK-103 ")
     mine = started(one, CURRENT_TASK_ID="TASK-103")
     assert "do not work on it" not in mine
     assert "Your task is TASK-103" in mine
@@ -54,7 +54,7 @@ def test_a_lost_task_comes_first_at_each_start_until_it_is_acknowledged(repo: Re
     again = repo.agent("one")
     for _ in range(2):
         line = started(again).splitlines()[0]
-        assert line.startswith("You LOST TASK-103 under a minute ago (its process was gone). TASK-103 is two's since ")
+        assert line.startswith("You LOST TASK-103 under a minute ago (its process was gone). two took TASK-103 ")
     claim = line.partition("dibs ack ")[2].partition("`")[0]
     assert again.dibs("ack", claim)["ok"]
     assert "TASK-103" not in started(again).splitlines()[0]
@@ -69,7 +69,7 @@ def test_agent_id_and_the_session_are_one_agent_and_a_second_session_of_that_id_
     assert "LOST" not in told
     told = started(two, AGENT_ID="agent-77", CURRENT_TASK_ID="T")
     first, second, *_ = told.splitlines()
-    assert first == "T is sess-1's since under a minute ago: do not work on it."
+    assert first == "sess-1 took T under a minute ago: do not work on it."
     assert second.startswith("Your environment calls you agent-77, but that is sess-1, another session")
     shell = one.dibs("claim", "a.py", "--as", "agent-77")
     assert (shell["ok"], shell["agent"]) == (True, "sess-1"), "its other id is no other agent"

@@ -299,7 +299,8 @@ def test_twenty_listeners_of_a_busy_log_lose_nothing_and_get_nothing_twice(serve
 def test_two_hundred_listeners_at_a_thousand_events_a_second_lose_nothing_and_memory_stays_flat(served: Any) -> None:
     web, server = served
     claims(web, 1)
-    _many(web, server, 200, 9_000)  # the ring is full
+    for _ in range(2):  # the ring is full, and so is what the allocator keeps for as many streams
+        _many(web, server, 200, 9_000)
     before = resident(server)
     _many(web, server, 200, 10_000)
     assert resident(server) < before * 1.25 + 10_000

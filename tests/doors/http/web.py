@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
+SOURCE = Path(dibs.__file__).parent.parent
 PORT = 7_400
 READY_S = 90
 
@@ -132,12 +133,13 @@ class Web:
 class Server:
     """`dibs serve` in a process of its own."""
 
-    def __init__(self, folder: Path, *words: str, wait: bool = True) -> None:
+    def __init__(self, folder: Path, *words: str, wait: bool = True, source: Path = SOURCE) -> None:
+        """`source` is where its dibs comes from."""
         self.folder = folder
         self.opened: list[socket.socket] = []  # connections of the test, closed at its end
         self.process = subprocess.Popen(
             [sys.executable, "-m", "dibs", "serve", "--json", *words], cwd=folder, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path(dibs.__file__).parent.parent)},
+            stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(source)},
         )  # fmt: skip
         self.about: dict[str, Any] = self.line() if wait else {}
 

@@ -41,6 +41,10 @@ def test_ones_own_claims_do_not_keep_one_from_uninstalling(plain: Shell) -> None
     plain.json("claim", "a.py", "--as", "ann", exit=0)
     plain.json("init", "--uninstall", "--as", "ann", exit=0)
     assert not (plain.folder / ".dibs").exists()
+    plain.json("init", "--clients", "none", exit=0)
+    plain.json("claim", "a.py", exit=0)  # by the person, who is not named here either
+    plain.json("init", "--uninstall", exit=0)
+    assert not (plain.folder / ".dibs").exists()
 
 
 def test_a_damaged_store_does_not_hide_that_claims_may_be_held(plain: Shell) -> None:

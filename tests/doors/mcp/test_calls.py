@@ -242,6 +242,31 @@ def test_an_assignment_and_a_claim_handed_over_are_told_with_the_next_result(fol
     play(story())
 
 
+def test_a_lost_task_a_lost_claim_and_a_kill_are_told_with_the_next_result(folder: Path) -> None:
+    async def story() -> None:
+        async with inside(folder, every=True) as client:
+            await ask(client, "boot", "bob")
+            await ask(client, "claim", "bob", resources=["x"])
+            await ask(client, "task_add", "ann", title="small", id="small")
+            assert (await ask(client, "task_next", "bob"))["task"]["id"] == "small"
+            await ask(client, "task_add", "ann", title="urgent", id="urgent", priority=9)
+            given = await ask(client, "task_assign", "ann", id="urgent", strategy="preemptive")
+            assert given["agent"] == "bob", given
+            displaced = await ask(client, "whoami", "bob")
+            assert any("small" in line and "urgent" in line for line in displaced["notice"]), displaced
+            with dibs.open(str(folder), agent="boss") as ws:
+                ws.release("x", force=True, why="stuck")
+            freed = await ask(client, "whoami", "bob")
+            assert any("x" in line and "stuck" in line for line in freed["notice"]), freed
+            with dibs.open(str(folder), agent="boss") as ws:
+                ws.kill("bob", why="runs wild")
+            killed = await held_to_schema(client, "claim", "bob", resources=["y"])
+            assert (killed["ok"], killed["error"]["code"]) == (False, "killed")
+            assert "runs wild" in killed["error"]["message"]
+
+    play(story())
+
+
 # --- waits
 
 

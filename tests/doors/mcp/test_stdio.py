@@ -16,7 +16,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 
 import dibs
 from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
-from tests.waiting import until_async
+from tests.waiting import until, until_async
 
 FLEET = 4
 META = {
@@ -102,12 +102,19 @@ def test_noise_on_stdin_ends_nothing_and_leaves_no_traceback(folder: Path) -> No
     assert (code, "Traceback" in errors) == (0, False)
 
 
-def test_ctrl_c_ends_it_without_a_traceback(folder: Path) -> None:
-    raw = Raw(folder)
-    assert raw.ask("tools/list", {"_meta": META})["result"]["tools"]
-    raw.process.send_signal(signal.SIGINT)
-    code, errors = raw.close()
-    assert (code, "Traceback" in errors) == (0, False)
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_although_its_stdin_is_open_and_a_call_that_waits_leaves_the_queue(
+    folder: Path, number: int, code: int
+) -> None:
+    with dibs.open(str(folder), agent="ann") as ws, ws.claim("a"):
+        raw = Raw(folder, DIBS_AGENT="bob")
+        wait = {"name": "claim", "arguments": {"resources": ["a"], "wait": "45s"}, "_meta": META}
+        raw.send({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": wait})
+        until(lambda: ws.status()["waiting"])
+        raw.process.send_signal(number)
+        assert raw.process.wait(timeout=PATIENCE) == code
+        assert ws.status()["waiting"] == []
+    assert raw.close() == (code, "")
 
 
 def test_outside_a_workspace_each_call_says_so_until_there_is_one(tmp_path: Path) -> None:

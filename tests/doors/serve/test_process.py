@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import signal
 import socket
 import ssl
@@ -20,10 +21,11 @@ import uvicorn
 
 import dibs
 from dibs.doors.http import wire
+from dibs.doors.http.operations import PATHS
 from dibs.doors.mcp import mount
 from dibs.doors.serve import files, process
 from dibs.session.config_server import read as settings_of
-from tests.doors.http.web import PORT, Server, Web
+from tests.doors.http.web import PORT, SOURCE, Server, Web
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, until
 
@@ -381,3 +383,19 @@ def test_a_websocket_is_not_spoken(running: Running) -> None:
         )
         assert connection.recv(10_000).split()[1] == b"401"
     assert PORT
+
+
+@pytest.mark.slow
+def test_an_upgrade_of_dibs_under_a_running_server_changes_nothing_that_it_answers(folder: Path) -> None:
+    source = folder / "site-packages"
+    shutil.copytree(SOURCE / "dibs", source / "dibs", ignore=shutil.ignore_patterns("__pycache__"))
+    part = source / "dibs" / "doors" / "serve" / "whole_code.py"
+    later = "self._timer.start()"
+    assert later in part.read_text()
+    part.write_text(part.read_text().replace(later, "load()"))
+    with Server(folder, source=source) as server:
+        shutil.rmtree(source)
+        found = {path: ask(server, f"/v1/{path}", b"{}") for path in PATHS}
+    failed = {path: said for path, (status, said) in found.items() if status >= 500}
+    assert failed == {}, (folder / ".dibs" / "local" / "serve.log").read_text()
+    assert {status for status, _ in found.values()} >= {200, 422}

@@ -192,7 +192,7 @@ def test_a_killed_holder_makes_room_for_who_waits(fleet: Fleet) -> None:
         fleet.claim("c", "x.py")
 
 
-@pytest.mark.parametrize("name", ["dibs", "DIBS"])
-def test_nobody_is_called_by_the_name_under_which_dibs_itself_speaks(fleet: Fleet, name: str) -> None:
+@pytest.mark.parametrize("name", ["dibs", "DIBS", "all", "All", "-", "type:tester"])
+def test_nobody_is_called_by_a_word_that_means_somebody_else(fleet: Fleet, name: str) -> None:
     with pytest.raises(Invalid):
         fleet.call(name, "boot")

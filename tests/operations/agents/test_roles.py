@@ -219,7 +219,7 @@ def test_an_assignment_by_type_goes_by_what_the_clients_hook_told_and_not_by_wha
     fleet.call("b", "boot", client_type="planners", type="planner")
     assert may_write(fleet, "a", "x.py")
     assert may(fleet, "a", "commit")
-    for agent in ("b", "never-seen", "a/child", "type:planner"):
+    for agent in ("b", "never-seen", "a/child"):
         assert not may_write(fleet, agent, "x.py")
     fleet.clean()
 

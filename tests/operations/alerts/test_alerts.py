@@ -435,7 +435,7 @@ def test_a_booting_agent_is_told_the_alerts_that_concern_it(fleet: Fleet) -> Non
     assert fleet.call("carl", "boot")["alerts"] == []
 
 
-def test_a_person_at_work_here_is_told(fleet: Fleet) -> None:
+def test_a_person_at_work_here_is_told_however_many_agents_there_are(fleet: Fleet) -> None:
     from dibs.operations.core.call import Call
     from dibs.operations.core.entry import perform
     from dibs.session import catalogue
@@ -448,6 +448,9 @@ def test_a_person_at_work_here_is_told(fleet: Fleet) -> None:
     plant_dead(fleet)
     look(fleet)
     assert "dead" in [what for what, _ in fleet.told("me@here")]
+    fleet.crowd(1_100)
+    told: list[str] = fleet.store.look(lambda tx: records.coordinators(tx, call, "ann"))
+    assert told == ["me@here"]
 
 
 def test_a_message_is_from_dibs_and_names_the_alert(fleet: Fleet) -> None:

@@ -313,6 +313,17 @@ def test_a_stale_token_releases_nothing_and_is_told_who_holds_it(fleet: Fleet) -
     assert fleet.holders() == [("b", "x.py")]
 
 
+def test_who_never_held_it_is_told_who_does_and_not_to_stop(fleet: Fleet) -> None:
+    fleet.claim("b", "my file.py")
+    with pytest.raises(Fenced) as refused:
+        fleet.release("a", "my file.py")
+    assert (refused.value.holder, refused.value.why) == ("b", "never_held")
+    assert refused.value.message == (
+        "you do not hold my file.py: b does. `dibs claim 'my file.py' --wait 60s` waits for it, "
+        "`dibs ask 'my file.py' TEXT` asks for it."
+    )
+
+
 def test_an_old_token_is_refused_even_when_the_agent_holds_it_again(fleet: Fleet) -> None:
     old = fleet.claim("a", "x.py", ttl=1000)["token"]
     fleet.now += 1000

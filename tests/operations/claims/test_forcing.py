@@ -102,11 +102,27 @@ def test_a_retry_gets_the_first_answer_though_there_is_nothing_to_save_any_more(
     assert force(fleet, "x.py", request="r", saved=[]) == first
 
 
+def test_with_a_token_only_the_claim_that_has_it_is_taken_away(fleet: Fleet) -> None:
+    token = fleet.claim("ann", "x.py", ttl=MINUTE)["token"]
+    fleet.now += MINUTE
+    fleet.claim("bob", "x.py")
+    with pytest.raises(Fenced) as refused:
+        force(fleet, "x.py", token=token)
+    assert refused.value.message == (
+        f"token {token} for x.py is no longer live: bob holds it now. Nothing was taken away."
+    )
+    assert fleet.holders() == [("bob", "x.py")]
+    (read,) = [fleet.claim(name, "r.py", mode="read")["token"] for name in ("cid", "dan")][:1]
+    assert force(fleet, "r.py", token=read)["holders"][0]["agent"] == "cid"
+    assert fleet.holders() == [("bob", "x.py"), ("dan", "r.py")]
+    fleet.clean()
+
+
 def test_it_needs_a_reason_a_holder_and_nothing_beside_the_names(fleet: Fleet) -> None:
     with pytest.raises(NotFound):
         force(fleet, "x.py")
     fleet.claim("ann", "x.py")
-    wrong: tuple[dict[str, Any], ...] = ({"why": " "}, {"all": True}, {"to": "ann"}, {"token": 1}, {"resources": []})
+    wrong: tuple[dict[str, Any], ...] = ({"why": " "}, {"all": True}, {"to": "ann"}, {"resources": []})
     for fields in wrong:
         with pytest.raises(Invalid):
             force(fleet, "x.py", **fields)

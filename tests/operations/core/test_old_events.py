@@ -90,7 +90,7 @@ def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept
     fleet.call("v", "seal")
     fleet.now += kept - 1
     for keep in (0, 1_000, kept - 1):
-        with pytest.raises(Invalid, match="of the log are kept"):
+        with pytest.raises(Invalid, match="the log of the last"):
             fleet.prune("v", keep=keep)
     with pytest.raises(NotFound):
         fleet.prune("v")

@@ -137,6 +137,29 @@ def test_a_file_that_was_not_there_before_has_nothing_to_be_brought_back(fleet: 
     assert fleet.internal("a", RESTORABLE)["kept"] == []
 
 
+def test_of_very_many_overwritten_contents_each_is_found_and_the_newest_are_listed_first(fleet: Fleet) -> None:
+    names = [f"src/f{number:04d}.py" for number in range(1_200)]
+    fleet.claim("a", "src/")
+    for start in range(0, len(names), 100):
+        fleet.now += 1
+        fleet.overwrite("b", *[change("b", name) for name in names[start : start + 100]])
+    for name in (names[0], names[600], names[-1]):
+        (found,) = fleet.internal("a", RESTORABLE, path=name)["kept"]
+        assert found["path"] == name
+        assert fleet.internal("a", RESTORABLE, ids=[found["id"], "v0"])["kept"] == [found]
+    listed: list[str] = []
+    after = ""
+    while True:
+        page = fleet.internal("a", RESTORABLE, limit=500, after=after)
+        listed += [one["path"] for one in page["kept"]]
+        assert page["more"] is (len(listed) < len(names))
+        if not page["more"]:
+            break
+        after = page["cursor"]
+    assert sorted(listed) == names
+    assert [name[5:7] for name in listed] == [name[5:7] for name in names[::-1]], "a hundred at a time"
+
+
 def test_what_was_overwritten_can_be_listed_for_a_month(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     (found,) = fleet.overwrite("b", change("b"))

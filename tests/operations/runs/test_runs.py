@@ -634,7 +634,7 @@ def test_what_nobody_looked_at_does_not_pass(fleet: Fleet) -> None:
     fleet.call("w", "run join")
     found = fleet.call("x", "run gates", at="setup")
     assert [gate["name"] for gate in found["gates"] if not gate["passed"]] == [
-        "the store can be written", "the log holds together",
+        "the store can be written", "the log is intact",
     ]  # fmt: skip
 
 
@@ -661,7 +661,7 @@ def test_a_task_whose_holder_died_or_fell_silent_fails_its_gate_until_a_sweep(fl
     take(fleet, "w", "a", client=42)
     assert failing(fleet, "during") == []
     fleet.kill9(42)
-    behind, accounted = "a live claim stands behind every task at work", "agents are there or accounted for"
+    behind, accounted = "every task at work has a live claim", "agents are there or accounted for"
     assert failing(fleet, "during") == [accounted, behind]
     fleet.call("x", "sweep")
     assert failing(fleet, "during") == []
@@ -672,7 +672,7 @@ def test_a_task_past_its_deadline_fails_its_gate(fleet: Fleet) -> None:
     add(fleet, "a")
     take(fleet, "w", "a")
     fleet.now += fleet.policy.ttl + 1
-    assert "a live claim stands behind every task at work" in failing(fleet, "during")
+    assert "every task at work has a live claim" in failing(fleet, "during")
 
 
 def test_a_message_that_nobody_acknowledges_fails_its_gate(fleet: Fleet) -> None:
@@ -711,7 +711,7 @@ def test_a_failed_task_fails_its_gate_until_it_is_dealt_with(fleet: Fleet) -> No
 def test_clean_up_wants_results_report_archive_and_nothing_open(fleet: Fleet) -> None:
     start(fleet)
     add(fleet, "a")
-    assert failing(fleet, "cleanup") == ["all tasks are over", "the run is archived"]
+    assert failing(fleet, "cleanup") == ["all tasks are finished", "the run is archived"]
     finish(fleet, "w", "a", result={"x": 1})
     fleet.call("boss", "run end")
     assert failing(fleet) == ["the run is archived"]

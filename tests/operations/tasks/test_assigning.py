@@ -92,7 +92,7 @@ def test_nobody_is_given_work_who_did_not_say_that_it_works(fleet: Fleet) -> Non
     terminal.type("sweep")
     assert assign(fleet, "t") is None
     for name in ("onlooker", "me@here"):
-        with pytest.raises(Forbidden, match="did not say that it works"):
+        with pytest.raises(Forbidden, match="has not asked for work"):
             assign(fleet, "t", to=name)
 
 
@@ -227,6 +227,23 @@ def test_one_that_is_tried_with_one_task_gets_no_second() -> None:
     for name in "tu":
         add(fleet, name)
     assert [assign(fleet, name) for name in "tu"] == ["a", None]
+
+
+def test_an_agent_is_listed_with_what_it_works_on_and_what_waits_for_it(fleet: Fleet) -> None:
+    boot(fleet, "a", "b")
+    for identifier in ("t", "u"):
+        add(fleet, identifier)
+        assign(fleet, identifier, to="a")
+
+    def listed() -> list[tuple[Any, ...]]:
+        found = fleet.call("boss", "agents")["agents"]
+        return [(one["tasks"], one.get("assigned")) for one in found if one["agent"] in {"a", "b"}]
+
+    assert listed() == [([], ["t", "u"]), ([], None)]
+    fleet.call("a", "task claim", id="t")
+    assert listed() == [(["t"], ["u"]), ([], None)]
+    fleet.now += 10 * 60_000
+    assert listed()[0][1] is None, "the time to take it is over"
 
 
 def test_reassigned_the_earlier_one_is_told_and_the_new_one_has_it(fleet: Fleet) -> None:

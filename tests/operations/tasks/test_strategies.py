@@ -124,9 +124,9 @@ def test_load_balanced_counts_what_is_at_work_and_what_waits_then_goes_round() -
 
 
 def test_capability_keeps_those_free_who_can_do_more() -> None:
-    crowd = [agent("all", "py", "go", "sql"), agent("two", "py", "sql"), agent("py", "py")]
-    assert order("capability", crowd, Facts(0), needs=["py"]) == ["py", "two", "all"]
-    assert order("capability", crowd[:2], Facts(0), needs=["py", "sql"]) == ["two", "all"]
+    crowd = [agent("every", "py", "go", "sql"), agent("two", "py", "sql"), agent("py", "py")]
+    assert order("capability", crowd, Facts(0), needs=["py"]) == ["py", "two", "every"]
+    assert order("capability", crowd[:2], Facts(0), needs=["py", "sql"]) == ["two", "every"]
 
 
 def test_the_highest_bid_is_first_and_of_equal_ones_the_earlier() -> None:
@@ -309,7 +309,7 @@ def test_among_equals_whoever_asks_has_it_at_once(fleet: Fleet) -> None:
 def test_what_others_come_first_for_is_looked_at_once_for_all_tasks_that_ask_the_same(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boot(fleet, "all", can=["py", "go"])
+    boot(fleet, "every", can=["py", "go"])
     boot(fleet, "py", can=["py"])
     wait(fleet, "py")
     for _ in range(40):
@@ -322,7 +322,7 @@ def test_what_others_come_first_for_is_looked_at_once_for_all_tasks_that_ask_the
         return strategies.capability(task, *given)
 
     monkeypatch.setitem(strategies.RANKS, "capability", count)
-    assert take(fleet, "all") == other
+    assert take(fleet, "every") == other
     assert sorted(ranked) == [["go"], ["py"]]
 
 
@@ -393,13 +393,13 @@ def test_load_balanced_gives_to_who_has_least(fleet: Fleet) -> None:
 
 
 def test_capability_leaves_what_is_simple_to_who_can_do_nothing_else(fleet: Fleet) -> None:
-    boot(fleet, "all", can=["py", "go", "sql"])
+    boot(fleet, "every", can=["py", "go", "sql"])
     boot(fleet, "py", can=["py"])
-    wait(fleet, "all")
+    wait(fleet, "every")
     wait(fleet, "py")
     easy = add(fleet, strategy="capability", needs=["py"])
     hard = add(fleet, strategy="capability", needs=["py", "go"])
-    assert take(fleet, "all") == hard
+    assert take(fleet, "every") == hard
     assert take(fleet, "py") == easy
 
 
@@ -463,3 +463,11 @@ def test_tasks_with_the_same_word_go_to_the_same_agent() -> None:
     words = [f"word{number}" for number in range(40)]
     assert all(first(sticky=word, key="one") == first(sticky=word, key="other") for word in words)
     assert len({first(sticky=word) for word in words}) == len(agents)
+
+
+def test_an_agent_is_found_for_a_task_however_many_others_there_are(fleet: Fleet) -> None:
+    fleet.crowd(1_100)
+    boot(fleet, "zoe", can=["sql"])
+    ask(fleet, "zoe")
+    task = add(fleet, needs=["sql"])
+    assert fleet.call("boss", "task assign", id=task)["agent"] == "zoe"

@@ -61,7 +61,7 @@ def test_only_who_is_of_the_type_and_has_all_capabilities_gets_it(crew: Crew) ->
         crew.call(agent, "boot", type=type_, can=can)
         with pytest.raises(NotFound, match="coder with go,sql"):
             crew.next(agent)
-        with pytest.raises(Forbidden, match="type coder, go, sql"):
+        with pytest.raises(Forbidden, match="dibs boot --type coder --can go,sql"):
             crew.take("t", agent)
     crew.call("d", "boot", type="coder", can=["sql", "x", "go"])
     assert crew.next("d")["task"]["id"] == "t"

@@ -118,6 +118,8 @@ def _values(command: Command, field: Field, common: dict[str, str]) -> Found:
         return [(choice, "") for choice in field.choices]
     if field.kind == "agent" or field.name in {"to", "electorate"}:
         return _agents(common)
+    if field.kind == "resources" and field.required:
+        return []  # files, which the shell proposes: nobody claims what is held
     if field.kind in {"resource", "resources"}:
         return _held(common)
     by_name = {"run": _runs, "resume": _runs, "task": _tasks, "parent": _tasks, "after": _tasks, "key": _keys}

@@ -47,7 +47,7 @@ def run(arguments: list[str]) -> int:
         return _own(name, leading + rest)
     from dibs.doors.cli import suggest
 
-    return suggest.no_command(name, rest)
+    return suggest.no_command(name, [*rest, *[word for word in leading if word == "--json"]])
 
 
 def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
@@ -57,7 +57,7 @@ def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
         word = arguments[place]
         name, given, _ = word[2:].partition("=") if word.startswith("--") else ("", "", "")
         if word in {"-h", "--help"}:
-            return [], ["help", *arguments[place + 1 :]]
+            return arguments[:place], ["help", *arguments[place + 1 :]]
         if word in {"-V", "--version"}:
             return arguments[:place], ["version", *arguments[place + 1 :]]
         if name in parse.COMMON:
@@ -82,13 +82,13 @@ def _own(name: str, rest: list[str]) -> int:
             return _help(name)
         return found.run(rest)
     words = parse.parse(name, found.fields, rest, rest=found.rest, short=found.short)
-    return _help(name) if words.help else found.run(words)
+    return _help(name, as_json=words.json) if words.help else found.run(words)
 
 
-def _help(name: str) -> int:
+def _help(name: str, *, as_json: bool = False) -> int:
     from dibs.doors.cli import help
 
-    return help.show(name)
+    return help.show(name, as_json=as_json)
 
 
 def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, Any]]:
@@ -103,7 +103,7 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
 def _operation(operation: Operation, arguments: list[str]) -> int:
     words = parse.parse(operation.name, operation.fields, arguments)
     if words.help:
-        return _help(operation.name)
+        return _help(operation.name, as_json=words.json)
     session, call, values = read(operation, words)
     if operation.withdraws:
         return _withdrawing(operation, session, call, values, words)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from dibs.doors.cli import parse, terminal
 from dibs.doors.cli.command import Command, family_of, find, names
 from dibs.errors import YES
@@ -9,6 +11,8 @@ from dibs.operations.core import declare
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.operations.core.declare import Field
 
 # The groups that commands and operations declare, in the order of the help, with their titles.
@@ -68,8 +72,10 @@ def everyday() -> list[str | terminal.Table]:
     ]
 
 
-def overview(*, every: bool) -> int:
+def overview(*, every: bool, as_json: bool = False) -> int:
     """`dibs help`: the commands for every day, or all of them by group."""
+    if as_json:
+        return _print_json(commands=[_described(name) for members in grouped().values() for name in members])
     width = _width()
     lines: list[str | terminal.Table] = [*wrapped(WHAT, width), "", bold("usage: dibs COMMAND …"), ""]
     if not every:
@@ -95,14 +101,39 @@ def _summary(name: str) -> tuple[str, str]:
     return name, find(name).help
 
 
-def show(name: str) -> int:
+def _described(name: str) -> dict[str, str]:
+    command = find(name)
+    usage = parse.usage(command.name, command.fields, command.rest)
+    return {"command": name, "group": command.group, "help": command.help, "usage": usage}
+
+
+def _print_json(**found: Any) -> int:
+    from dibs import jsontext
+
+    sys.stdout.write(jsontext.encode({"ok": True, **found}) + "\n")
+    return YES
+
+
+def show(name: str, *, as_json: bool = False) -> int:
     """Help on one command."""
+    if as_json:
+        command = find(name)
+        options = [
+            {"option": written, "help": text, "required": field.required}
+            for field in command.fields
+            if not field.internal
+            for written, text in [_option(field, command)]
+        ]
+        examples = [{"line": line, "help": text} for line, text in command.examples]
+        return _print_json(**_described(name), options=options, examples=examples, refusals=list(command.refusals))
     terminal.write(page(find(name), _width()))
     return YES
 
 
-def show_family(word: str) -> int:
+def show_family(word: str, *, as_json: bool = False) -> int:
     """Help on the commands of two words that begin with this one."""
+    if as_json:
+        return _print_json(commands=[_described(name) for name in family_of(word)])
     width = _width()
     lines = [bold(f"{GROUPS[FAMILIES[word]]}."), ""]
     lines += _pairs([(f"dibs {name}", find(name).help) for name in family_of(word)], width)
@@ -125,7 +156,7 @@ def page(command: Command, width: int) -> list[str | terminal.Table]:
         lines += [*wrapped(note, width), ""]
     keys = _keys(command)
     if keys:
-        lines += wrapped(f"JSON fields: ok, {keys}", width, "  ")
+        lines += wrapped(f"JSON fields: ok{'' if keys.startswith(';') else ', '}{keys}", width, "  ")
     if command.refusals:
         lines += wrapped(f"Refusals: {', '.join(command.refusals)}", width, "  ")
     return [*lines, *exit_lines(width)]

@@ -128,6 +128,8 @@ def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[s
         return f"--{name} needs a value"
     if field is not None:
         words.fields[field.name] = following
+    elif not following:  # `--as "$AGENT"` with nothing in it would act as somebody else
+        return f"--{name} needs a value, and the one given is empty"
     else:
         words.common[name] = following
     return ""
@@ -149,7 +151,8 @@ def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Wor
     for field in fields:
         if field.required and field.name not in words.fields:
             name = field.metavar if field.positional else f"--{field.name.replace('_', '-')}"
-            raise _wrong(command, fields, f"{name} is missing ({field.help})", rest)
+            which = f": {', '.join(field.choices)}" if field.choices else ""
+            raise _wrong(command, fields, f"{name} is missing ({field.help}{which})", rest)
 
 
 def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:

@@ -27,11 +27,12 @@ SYNONYMS = {
 def no_command(word: str, rest: list[str]) -> int:
     """Help on a family of commands, or an error that names what was meant."""
     family = family_of(word)
+    as_json, rest = "--json" in rest, [one for one in rest if one != "--json"]
     if family:
         if not rest or rest[0] in {"-h", "--help"}:
             from dibs.doors.cli import help
 
-            return help.show_family(word)
+            return help.show_family(word, as_json=as_json)
         if rest[0].startswith("-"):
             raise Invalid(f"which one: {', '.join(f'`dibs {name}`' for name in family)}?", command=word)
         said = f"{word} {rest[0]}"
@@ -50,8 +51,11 @@ def no_command(word: str, rest: list[str]) -> int:
 
 
 def closest(word: str, known: list[str]) -> str:
-    """The known word that needs the fewest edits, if these are few for its length; "" if none is near."""
-    found = min(known, key=lambda name: (distance(word, name), name), default="")
+    """The known word that needs the fewest edits, if these are few for its length; "" if none is near.
+
+    Of two that are equally near, the one that begins alike is meant: `tsk` is `task`, not `ask`.
+    """
+    found = min(known, key=lambda name: (distance(word, name), name[:1] != word[:1], name), default="")
     allowed = 1 if len(word) < 4 else 2 if len(word) < 8 else 3  # noqa: PLR2004 - short words are near to everything
     return found if found and distance(word, found) <= allowed else ""
 

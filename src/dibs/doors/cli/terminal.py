@@ -28,6 +28,7 @@ _STYLES = {
 _ELASTIC = frozenset(
     {"FILE", "FOR", "TITLE", "AFTER", "WHY", "TASKS", "OPERATION", "TALLY", "ON", "WHAT", "WAITING", "TYPE, CAN"}
 )
+_PATHS = frozenset({"FILE", "RESOURCE"})  # a single one is cut at its front
 _STATES = {
     "alive": "green", "complete": "green", "ok": "green", "current": "green", "executing": "cyan", "active": "cyan",
     "gone": "red", "killed": "red", "failed": "red", "quarantined": "red", "old": "yellow", "silent": "yellow",
@@ -177,6 +178,11 @@ def cut(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
+def cut_front(text: str, columns: int) -> str:
+    """A path that takes no more columns: its beginning is left out, since its end tells which file it is."""
+    return cut(text[::-1], columns)[::-1]
+
+
 def _rich(table: Table) -> list[str]:
     """A table in colours, cut to the terminal's width where there is one."""
     console = console_for(sys.stdout)
@@ -202,13 +208,14 @@ def rich_table(table: Table) -> Any:
     from rich.text import Text
 
     drawn = Drawn(box=None, pad_edge=False, show_header=table.titles, padding=(0, GAP, 0, 0), header_style="dim")
-    for title, columns in zip(table.head, _widths(table), strict=True):
+    widths = _widths(table)
+    for title, columns in zip(table.head, widths, strict=True):
         drawn.add_column(Text(title), style=_STYLES.get(title, ""), width=columns, no_wrap=True, overflow="ellipsis")
     for row in table.rows:
         drawn.add_row(
             *[
-                Text(cell, style=_state_style(title, cell), no_wrap=True, overflow="ellipsis")
-                for title, cell in zip(table.head, row, strict=True)
+                Text(_shortened(title, cell, columns), _state_style(title, cell), no_wrap=True, overflow="ellipsis")
+                for title, cell, columns in zip(table.head, row, widths, strict=True)
             ]
         )
     return drawn
@@ -226,6 +233,10 @@ def _widths(table: Table) -> list[int]:
         while sum(found) > room and any(found[place] > least for place in places):
             found[max(places, key=lambda place: found[place])] -= 1
     return found
+
+
+def _shortened(title: str, cell: str, columns: int) -> str:
+    return cut_front(cell, columns) if title in _PATHS and ", " not in cell else cell
 
 
 def _state_style(title: str, cell: str) -> str:

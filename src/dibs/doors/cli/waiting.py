@@ -32,8 +32,8 @@ class Lines:
         about = [(one["agent"], one["resource"], one.get("waiting")) for one in blockers], result.get("place")
         if about != self._said:
             self._said = about
-            text = "; ".join(map(say_who, blockers)) if blockers else result["for"]
-            sys.stderr.write(f"dibs: waiting: {terminal.clean(text)}{_place(result)}\n")
+            text = f": {'; '.join(map(say_who, blockers))}" if blockers else f" for {result['for']}"
+            sys.stderr.write(f"dibs: waiting{terminal.clean(text)}{_place(result)}\n")
             sys.stderr.flush()
 
     def close(self) -> None:

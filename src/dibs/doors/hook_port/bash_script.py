@@ -15,8 +15,8 @@ can read the file may ask. It works like this:
 No answer in time, a wrong proof, an end of file: the launcher's own way with the client's text, which was kept. Then
 the file is removed, so that the next hooks do not wait as well; a server that is alive puts it back.
 
-Words that bash prints or reads are bytes (LC_ALL=C). `read -d` costs four system calls a byte, so what nearly every hook
-reads is read by its length (`-N`). The server is the clock of the one read without `-t`: see port.py.
+Words that bash prints or reads are bytes (LC_ALL=C). `read -d` costs four system calls a byte, so what most hooks
+read is read by its length (`-N`). The server is the clock of the one read without `-t`: see port.py.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ def text(port: int, secret: str, proof: str, *, names: bool, old: bool = False, 
     """
     values = {
         "ENTRY": quoted(entry or entry_path()),
-        "SECRET": secret, "PROOF": proof, "LENGTH": str(len(proof)), "PORT": str(port), "VERSION": VERSION, "OLD": "true" if old else _OLD,
+        "SECRET": secret, "PROOF": proof, "LENGTH": str(len(proof)), "PORT": str(port), "VERSION": VERSION,
+        "OLD": "true" if old else _OLD,
         "NAMES": _NAMES if names else "", "MOST": str(MAX_SENT_BYTES), "REST": str(MAX_SENT_BYTES - 1),
         "BEATS": str(MAX_BEATS), "ALLOWED": str(ALLOWED), "REFUSED": str(REFUSED), "FAILED": str(FAILED),
     }  # fmt: skip

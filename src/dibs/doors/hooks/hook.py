@@ -299,7 +299,7 @@ def _doubt(event: payload.Event | None, client: str, name: str, why: str) -> Ans
     if event is not None and (_allowed_in_doubt(event, why) or _makes_room(event)):
         return Answer(ALLOW)
     reason = (
-        f"blocked: dibs could not check this call: {why} Try again; `dibs doctor` shows what is wrong. "
+        f"blocked: dibs could not check this call: {why.rstrip('.')}. Try again; `dibs doctor` shows what is wrong. "
         'A person can let unchecked calls pass with `on_doubt = "allow"` under [guards] in .dibs/config.toml.'
     )
     return _deny(client, event.name if event is not None else name, reason)

@@ -10,7 +10,7 @@ import os
 import shutil
 
 from dibs.doors.install import githooks
-from dibs.errors import DibsError, Held, Unavailable
+from dibs.errors import DibsError, Held, Unavailable, named
 from dibs.facts import workspace
 
 TYPE_CHECKING = False
@@ -37,15 +37,15 @@ def allow(place: Place, caller: str | None, *, yes: bool) -> None:
     blockers = _held(place, caller)
     if not blockers:
         return
-    said = "; ".join(f"{one['agent']} holds {', '.join(one['resources'])}" for one in blockers[:5])
-    message = (
-        f"{said}. They would lose their claims, and the log is deleted too. Nothing was changed; --yes does it anyway."
-    )
+    said = "; ".join(f"{named(one)} holds {', '.join(one['resources'])}" for one in blockers[:5])
+    loss = "That claim would be lost" if len(blockers) == 1 else "These claims would be lost"
+    said = f"{said}. {loss}, and the log is deleted too."
+    message = f"{said} Nothing was changed; --yes does it anyway."
     if not os.isatty(0):
         raise Held(message, blockers=_shown(blockers))
     import sys
 
-    sys.stderr.write(f"{said}. They would lose their claims, and the log is deleted too. Continue? [y/N] ")
+    sys.stderr.write(f"{said} Continue? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise Held(message, blockers=_shown(blockers))
@@ -67,12 +67,12 @@ def _held(place: Place, caller: str | None) -> list[dict[str, Any]]:
     try:
         session = Session(place.top, place.root, timeout=3.0, short_lived=True)
         call = session.identify(caller)
+        own = session.run(session.operation("whoami"), call, {})["agent"]
         status = session.run(session.operation("status"), call, {})
         session.close()
     except DibsError as error:
         message = f"cannot check who holds claims ({error.message}) Nothing was changed; --yes does it anyway."
         raise Unavailable(message, path=place.local) from None
-    own = caller or call.agent
     return [claim for claim in status["claims"] if claim["agent"] != own]
 
 

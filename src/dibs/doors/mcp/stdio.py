@@ -1,11 +1,13 @@
-"""`dibs mcp`: the server on stdin and stdout, for the client that started it. It ends when its stdin is closed.
+"""`dibs mcp`: the server on stdin and stdout, for the client that started it. It ends with its stdin, or by a signal.
 
 What was asked before the end is still answered, within a moment: `printf … | dibs mcp` prints its answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+import signal
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -34,7 +36,10 @@ async def _serve(near: Near, every: bool) -> None:
         async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
             to, messages = anyio.create_memory_object_stream[Any](0)
             tasks.start_soon(_pass_on, read, to, door)
-            await server.run(messages, write, server.create_initialization_options())
+            with anyio.CancelScope() as calls:
+                tasks.start_soon(_end_at_signal, calls, door, near)
+                await server.run(messages, write, server.create_initialization_options())
+                tasks.cancel_scope.cancel()
     finally:
         door.close()
         near.close()
@@ -46,6 +51,26 @@ async def _pass_on(read: Any, to: MemoryObjectSendStream[Any], door: Door) -> No
         async for message in read:
             await to.send(message)
         await anyio.sleep(BEGUN_S)
-        with anyio.move_on_after(GRACE_S):
-            while door.under_way:  # noqa: ASYNC110 - counted by handlers that end one by one
-                await anyio.sleep(LOOK_S)
+        await _settled(door)
+
+
+async def _settled(door: Door) -> None:
+    with anyio.move_on_after(GRACE_S):
+        while door.under_way:  # noqa: ASYNC110 - counted by handlers that end one by one
+            await anyio.sleep(LOOK_S)
+
+
+async def _end_at_signal(calls: anyio.CancelScope, door: Door, near: Near) -> NoReturn:
+    """End at Ctrl-C or SIGTERM: calls that wait leave their queues first.
+
+    The thread that reads stdin cannot be cancelled, so the process ends here, not by returning.
+    """
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for number in signals:
+            calls.cancel()
+            with anyio.CancelScope(shield=True):
+                await _settled(door)
+            door.close()
+            near.close()
+            os._exit(128 + number)
+    raise AssertionError

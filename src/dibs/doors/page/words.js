@@ -28,7 +28,7 @@ export const resourceText = (r) => (Array.isArray(r) ? String(r[r.length - 1]) :
 export const isName = (resource) => /^[a-z][a-z0-9_-]*:/.test(resource);
 export const baseName = (path) => path.replace(/\/$/, "").split("/").pop() || path;
 
-const CLAIM_WHY = { expired: "its time was over", gone: "its process is gone", killed: "its agent was killed", forced: "taken away" };
+const CLAIM_WHY = { expired: "it expired", gone: "its process is gone", killed: "its agent was killed", forced: "taken away" };
 
 /** What an event says besides who and about what. Plain facts of its data; an unknown kind shows its data. */
 export function says(e) {

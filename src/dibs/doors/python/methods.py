@@ -187,7 +187,7 @@ class Methods:
         after: str | None = None,
         request_id: str | None = None,
     ) -> AlertsAnswer:
-        """Show what needs somebody: open and acknowledged alerts, with evidence and a remedy.
+        """Show what needs attention: open and acknowledged alerts, with evidence and a remedy.
 
         Answers: alerts[], not_kept, deliveries, more, cursor; sometimes looker.
         Raises: Invalid, Busy, Unavailable.
@@ -453,7 +453,7 @@ class Methods:
         why: str,
         request_id: str | None = None,
     ) -> KillAnswer:
-        """Stop an agent, or all: void the claims and refuse everything that is done.
+        """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
         Answers: agents[], killed, voided[], count.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
@@ -697,10 +697,12 @@ class Methods:
         what: str | None = None,
         *,
         list: bool | None = None,
+        limit: int | None = None,
+        after: str | None = None,
     ) -> RestoreAnswer:
         """Restore a file that was overwritten while another agent held it; without a path, list what is kept.
 
-        Answers: ; sometimes kept[], restored, id, undo, token.
+        Answers: ; sometimes kept[], restored, id, undo, token, more, cursor.
         Raises: Held, Invalid, NotFound, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: RestoreAnswer = self._call(
@@ -708,6 +710,8 @@ class Methods:
             None,
             what=what,
             list=list,
+            limit=limit,
+            after=after,
         )
         return answer
 

@@ -32,6 +32,7 @@ def all_of(app: Application) -> list[Part]:
     """The parts of this version, in the order of their start."""
     from dibs.doors.hook_port.port import HookPort
     from dibs.doors.serve.near import Near
+    from dibs.doors.serve.whole_code import WholeCode
     from dibs.server.land_loop import LandLoop
     from dibs.server.radar_loop import RadarLoop
     from dibs.server.upkeep_loop import UpkeepLoop
@@ -39,7 +40,7 @@ def all_of(app: Application) -> list[Part]:
     near, hooks = Near(app), HookPort(app.host)
     app.metrics.add("dibs_socket_requests", "Requests through the Unix socket.", lambda: near.port.requests)
     app.metrics.add("dibs_hook_requests", "Calls of clients' hooks that were answered.", lambda: hooks.answered)
-    return [near, hooks, UpkeepLoop(app.host), RadarLoop(app.host), LandLoop(app.host)]
+    return [near, hooks, UpkeepLoop(app.host), RadarLoop(app.host), LandLoop(app.host), WholeCode()]
 
 
 def routes(app: Application) -> list[BaseRoute]:

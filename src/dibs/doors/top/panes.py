@@ -30,7 +30,7 @@ SORTS: dict[int, tuple[str, ...]] = {
     AGENTS: ("need", "name", "longest"), HELD: ("path", "time left", "holder"), WAITS: ("longest", "agent"),
     TASKS: ("state", "priority", "newest"), LOG: ("newest", "oldest"), ALERT: ("worst",),
 }  # fmt: skip
-STATE, PERCENT, SINCE, HOLDER_LEAST, BAR, LEFT = 15, 3, 6, 6, 8, 6
+STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
 KIND, KIND_SHORT = 16, 14
 MOST_LISTED = 12

@@ -26,7 +26,6 @@ KEPT_MARKS = 20
 PAST_MS = 2 * 3_600_000  # "the last two hours"
 
 STARTING, LIVE, LOST = "starting", "live", "lost"
-TOPICS = ("status", "agents", "tasks", "runs", "alerts", "usage", "worktrees")
 _AFFECTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("claim.", "wait.", "interest."), ("status",)), (("agent.",), ("agents", "status")),
     (("task.",), ("tasks", "agents")), (("run.",), ("runs", "tasks")),

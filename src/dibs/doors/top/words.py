@@ -29,7 +29,7 @@ ALERTS = {
     "rules": "Old rules",
 }  # fmt: skip
 CLAIM_WHY = {
-    "expired": "its time was over", "gone": "its process is gone", "killed": "its agent was killed",
+    "expired": "it expired", "gone": "its process is gone", "killed": "its agent was killed",
     "forced": "taken away",
 }  # fmt: skip
 
@@ -94,12 +94,6 @@ def is_name(resource: str) -> bool:
     return bool(colon and head) and head[0].isalpha() and head.replace("-", "").replace("_", "").isalnum() and (
         head.islower()
     )  # fmt: skip
-
-
-def base_name(path: str) -> str:
-    """The last part of a path, with the slash of a folder."""
-    end = len(path) - 1 if path.endswith("/") else len(path)
-    return path[path.rfind("/", 0, end) + 1 :] or path
 
 
 def byte_count(number: float) -> str:

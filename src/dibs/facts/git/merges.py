@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 OLDEST = (2, 38)  # the first git with `merge-tree --write-tree`
 STDIN = (2, 39)  # the first one that merges many pairs in one process
 MERGE_TIMEOUT_S = 120.0  # for one process, whatever the number of its pairs
-MAX_FILES = 50  # conflicting files of one pair that are described
 MAX_HUNKS = 20  # of one file
 SUBMODULE = "160000"  # the mode of a path that is a commit of another repository: there is no blob to look into
 CLEAN, CONFLICT, UNRELATED = "clean", "conflict", "unrelated"

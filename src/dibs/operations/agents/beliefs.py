@@ -14,7 +14,7 @@ is no longer true, and who has it instead.
 from __future__ import annotations
 
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, due, iso, related, within
+from dibs.operations.core.call import check_text, due, in_words, iso, related, within
 from dibs.operations.tasks import lifecycle
 from dibs.stores.seam import walk
 
@@ -76,7 +76,7 @@ def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, An
     shown = {
         "claim": loss.get("claim", ""),
         "resources": resources.shown(loss["resources"]),
-        "ago": holds.in_words(tx.now - loss["at"]),
+        "ago": in_words(tx.now - loss["at"]),
         "mode": loss["mode"],
         "token": loss["token"],
         "why": loss["why"],
@@ -88,7 +88,7 @@ def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, An
     }
     if holder is not None:
         shown["holder"], shown["since"] = holder["agent"], iso(tx, holder["since"])
-        shown["since_ago"] = holds.in_words(tx.now - holder["since"])
+        shown["since_ago"] = in_words(tx.now - holder["since"])
     return shown
 
 
@@ -142,7 +142,7 @@ def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
     shown["believed"], shown["state"] = True, known.get("state")
     if known and known["state"] == lifecycle.COMPLETE:
         shown.update(finished_by=known["agent"] or None, since=iso(tx, known["finished"]),
-                     since_ago=holds.in_words(tx.now - known["finished"]))  # fmt: skip
+                     since_ago=in_words(tx.now - known["finished"]))  # fmt: skip
     return shown
 
 

@@ -61,7 +61,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
             tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=agent["process"][3], process=name,
             commits=shows[:MAX_SHOWN], held=[resource for claim in void for resource in claim["resources"]],
             kept=[resource for claim in left for resource in claim["resources"]],
-            until=max([claim["until"] for claim in left], default=0),
+            token=left[0]["token"] if left else 0,
         )  # fmt: skip
         told += 1
     if told:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
 MAX_ALERTS_LISTED = 8  # in one briefing
+MAX_ASSIGNED_SHOWN = 20  # of one agent, in a list of agents
 MAX_CLAIMS_READ = 1_000  # in the search for other agents at work
 OTHERS, FILES = 6, 4  # other agents that a briefing names, and the files of each
 RECENT_MS = 120_000  # twice the interval at which an agent's activity is recorded
@@ -51,8 +52,48 @@ def _boot(
 ) -> dict[str, Any]:
     """Register the agent, compare its beliefs with the live record, and brief it."""
     process = pid if pid is not None else call.client
-    agent = got.values[f"a\t{call.agent}"]
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
+    agent, moved = _started(tx, call, got.values[f"a\t{call.agent}"], process, type, client_type, can)
+    known, told = agent.get("rules", ""), agent.get("files", {})
+    if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
+        agent["rules"], agent["rules_at"] = call.rules, COMMIT
+        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
+    agent.update({"files": {**told, **files}} if files else {})
+    call.tied = process is not None and agent["process"] == process
+    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
+    put_agent(tx, agent)
+    call.name = agent["name"]
+    releases.renew_active(tx, call)
+    claims, unended = _live(tx, call)
+    if moved:
+        for claim in claims:
+            departures.move(tx, claim, call.agent, "boot", tied=True)
+        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
+    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
+    answer = {
+        "agent": call.agent,
+        "incarnation": agent["incarnation"],
+        **_briefing(tx, call, claims, unended, [task, *believed]),
+        "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
+    }
+    if files:
+        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
+    rival = next((one for one in rivals if one is not None), None)
+    if rival is not None:
+        answer["rival"] = rival
+    return answer
+
+
+def _started(
+    tx: Transaction,
+    call: Call,
+    agent: Record | None,
+    process: Process | None,
+    type: str,
+    client_type: str,
+    can: Sequence[str],
+) -> tuple[Record, bool]:
+    """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
     moved = False
     if agent is None:
         agent = register(
@@ -73,34 +114,22 @@ def _boot(
     agent["client"] = call.kind or agent.get("client", "")
     if moved:
         agent["incarnation"] += 1
-    known = agent.get("rules", "")
-    if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
-        agent["rules"], agent["rules_at"] = call.rules, COMMIT
-        tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
     if not call.is_person:
         agent["works"] = True
-    told = agent.get("files", {})
-    agent.update({"files": {**told, **files}} if files else {})
-    call.tied = process is not None and agent["process"] == process
-    rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
-    put_agent(tx, agent)
-    call.name = agent["name"]
-    releases.renew_active(tx, call)
-    claims, unended = _live(tx, call)
-    if moved:
-        for claim in claims:
-            departures.move(tx, claim, call.agent, "boot", tied=True)
-        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
-    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
+    return agent, moved
+
+
+def _briefing(
+    tx: Transaction, call: Call, claims: list[Record], unended: int, believed: Sequence[str]
+) -> dict[str, Any]:
+    """What an agent is told at its start: what it holds, lost and has to do, and what others told it."""
     lost, more_lost = beliefs.losses(tx, call, claims)
     held = [holds.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
-    current = beliefs.tasks(tx, call, [task, *believed], claims, lost)
+    current = beliefs.tasks(tx, call, believed, claims, lost)
     unread, more = mailbox.unread(tx, call.agent)
     for key, message in unread:
         mailbox.mark_shown(tx, key, message)
-    answer = {
-        "agent": call.agent,
-        "incarnation": agent["incarnation"],
+    return {
         "held": held,
         "held_count": len(claims),
         "lost": lost,
@@ -109,15 +138,8 @@ def _boot(
         "task": current,
         "messages": [mailbox.shown(tx, message) for _, message in unread],
         "more_messages": more,
-        "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
         "alerts": _alerts(tx, call.agent),
     }
-    if files:
-        answer["files"] = {name: _change(told.get(name), digest) for name, digest in files.items()}
-    rival = next((one for one in rivals if one is not None), None)
-    if rival is not None:
-        answer["rival"] = rival
-    return answer
 
 
 def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:
@@ -222,13 +244,13 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 
 def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
-    check_agent_id(agent)
     if not why:
         raise Invalid("say why: the agent and the log will be told", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
         return kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+    check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
@@ -294,7 +316,10 @@ def _agents(
 
     page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
     at_work = _at_work(tx, page.records)
-    found = [{**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], [])} for agent in page.records]
+    found = [
+        {**shown(tx, call, agent), "tasks": at_work.get(agent["agent"], []), **_assigned(tx, agent)}
+        for agent in page.records
+    ]
     return {"agents": found, **({"usage": True} if usage else {}), **page.answer()}
 
 
@@ -367,6 +392,15 @@ def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
             if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
                 found.setdefault(agent["agent"], []).append(claim["task"])
     return found
+
+
+def _assigned(tx: Transaction, agent: Record) -> dict[str, list[str]]:
+    """The tasks that wait for this agent to take them, if its record says that there may be some."""
+    if agent.get("assigned", 0) <= tx.now:
+        return {}
+    rows = tx.scan(1, f"mine\t{agent['agent']}\t", MAX_ASSIGNED_SHOWN).rows
+    found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
+    return {"assigned": found} if found else {}
 
 
 def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
@@ -480,7 +514,7 @@ OPERATIONS = (
     Operation(
         "kill",
         _kill,
-        "Stop an agent, or all: void the claims and refuse everything that is done.",
+        "Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.",
         group="agents",
         fields=(_KILLED, Field("why", "text", "the reason", required=True, metavar="T")),
         errors=(NotFound, Invalid),

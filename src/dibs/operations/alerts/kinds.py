@@ -30,7 +30,7 @@ from dibs.errors import quoted
 from dibs.operations.alerts import records
 from dibs.operations.alerts.records import ERROR, WARNING, name_of
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import process_name, related
+from dibs.operations.core.call import process_name, related, span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,10 +96,6 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[:FEW]) + more
 
 
-def _long(ms: int) -> str:
-    return f"{ms // 1000} s" if ms < holds.MINUTE else holds.in_words(ms)
-
-
 # --- hold, wait, deadlock
 
 
@@ -121,7 +117,7 @@ def _hold(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _claim(tx, agent, suspicion["subject"]) is None:
         return None
     actual, names = tx.now - suspicion["since"], facts["resources"]
-    text = f"{name_of(tx, agent)} has held {_few(names)} for more than twice the expected {_long(facts['expected'])}."
+    text = f"{name_of(tx, agent)} has held {_few(names)} for more than twice the expected {span(facts['expected'])}."
     return {
         "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'how much longer?'", "tell": [agent],
         "resources": names, "expected": facts["expected"], "actual": actual,
@@ -151,7 +147,7 @@ def _wait(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     held = f", which {_few([name_of(tx, one) for one in holders])} holds" if holders else ""
     text = (
         f"{name_of(tx, agent)} has waited for {_few(names)}{held}, for more than twice the expected "
-        f"{_long(facts['expected'])}."
+        f"{span(facts['expected'])}."
     )
     return {
         "severity": WARNING, "text": text, "remedy": f"dibs ask {quoted(names[0])} 'please release it'",
@@ -243,10 +239,10 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         return None  # no agent depends on it
     what = f" It held {_few(held)}: released." if held else ""
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
-        left = _long(max(0, facts["until"] - tx.now))
-        what += f" It {'also ' if held else ''}holds {_few(kept)}, not tied to that process, for {left} at most."
+        what += f" It {'also ' if held else ''}holds {_few(kept)} until the deadline: not tied to that process."
     text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
-    remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'" if kept else ""
+    only = f" --token {facts['token']}" if facts.get("token") else ""  # not from whoever holds it next
+    remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'{only}" if kept else ""
     return {
         "severity": ERROR if held or kept else WARNING, "text": text,
         "remedy": remedy or f"dibs log --agent {quoted(agent)} --limit 20", "resources": [*held, *kept],
@@ -268,7 +264,7 @@ def _silent(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     facts, agent = suspicion["facts"], suspicion["agent"]
     silence, limit = tx.now - suspicion["since"], call.policy.work["alerts"]["silent"]
     text = (
-        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for more than {_long(limit)}; it holds "
+        f"{name_of(tx, agent)} (pid {facts['pid']}) is alive and gave no sign for more than {span(limit)}; it holds "
         f"{_few(facts['resources'])}, which {_few([name_of(tx, one) for one in facts['wanted_by']])} wants."
     )
     remedy = f"dibs release {quoted(facts['resources'][0])} --force --why 'its agent is silent'"

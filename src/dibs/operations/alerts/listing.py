@@ -1,4 +1,4 @@
-"""`alerts` and `alerts ack`: what needs somebody, and that somebody has taken note. records.py has the story."""
+"""`alerts` and `alerts ack`: what needs attention, and that somebody has taken note. records.py has the story."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ OPERATIONS = (
     Operation(
         "alerts",
         _alerts,
-        "Show what needs somebody: open and acknowledged alerts, with evidence and a remedy.",
+        "Show what needs attention: open and acknowledged alerts, with evidence and a remedy.",
         group="record",
         fields=(
             Field("state", "choice", "only alerts in this state (default: open and acknowledged)", default="",

@@ -1,4 +1,4 @@
-"""Alerts: what needs somebody, once raised and until settled. The records, and what is done to them.
+"""Alerts: what needs attention, once raised and until settled. The records, and what is done to them.
 
 An alert has a kind, a subject and a state. The two together are its key: while an alert is open or acknowledged, the
 same cause again raises no second one, it is counted (`repeats`).
@@ -23,6 +23,7 @@ from __future__ import annotations
 from dibs.errors import quoted
 from dibs.operations.agents import names
 from dibs.operations.claims import holds
+from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso, within
 from dibs.operations.messages import mailbox
 from dibs.operations.runs import run_records
@@ -45,7 +46,6 @@ MAX_OPEN = 200  # more than somebody reads; one look reads them all
 MAX_CLEARED = 1_000
 MAX_COMMITS = 8  # of the evidence: the first one and the latest
 MAX_TOLD = 20  # agents that one alert is told to
-MAX_AGENTS_READ = 500  # in the search for persons
 PERSON_IS_THERE_MS = 86_400_000  # a person that was not seen for a day does not read its inbox
 ROLE_RANGE = ("nrole:", "nrole;")  # the claims of leaders (`dibs lead`)
 ORCHESTRATOR, PERSON = "orchestrator", "person"
@@ -180,7 +180,7 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
     assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
     known = tx.fetch([f"a\t{pattern}" for pattern in assigned]).values if assigned else {}
     found |= {record["agent"] for record in known.values() if record is not None}
-    for _, record in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows if persons else ():
+    for _, record in paging.every(tx, "a\t") if persons else ():
         if record.get("kind") == PERSON and not record["left"] and tx.now - record["seen"] <= PERSON_IS_THERE_MS:
             found.add(record["agent"])
     return sorted(one for one in found if not within(one, agent))

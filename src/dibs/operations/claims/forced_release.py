@@ -4,7 +4,9 @@
   message now and a notice at its next boot. A claimed task goes back to the queue and the loss counts against nobody.
   The next waiter is served. The contents of the holder's unfinished files are kept: the door saves them first, and
   `dibs restore` brings them back.
-- refusal: nobody holds it (`not_found`); no reason given (`invalid`); not enough authority (`forbidden`).
+- with a token only the claim that has it is void: what was advised when its holder died never hits the next holder.
+- refusal: nobody holds it (`not_found`), or not under that token (`fenced`); no reason given (`invalid`); not enough
+  authority (`forbidden`).
 - retry: the second call finds no holder; with the same request id it gets the first answer.
 - race: a claim granted between the door's look and this transaction is void too. Nothing is overwritten by that; the
   content stays in the file.
@@ -12,9 +14,9 @@
 
 from __future__ import annotations
 
-from dibs.errors import Invalid, NotFound
+from dibs.errors import NOT_TAKEN, Fenced, Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import due
+from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.guards.restores import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
@@ -31,16 +33,24 @@ FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
 
 def force(
-    tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], why: str, saved: Sequence[Sequence[str]]
-) -> dict[str, Any]:
+    tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], why: str, saved: Sequence[Sequence[str]], token: int
+) -> Any:
     """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
     reason = why.strip()
     if not reason:
         raise Invalid("say why (--why T): the holder and the log are told", field="why")
-    held = _in_the_way(tx, wanted)
+    held, name = _in_the_way(tx, wanted), resources.show(wanted[0])
     if not held:
-        name = resources.show(wanted[0])
         raise NotFound(f"nobody holds {name}.", resource=name)
+    if token:
+        now = held[0]
+        held = [claim for claim in held if claim["token"] == token]
+        if not held:
+            tx.append("call.refused", call.agent, name, {"code": "fenced"})
+            since = iso(tx, now["since"])
+            return Fenced(
+                resource=name, given=token, holder=now["agent"], token=now["token"], since=since, why=NOT_TAKEN
+            )
     kept = [_keep(tx, call, claim, *one[1:]) for claim in held for one in saved if one[0] == claim["claim"]]
     holders, freed = [], []
     for claim in held:

@@ -412,8 +412,12 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
     blockers = [
         holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
     ]
-    tx.append("claim.refused", wish["agent"], _first(wish), _refused(wish, "held", blockers))
-    wanted = holds.wanted(in_the_way, wish["resources"])
+    contested = holds.contested(in_the_way, wish["resources"])
+    data = _refused(wish, "held", blockers)
+    if 0 < len(contested) < len(wish["resources"]):  # the others were free: nobody contends for them
+        data["contested"] = contested
+    tx.append("claim.refused", wish["agent"], _first(wish), data)
+    wanted = holds.wanted(contested, wish["resources"])
     mode = {"mode": wish["mode"]} if wish["mode"] != resources.WRITE else {}
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 

@@ -8,7 +8,7 @@ the time at which a sweep should look at it.
 from __future__ import annotations
 
 from dibs.operations.claims import resources
-from dibs.operations.core.call import due, iso
+from dibs.operations.core.call import due, in_words, iso
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ EARLY_ENDS = {
     "edit": "ends with its commit", "commit": "ends with its commit", "shell": "ends with its command",
     "task": "ends with its task",
 }  # fmt: skip
-MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
-WHOLE_HOURS_MS = 2 * HOUR  # from here on whole hours will do
 WANTED = 5  # names that an advised command has room for
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
@@ -165,15 +163,6 @@ def left(tx: Transaction, record: Record) -> str:
     return f"{in_words(record['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
 
 
-def in_words(ms: int) -> str:
-    """A duration for people, rounded down so that it never promises too much."""
-    if ms < MINUTE:
-        return "under a minute"
-    if ms < WHOLE_HOURS_MS:
-        return f"{ms // MINUTE} min"
-    return f"{ms // HOUR} h" if ms < 2 * DAY else f"{ms // DAY} days"
-
-
 def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], asking: str = "") -> dict[str, Any]:
     """One record in the way, as a refusal shows it. `asking`: the agent that is refused."""
     resource = resources.any_overlap(record["resources"], wanted)
@@ -202,9 +191,13 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
     return shown
 
 
-def wanted(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[str]:
-    """What was asked for, as a refusal names it: what these are in the way of first, and the rest if that is little."""
-    met = [one for one in asked if any(resources.overlap(one, held) for held in _resources_of(in_the_way))]
+def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """What these are in the way of, of what was asked for."""
+    return [one for one in asked if any(resources.overlap(one, held) for held in _resources_of(in_the_way))]
+
+
+def wanted(met: Sequence[Sequence[str]], asked: Sequence[Sequence[str]]) -> list[str]:
+    """What was asked for, as a refusal names it: what is contested first, and the rest if that is little."""
     rest = [one for one in asked if one not in met]
     names = resources.shown(met[:WANTED] if len(asked) > WANTED else [*met, *rest])
     return list(dict.fromkeys(names))

@@ -6,7 +6,7 @@ present holder's name, and then nothing is changed at all.
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
+from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
@@ -122,9 +122,11 @@ def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) ->
     ]
     tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
     if live is not None and not within(live["agent"], call.agent):
+        facts = {} if lost or token else {"why": NEVER_HELD}
         return Fenced(
-            resource=name, given=token or None, holder=live["agent"], token=live["token"], since=iso(tx, live["since"])
-        )
+            resource=name, given=token or None, holder=live["agent"], token=live["token"],
+            since=iso(tx, live["since"]), **facts,
+        )  # fmt: skip
     if lost or token:
         return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
     mine = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
@@ -158,7 +160,7 @@ def _release(
 ) -> Any:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
-        return _force(tx, call, resources, why, saved, other=bool(all or commit or to or token))
+        return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
     if why:
         raise Invalid("--why is only for --force", field="why")
     if not resources and not all:
@@ -194,15 +196,16 @@ def _force(
     named: Sequence[Sequence[str]],
     why: str,
     saved: Sequence[Sequence[str]],
+    token: int,
     *,
     other: bool,
 ) -> Any:
     """Take claims away from other agents."""
     if not named or other:
-        raise Invalid("--force takes only resource names and --why", field="force")
+        raise Invalid("--force takes only resource names, --why and --token", field="force")
     from dibs.operations.claims import forced_release
 
-    return forced_release.force(tx, call, named, why, saved)
+    return forced_release.force(tx, call, named, why, saved, token)
 
 
 def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[str, list[str]]:

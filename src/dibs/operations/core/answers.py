@@ -271,6 +271,7 @@ class AgentView(TypedDict):
     also: NotRequired[list[str]]  # its other ids
     rules: NotRequired[Literal["current", "old", "not told"]]
     tasks: NotRequired[list[str]]  # that it works on; in `agents`
+    assigned: NotRequired[list[str]]  # that wait for it to take them; in `agents`, if there are any
     cpu: NotRequired[float]  # percent of one core, with --usage, on this machine
     memory: NotRequired[int]  # bytes, the same
 
@@ -1532,7 +1533,9 @@ class KeptView(TypedDict):
 class RestoreAnswer(TypedDict):
     """Of `restore`: the list, or what was restored."""
 
-    kept: NotRequired[list[KeptView]]
+    kept: NotRequired[list[KeptView]]  # the newest first
+    more: NotRequired[bool]
+    cursor: NotRequired[str | None]
     restored: NotRequired[str]  # the path
     id: NotRequired[str]
     undo: NotRequired[str | None]  # `restore` of this takes it back

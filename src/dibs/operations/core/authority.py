@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents import names, roles, speech
+from dibs.operations.core import paging
 from dibs.operations.core.call import process_name, within
 from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Field, Operation
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-MAX_AGENTS_READ = 1_000  # in the search for agents with the rank
 MAX_AGENTS_NAMED = 3
 # Commands that are no operation, or are judged by their words before they run; the least rank for each.
 ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "prune": PERSON,
@@ -120,7 +119,7 @@ def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
     """Present agents and persons with the rank, the last seen first; a few of them."""
     found = [
         agent
-        for _, agent in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows
+        for _, agent in paging.every(tx, "a\t")
         if not agent["left"] and not agent["killed"] and RANKS[_rank_known(call, agent)] >= RANKS[needed]
     ]
     found.sort(key=lambda agent: (-agent["seen"], agent["agent"]))

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID = 200
 DIBS_SENDER = "dibs"  # the name under which dibs itself sends messages
+# Words that mean somebody else wherever an agent can be named: nobody could send a message to an agent of that id.
+RESERVED = {
+    DIBS_SENDER: "that is dibs' own name", "all": "that means every agent", "-": "that means the other side of a talk",
+}  # fmt: skip
+OF_TYPE = "type:"  # before a type of agents
 TOKEN = COMMIT  # a token is the number of the commit that grants
+MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
+WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 
 # Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls
 # these; entry.py, above all rooms, puts them here.
@@ -178,8 +185,10 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent's id has 1 to {MAX_ID} characters", agent=agent[:MAX_ID])
     if not agent.isprintable() or " " in agent:
         raise Invalid("an agent's id has no blanks and no control characters", agent=agent)
-    if agent.casefold() == DIBS_SENDER:
-        raise Invalid("an agent cannot be called `dibs`: that is dibs' own name", agent=agent)
+    if agent.casefold() in RESERVED:
+        raise Invalid(f"an agent cannot be called `{agent}`: {RESERVED[agent.casefold()]}", agent=agent)
+    if agent.startswith(OF_TYPE):
+        raise Invalid(f"an agent's id does not begin with `{OF_TYPE}`: that means the agents of a type", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 
@@ -204,6 +213,20 @@ def check_text(text: str | None, field: str) -> str:
 def due(when: int) -> str:
     """The entry in the second index by which a sweep finds a record at that time."""
     return f"due\t{when:015d}"
+
+
+def in_words(ms: int) -> str:
+    """A duration for people, rounded down so that it never promises too much."""
+    if ms < MINUTE_MS:
+        return "under a minute"
+    if ms < WHOLE_HOURS_MS:
+        return f"{ms // MINUTE_MS} min"
+    return f"{ms // HOUR_MS} h" if ms < 2 * DAY_MS else f"{ms // DAY_MS} days"
+
+
+def span(ms: int) -> str:
+    """A duration for people where seconds matter: how long ago, how long an offer stands."""
+    return f"{ms // 1000} s" if ms < MINUTE_MS else in_words(ms)
 
 
 def iso(tx: Transaction, when: int) -> str:

@@ -53,7 +53,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     "claim.refused": (
         "the first resource's text",
         "A claim was refused.",
-        "`code, resources, mode, tree, blockers`",
+        "`code, resources, mode, tree, blockers`; `contested` (the resources that were not free) if others were",
     ),
     "claim.asked": (
         "holder",
@@ -165,7 +165,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "alert.raised": (
         "alert id",
-        "An alert was raised: something needs somebody. The event's agent is the one it is about.",
+        "An alert was raised: something needs attention. The event's agent is the one it is about.",
         (
             "`what` (its kind: `hold`, `wait`, `deadlock`, …; ALERTS.md has them), `severity` (`warning`, `error`), "
             "`about` (its subject), `resources`, `expected, actual` (ms)"

@@ -56,7 +56,7 @@ def _walk(value: Any, field: str, depth: int) -> None:
         if not -MAX_SAFE_INTEGER <= value <= MAX_SAFE_INTEGER:
             raise Invalid(f"{field}: a whole number beyond 2^53 is not safe in JSON; write it as a text", field=field)
     elif value is not None and not isinstance(value, bool):
-        raise Invalid(f"{field}: a {type(value).__name__} is not JSON", field=field)
+        raise Invalid(f"{field}: a value of type {type(value).__name__} is not JSON", field=field)
 
 
 def _check_text(text: str, field: str) -> None:

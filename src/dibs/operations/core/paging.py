@@ -19,7 +19,7 @@ from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from dibs.stores.seam import Transaction
@@ -77,6 +77,17 @@ def read(tx: Transaction, sections: Sequence[Section], limit: int, after: str) -
                 return Page(found, _cursor(place, entry))
         entry = ""
     return Page(found, "")
+
+
+def every(tx: Transaction, prefix: str) -> Iterator[Row]:
+    """All records whose keys begin with this, with their keys: for what must miss none, however many there are."""
+    entry = ""
+    while True:
+        rows, truncated = _chunk(tx, KEYS, prefix, entry, ROWS_PER_TRIP)
+        yield from rows
+        if not truncated:
+            return
+        entry = rows[-1][0]
 
 
 def listed(values: Sequence[Any], key: Callable[[Any], str], limit: int, after: str) -> Page:

@@ -201,7 +201,7 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
         own = "deploy from a working tree of your own (`git worktree add`), or wait."
         way = f"{yours}Theirs are not yours to commit: {own}"
     return Conflict(
-        f"it is not known whether uncommitted changes would ship: {shown}. {way}",
+        f"uncommitted changes might ship, too: {shown}. {way}",
         paths=paths[:MAX_IN_FIELDS],
         holders=holders,
     )

@@ -247,7 +247,8 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
     wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": ""}
     waiters.leave_interest(tx, wish)
     blockers = [holds.blocker(tx, record, wanted) for record in found[:MAX_BLOCKERS_SHOWN]]
-    return Held(blockers=blockers, more=max(0, len(found) - MAX_BLOCKERS_SHOWN), wanted=holds.wanted(found, wanted))
+    names = holds.wanted(holds.contested(found, wanted), wanted)
+    return Held(blockers=blockers, more=max(0, len(found) - MAX_BLOCKERS_SHOWN), wanted=names)
 
 
 def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:

@@ -11,11 +11,11 @@ from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
+from dibs.operations.core import paging
 from dibs.operations.core.call import check_text, due, iso
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,20 +25,44 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-MAX_LISTED = 1_000
+MAX_AT = 10**15  # above every time of a store, in ms
 CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps its finds
 
 
-def _restorable(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
-    """The kept contents that can be restored, the newest first; with `tree`, only of that working tree."""
-    found = tx.fetch((), [prefix_range("v\t")], MAX_LISTED)
+def _restorable(
+    tx: Transaction,
+    call: Call,
+    tree: str = "",
+    path: str = "",
+    ids: Sequence[str] = (),
+    limit: int = 0,
+    after: str = "",
+) -> dict[str, Any]:
+    """The kept contents that can be restored, the newest first.
+
+    With `tree` or `path`, only those of that working tree or path; with `ids`, only these.
+    """
+    size = paging.check_limit(limit)
     kept = [
         record
-        for _, record in found.rows
-        if record["blob"] and record.get("until", tx.now + 1) > tx.now and tree in {"", record["tree"]}
+        for record in (_named(tx, ids) if ids else [record for _, record in paging.every(tx, "v\t")])
+        if record["blob"]
+        and record.get("until", tx.now + 1) > tx.now
+        and tree in {"", record["tree"]}
+        and path in {"", record["path"]}
     ]
-    kept.sort(key=lambda record: (record["at"], record["violation"]), reverse=True)
-    return {"kept": [_shown(tx, record) for record in kept], "more": found.truncated}
+    kept.sort(key=_newest_first)
+    page = paging.listed(kept, _newest_first, size, after)
+    return {"kept": [_shown(tx, record) for record in page.records], **page.answer()}
+
+
+def _named(tx: Transaction, ids: Sequence[str]) -> list[Record]:
+    found = tx.fetch([f"v\t{check_text(one, 'ids')}" for one in ids]).values.values()
+    return [record for record in found if record is not None]
+
+
+def _newest_first(record: Record) -> str:
+    return f"{MAX_AT - record['at']:015d} {record['violation']}"
 
 
 def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
@@ -97,7 +121,13 @@ def _ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
 
 RESTORABLE = Operation(
     "restorable", _restorable, "Which overwritten contents are kept?",
-    fields=(Field("tree", "raw", "the working tree; empty for all", default=""),), writes=False,
+    fields=(
+        Field("tree", "raw", "the working tree; empty for all", default=""),
+        Field("path", "raw", "the path; empty for all", default=""),
+        Field("ids", "raws", "these alone", default=()),
+        *PAGED,
+    ),
+    writes=False,
 )  # fmt: skip
 RESTORE = Operation(
     "restore-take", _restore, "Take a path to bring back what was there.",

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import ERRORS, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_text, due, lineage_of
+from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
 from dibs.operations.core.policy import WORK
 from dibs.operations.messages import mailbox
 from dibs.operations.tasks.lifecycle import check_word
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-ALL, OF_TYPE = "all", "type:"
+ALL = "all"
 RECORDS_PER_COPY = 3  # the message, the mailbox, the event
 AGENTS_PER_TRIP = 100
 MAX_MESSAGES_KEPT = 100  # for later agents of one type
@@ -128,8 +128,9 @@ def _close(tx: Transaction, job: Record) -> None:
         box = mailbox.mailbox(tx, job["wanted"])
         long_jobs.refuse(job, no_room(tx, job["by"], job["wanted"], box, job["limits"]))
     else:
-        whom = f"an agent of type {job['type']}" if job["type"] else "anybody else"
-        text = f"there is not {whom} here to send it to; `dibs agents` lists all"
+        whom = f"agent of type {job['type']}" if job["type"] else "other agent"
+        later = "; --later keeps it for the next one" if job["type"] else ""
+        text = f"there is no {whom} here to send it to{later}; `dibs agents` lists all"
         long_jobs.refuse(job, NotFound(text, to=whom))
 
 

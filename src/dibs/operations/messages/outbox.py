@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
-DIBS_SENDER = "dibs"  # the sender of dibs' own messages
 OTHER_SIDE = "-"
 
 
@@ -112,8 +111,6 @@ def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
     """What is sent, checked, and not yet addressed."""
-    if call.agent.casefold() == DIBS_SENDER:
-        raise Invalid(f"{call.agent} is the name by which dibs itself speaks; send under another one.", field="as")
     if not text.strip() and payload is None:
         raise Invalid("say something: a text or a payload", field="text")
     kind = type or "message"

@@ -153,7 +153,7 @@ def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
     least = "at least " if some else ""
     text = (
         f"run {run['run']} has open tasks ({least}{said}). Wait for them, cancel them, or end it with --force, which "
-        "calls them off."
+        "cancels them."
     )
     return Conflict(text, run=run["run"], tasks=[task["task"] for task in still[:100]], states=counted)
 

@@ -355,7 +355,7 @@ OPERATIONS = (
         _phase,
         "Set the phase of a run.",
         group="runs",
-        fields=(Field("phase", "choice", "which", positional=True, required=True, choices=PHASES, metavar="P"), RUN),
+        fields=(Field("phase", "choice", "its new phase", positional=True, required=True, choices=PHASES), RUN),
         errors=_ERRORS,
         may="agent", answer="RunPhaseAnswer",
     ),

@@ -17,7 +17,7 @@ from dibs import jsontext
 from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import json_values
-from dibs.operations.core.call import due, iso, related
+from dibs.operations.core.call import due, iso, related, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import AFTER_KEY, Fetched, digest_of, prefix_range
 
@@ -60,7 +60,7 @@ def _get(tx: Transaction, call: Call, key: str) -> dict[str, Any]:
 def _missing(tx: Transaction, key: str, grave: Record | None) -> str:
     if grave is None:
         return f"there is no document {key}; `dibs state list` shows those there are."
-    return f"there is no document {key}: {grave['by']} deleted it at {iso(tx, grave['at'])}."
+    return f"there is no document {key}: {grave['by']} deleted it {span(tx.now - grave['at'])} ago."
 
 
 def _shown(tx: Transaction, document: Record) -> dict[str, Any]:
@@ -193,14 +193,15 @@ def _stale(
         return None
     last = document or grave
     by, at = (last["by"], iso(tx, last["at"])) if last is not None else (None, None)
+    ago = f"{span(tx.now - last['at'])} ago" if last is not None else ""
     if document is None:
-        gone = f": {by} deleted it at {at}" if grave is not None else ""
+        gone = f": {by} deleted it {ago}" if grave is not None else ""
         text = f"there is no document {key}{gone}. Write with `--version 0` to create it."
     else:
-        named = "a write names the version that it read" if version is None else f"not at {version}"
+        given = "this write names no version" if version is None else f"this write was made for version {version}"
         text = (
-            f"{key} is at version {current} since {by} wrote it at {at}; {named}. Read it again "
-            f"(`dibs state get {key}`), make your change to what it is now, and write with that version."
+            f"{key} is at version {current}, written by {by} {ago}; {given}. Read it again (`dibs state get {key}`), "
+            f"make your change to what it is now, and write with the version that you read."
         )
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
 from dibs.operations.agents import names
-from dibs.operations.core.call import TOKEN, check_agent_id, iso
+from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import auctions, board, due_tasks, holders, lifecycle, placement, strategies, workforce
@@ -99,18 +99,19 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
         raise names.unknown(tx, to)
     identifier = task["task"]
     if not record.get("works") and to != call.agent:  # an agent that names itself asks for work by that
-        text = f"{to} did not say that it works: it must ask (`dibs task next`), `dibs boot` as an agent or join a run."
+        text = f"{to} has not asked for work: `dibs task next`, `dibs boot` or `dibs run join` by {to} does that."
         return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
-        asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
-        text = f"task {identifier} asks for {asks}, and {to} is not that; `dibs agents` shows who is."
-        return Forbidden(text, task=identifier, agent=to, needs=task["needs"], **{"for": task["for"]})
+        return Forbidden(
+            lifecycle.unfit(task, to), task=identifier, agent=to, needs=task["needs"], **{"for": task["for"]}
+        )
     state, until = workforce.breaker(tx, call, record)
     if state == "open":
-        text = f"the last {record['strikes']} tasks of {to} failed or were lost: it gets none until {iso(tx, until)}."
+        left = span(until - tx.now)
+        text = f"the last {record['strikes']} tasks of {to} failed or were lost: it gets none for another {left}."
         return Forbidden(text, task=identifier, agent=to, breaker=state, until=iso(tx, until))
     if not strategies.living(tx, call, facts, [to]):
-        text = f"{to} is not there: killed, left, gone or long not seen. `dibs agents` shows who is."
+        text = f"{to} is not available: killed, left, gone or silent. `dibs agents` lists those that are."
         return Forbidden(text, task=identifier, agent=to)
     return None
 
@@ -144,10 +145,8 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
         text = f"task {id} is not auctioned now; `dibs task assign {id} --strategy auction` lets agents bid for it."
         raise Conflict(text, task=id, state=PLANNED)
     if not placement.fits(got.values[f"a\t{call.agent}"], task):
-        asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})
-        text = f"task {id} asks for {asks}; `dibs boot --type … --can …` says what you are."
-        return Forbidden(text, task=id, needs=task["needs"], **{"for": task["for"]})
+        return Forbidden(lifecycle.unfit(task), task=id, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)
     mine = bids.get(call.agent)
     if mine is None and len(bids) >= auctions.MAX_BIDS:

@@ -316,3 +316,13 @@ def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
     if agent is None:
         return not needs and not for_type
     return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)
+
+
+def unfit(task: Record, agent: str = "") -> str:
+    """Why a task is not for the caller (or for `agent`), and how an agent says what it is."""
+    types, needs = [task["for"]] if task["for"] else [], task["needs"]
+    asked = " ".join([*[f"of type {one}" for one in types], *([f"that can {', '.join(needs)}"] if needs else [])])
+    options = " ".join([*[f"--type {one}" for one in types], *([f"--can {','.join(needs)}"] if needs else [])])
+    if agent:
+        return f"task {task['task']} is for agents {asked}, and {agent} is not one; `dibs agents` lists the agents."
+    return f"task {task['task']} is for agents {asked}. If you are one, say so: `dibs boot {options}`."

@@ -18,7 +18,7 @@ from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, within
+from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
@@ -92,19 +92,19 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
     if live is not None:
         facts.update(holder=live["agent"], token=live["token"], since=iso(tx, live["since"]))
         if within(live["agent"], call.agent):
-            text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was taken."
+            text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was changed."
             return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.FINAL_STATES:
-        who = f" by {task['agent']}" if task["agent"] and task["state"] == COMPLETE else ""
-        became = f"it is {task['state']}{who} since {iso(tx, task['finished'])}"
+        who = f"by {task['agent']}, " if task["agent"] and task["state"] == COMPLETE else ""
+        became = f"it is {task['state']} ({who}{span(tx.now - task['finished'])} ago)"
     what = (
         f"token {token} for task {task['task']} is no longer live"
         if token is not None
         else f"you do not have task {task['task']}"
     )
-    text = f"{what}: {became}. Nothing was taken; stop working on it."
+    text = f"{what}: {became}. Nothing was changed; stop working on it."
     return Fenced(text, **facts)
 
 

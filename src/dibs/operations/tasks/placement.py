@@ -97,7 +97,7 @@ def _lapse(tx: Transaction, call: Call, task: Record) -> None:
         rest = bidders[bidders.index(able[0]) + 1 :]
         give(tx, call, task, able[0], before["strategy"], by=before["by"], runners_up=rest)
         return
-    take_back(tx, task, f"you did not take it before {iso(tx, before['until'])}, so it is in the queue again")
+    take_back(tx, task, "you did not take it in time, so it is in the queue again")
 
 
 def _able(tx: Transaction, call: Call, task: Record, names: Sequence[str], facts: Facts) -> list[str]:

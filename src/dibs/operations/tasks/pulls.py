@@ -13,7 +13,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import TOKEN, iso
+from dibs.operations.core.call import TOKEN, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
@@ -207,8 +207,8 @@ def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
     state, until = workforce.breaker(tx, call, agent)
     if state == "open":
         text = (
-            f"your last {agent['strikes']} tasks failed or were lost, so you get none until {iso(tx, until)}; "
-            "then you get one to try."
+            f"your last {agent['strikes']} tasks failed or were lost, so you get none for another "
+            f"{span(until - tx.now)}; then you get one to try."
         )
         return Forbidden(text, breaker="open", until=iso(tx, until))
     limit, live = workforce.limit_of(tx, call, agent), workforce.live_tasks(tx, call.agent)
@@ -425,18 +425,16 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
         text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     if task["window"]:
-        text = (
-            f"task {identifier} is auctioned until {iso(tx, task['window'])}; bid with `dibs task bid {identifier} N`."
-        )
+        left = span(task["window"] - tx.now)
+        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {identifier} N`."
         raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
     if task["assigned"] and task["assigned"]["agent"] != call.agent:
         until = iso(tx, task["assigned"]["until"])
-        text = f"task {identifier} is assigned to {task['assigned']['agent']} until {until}."
+        left = span(task["assigned"]["until"] - tx.now)
+        text = f"task {identifier} is assigned to {task['assigned']['agent']}, which has another {left} to take it."
         raise Conflict(text, task=identifier, state=PLANNED, assigned=task["assigned"]["agent"], until=until)
     if not lifecycle.fits(agent, task["needs"], task["for"]):
-        asks = ", ".join([*([f"type {task['for']}"] if task["for"] else []), *task["needs"]])
-        text = f"task {identifier} asks for {asks}; `dibs boot --type … --can …` says what you are."
-        raise Forbidden(text, task=identifier, needs=task["needs"], **{"for": task["for"]})
+        raise Forbidden(lifecycle.unfit(task), task=identifier, needs=task["needs"], **{"for": task["for"]})
     held = workforce.early_claim(tx, call, task)
     if held is not None:
         return _held_by(tx, call, task, held, told=told)

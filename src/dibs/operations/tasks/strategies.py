@@ -19,11 +19,12 @@ was killed, is known to be dead or has an open breaker never competes.
 
 from __future__ import annotations
 
+from dibs.operations.core import paging
 from dibs.operations.core.call import due, lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
 from dibs.operations.tasks import lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.stores.seam import digest_of, prefix_range, values_of
+from dibs.stores.seam import digest_of, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 PRESENCE_MS = 5 * MINUTE
 ASKED_INTERVAL_MS = MINUTE  # at which an agent's asking is recorded
 MAX_ASKED_RUNS = 16  # for one agent; the oldest is dropped
-MAX_READ = 1_000  # agents, and running tasks, for one choice
+MAX_READ = 1_000  # running tasks, and assigned ones, for one choice
 MAX_AUCTIONS_OPENED = 64  # by one look; the next opens more
 NO_QUEUE_PLACE = 1 << 30  # of an agent that does not wait
 ROTATING_STRATEGIES = frozenset({"round_robin", "load_balanced"})  # these use the time of an agent's last task
@@ -133,7 +134,7 @@ def gather(tx: Transaction, without: str = "") -> Facts:
         task = lifecycle.full(kept)
         if task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
-    for key, kept in tx.fetch((), [prefix_range("tl\t")], MAX_READ).rows:
+    for key, kept in paging.every(tx, "tl\t"):
         facts.given[key[3:]], facts.asked[key[3:]] = kept["given"], kept["asked"]
     return facts
 
@@ -153,8 +154,8 @@ def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
     if among is not None:
         values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
-    found = {agent["agent"]: agent for _, agent in tx.fetch((), [prefix_range("a\t")], MAX_READ).rows}
-    return {name: agent for name, agent in found.items() if agent.get("works") or agent["killed"]}
+    found = [agent for _, agent in paging.every(tx, "a\t")]
+    return {agent["agent"]: agent for agent in found if agent.get("works") or agent["killed"]}
 
 
 def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.claims import holds
+from dibs.operations.core.call import span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.stores.seam import GENESIS, digest_of, prefix_range
@@ -122,7 +123,7 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
     least: int = call.policy.work["log"]["keep"]
     keep = least if keep is None else keep
     if keep < least:
-        text = f"the last {least / 3_600_000:g} h of the log are kept ([log] keep in the config, 30d if it is silent)."
+        text = f"the log of the last {span(least)} is kept ([log] keep in the config, 30d by default)."
         raise Invalid(f"keep: {text}", field="keep", least=least)
     seals = _seals(tx)
     done = [one for one in seals if one.get("pruned")]

@@ -122,7 +122,7 @@ class History:
         if data.get("code") == "order":
             self.out_of_order += 1
         if self._is_late(event) and data.get("code") in {"held", "deadlock"}:
-            for name, kind in named(data):
+            for name, kind in named({"resources": data.get("contested") or data["resources"]}):
                 one = self._of(name, kind)
                 one.asks += 1
                 one.refusals += 1

@@ -38,7 +38,6 @@ HOT_SHARE = 3  # … and one in so many asks for it
 TEST_AGE_DAYS = 90
 SEEN_S = 86_400  # a person that was not seen for a day does not coordinate
 COORDINATORS = frozenset({"orchestrator", "person"})
-PENDING_S = 60
 
 
 def listed(found: list[Finding], message: str, figures: dict[str, Any] | None = None) -> Line:
@@ -197,11 +196,11 @@ def alerting(look: Look) -> Line:
     found += look.alerts(*others)
     lasting = looker is not None and looker["lasting"]
     if look.is_fleet and not sinks:
-        text = "no sink: an alert reaches only the inboxes of agents"
+        text = "no notification: an alert reaches only the inboxes of agents"
         remedy = "[alerts] command or webhook in .dibs/config.toml"
         found.append(Finding(text, MEDIUM, code="no-sink", remedy=remedy))
     if look.is_fleet and not lasting:
-        text = "nobody looks: while agents think or wait, no alert is raised"
+        text = "nothing watches: while agents think or wait, no alert is raised"
         remedy = "keep dibs sweep --watch or dibs serve running"
         found.append(Finding(text, MEDIUM, code="nobody-looks", remedy=remedy))
     elif pending and not lasting:
@@ -286,7 +285,7 @@ def contention(look: Look) -> Line:
             found.append(Finding(text, LOW, events=one.events[-3:], remedy=_less(name, one)))
     figures = {"refusals": refusals, "waits": waits}
     if not refusals and not waits:
-        return Line(OK, "Contention: nobody was refused or had to wait", figures=figures)
+        return Line(OK, "Contention: no agent was refused or had to wait", figures=figures)
     most = rows[hot[0]]
     said = f"{counted(refusals, 'refusal')}, {counted(waits, 'wait')}; most for {hot[0]} ({most.refusals + most.waits})"
     return listed(found, f"Contention: {said}", figures)

@@ -5,6 +5,9 @@ too, and knows nothing of page checksums: the pages that it writes keep those of
 look damaged. Nothing is: SQLite finds no fault, the log's chain is whole, and it ends where the gate says.
 
 When dibs itself has closed it, the gate says so, and a page whose checksum is wrong is damaged.
+
+The process that makes the checksums anew has entered the gate. One that only looks, and meets a wrong checksum
+meanwhile, waits for it there. If the first one is killed, the gate's mark says so, and the next one begins again.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import apsw
 
 from dibs.stores.seam import GENESIS, digest_of, link_of
 from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite.gate import CLOSED, MENDING, NO_MARK
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,12 +40,32 @@ def mend(store: SqliteStore, *, inside: bool) -> None:
             flock(store._gate.file, LOCK_UN)
 
 
+def may_explain(error: Exception) -> bool:
+    """Is this error of a look one that comes while another process makes checksums anew?"""
+    return getattr(error.__cause__, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA
+
+
+def wait(store: SqliteStore) -> None:
+    """Wait until nobody makes checksums anew; if a process was killed while it did, do it."""
+    gate = store._gate
+    gate.enter()
+    try:
+        if gate.mark == MENDING:
+            _mend(store)
+    finally:
+        if gate.file is not None:
+            flock(gate.file, LOCK_UN)
+
+
 def _mend(store: SqliteStore) -> None:
     gate, connection = store._gate, store._connection
-    if gate.was_closed or not gate._commit or not database_file.checksums_loaded():
+    if gate.mark == CLOSED or not gate._commit or not database_file.checksums_loaded():
         return
     if not _has_wrong_checksum(connection):
+        if gate.mark == MENDING:
+            gate.note(NO_MARK)
         return
+    gate.note(MENDING)
     connection.execute("PRAGMA checksum_verification = OFF").fetchall()
     try:
         if not database_file.integrity(connection) and _is_whole(connection, gate._commit, gate._id):
@@ -51,6 +75,7 @@ def _mend(store: SqliteStore) -> None:
     finally:
         connection.execute("PRAGMA checksum_verification = ON").fetchall()
         connection.execute("PRAGMA shrink_memory").fetchall()  # pages that were read without a look at their checksums
+        gate.note(NO_MARK)
 
 
 def _has_wrong_checksum(connection: apsw.Connection) -> bool:

@@ -7,8 +7,9 @@ The gate file also holds one short line, `PID COMMIT`: the process inside (so th
 that timed out can name it) and the last commit that was answered. The number is written after the commit is durable, so
 it is never ahead of the database; a database with a lower number was truncated or replaced by an older copy.
 
-Whether dibs itself has folded the WAL into the database stands between the two last parts: `c`, until the next process
-comes in. Else another program did that, if there is no WAL (foreign_close.py).
+A mark stands between the two last parts. `c`: dibs itself has folded the WAL into the database; until the next process
+comes in. Without it another program did that, if there is no WAL; `m`: a process makes the page checksums anew that
+such a program has left out, or was killed while it did (foreign_close.py).
 
 The line may have a second copy elsewhere (`kept`): a `git clean` that deletes the database deletes the gate too, and
 the copy still has the last answered commit. The gate's own line counts; the copy counts where the gate has none, or has
@@ -38,7 +39,8 @@ MAX_COMMIT = 2**62  # no real commit is above this: such a line is damaged and i
 TIMER_INTERVAL_S = 0.05  # between two signals of the timer that ends a wait
 HANDOVER_TIMEOUT_S = 1.0  # for the waiter to take the lock from its helper thread; later, the waiter has given up
 LINE_BYTES = 48  # ten digits of pid, a blank, twenty digits of commit, a blank, the id (fifteen), a newline
-CLOSED, CLOSED_AT = b"c", 31  # in the place of the second blank
+MARK_AT = 31  # the mark has the place of the second blank
+CLOSED, MENDING, NO_MARK = b"c", b"m", b" "
 
 
 class Gate:
@@ -56,7 +58,7 @@ class Gate:
         self.timeout = timeout
         self.file: FileIO | None = None
         self.queued = 0  # how often another process was inside
-        self.was_closed = False  # before the last `enter`, by dibs itself
+        self.mark = NO_MARK  # as the last `enter` found it
         self._pid = 0
         self._commit = 0
         self._id = ""
@@ -76,7 +78,7 @@ class Gate:
                 if not self._queue_with_timer():
                     self._queue_in_thread()
             line = os.pread(self.file.fileno(), LINE_BYTES, 0)
-            self.was_closed = line[CLOSED_AT : CLOSED_AT + 1] == CLOSED
+            self.mark = line[MARK_AT : MARK_AT + 1]
             self._pid, self._commit, self._id = self._known(_read(line))
             if self._pid != os.getpid():
                 self._write()
@@ -116,12 +118,13 @@ class Gate:
             own = 0, 0, ""
         return self._known(own)[1:]
 
-    def note_closed(self) -> None:
-        """Dibs itself has folded the WAL into the database."""
+    def note(self, mark: bytes) -> None:
+        """Write the mark."""
+        self.mark = mark
         try:
             fd = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
-                os.pwrite(fd, CLOSED, CLOSED_AT)
+                os.pwrite(fd, mark, MARK_AT)
             finally:
                 os.close(fd)
         except OSError:
@@ -155,7 +158,9 @@ class Gate:
         # The line decides nothing here: a full disk must not stop a release.
         try:
             assert self.file is not None
-            os.pwrite(self.file.fileno(), b"%-10d %-20d %-15s\n" % (os.getpid(), self._commit, self._id.encode()), 0)
+            mark = MENDING if self.mark == MENDING else NO_MARK
+            line = b"%-10d %-20d%s%-15s\n" % (os.getpid(), self._commit, mark, self._id.encode())
+            os.pwrite(self.file.fileno(), line, 0)
         except OSError:
             pass
 

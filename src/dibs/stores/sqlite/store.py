@@ -37,7 +37,7 @@ from dibs.stores.seam import (
     prefix_range,
 )
 from dibs.stores.sqlite import database_file
-from dibs.stores.sqlite.gate import Gate
+from dibs.stores.sqlite.gate import CLOSED, MENDING, Gate
 from dibs.stores.turns import Turns
 
 TYPE_CHECKING = False
@@ -97,6 +97,7 @@ class SqliteStore(Engine):
         self._boot = processes.boot()
         self._pid = os.getpid()  # neither a connection of SQLite nor the gate's lock survives a fork
         self._checked = False
+        self._has_waited = False  # for another process that makes page checksums anew
         self._is_short_lived = short_lived
         if short_lived:
             _LEFT_OPEN.append(self._connection)
@@ -192,6 +193,18 @@ class SqliteStore(Engine):
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
         self._refuse_forked()
+        try:
+            return self._looked(fn)
+        except Unavailable as error:
+            from dibs.stores.sqlite import foreign_close
+
+            if self._has_waited or not foreign_close.may_explain(error):
+                raise
+            self._has_waited = True
+            self._turns.call(foreign_close.wait, self, self._timeout)
+        return self._looked(fn)
+
+    def _looked(self, fn: Callable[[Transaction], T]) -> T:
         reader = self._reader
         if reader is None and self._turns.is_another() and not self._is_short_lived:
             from dibs.stores.sqlite.reader import Reader
@@ -275,7 +288,7 @@ class SqliteStore(Engine):
             self._reader.connection.close()
         self._connection.close()
         if self._checked and not os.path.exists(f"{self.path}-wal"):
-            self._gate.note_closed()
+            self._gate.note(CLOSED)
 
     # --- for checks of the engine itself
 
@@ -408,7 +421,8 @@ class SqliteStore(Engine):
         `inside`: the gate was entered.
         """
         if not self._checked:
-            if not os.path.exists(f"{self.path}-wal"):  # SQLite makes it at the first statement
+            # SQLite makes the WAL at the first statement
+            if not os.path.exists(f"{self.path}-wal") or (inside and self._gate.mark == MENDING):
                 from dibs.stores.sqlite import foreign_close
 
                 foreign_close.mend(self, inside=inside)

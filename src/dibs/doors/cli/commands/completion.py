@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.errors import YES, Invalid
 from dibs.operations.core.declare import Field
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish")
 FIELDS = (
-    Field("shell", "choice", "which shell", positional=True, required=True, choices=SHELLS, metavar="SHELL"),
+    Field("shell", "choice", "your shell", positional=True, required=True, choices=SHELLS, metavar="SHELL"),
 )  # fmt: skip
 
 # Colons part words in bash; what was typed up to the last one is already there.
@@ -45,9 +46,14 @@ compdef _dibs dibs
 """
 FISH = """function __dibs_complete
   set -l words (commandline -opc)
-  dibs __complete $words[2..-1] (commandline -ct) 2>/dev/null
+  set -l found (dibs __complete $words[2..-1] (commandline -ct) 2>/dev/null)
+  if set -q found[1]
+    printf '%s\\n' $found
+  else
+    __fish_complete_path (commandline -ct)
+  end
 end
-complete -c dibs -a '(__dibs_complete)'
+complete -c dibs -f -a '(__dibs_complete)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
@@ -57,7 +63,10 @@ def run(words: Words) -> int:
     shell = words.fields["shell"]
     if shell not in SHELLS:
         raise Invalid(f"shell: one of {', '.join(SHELLS)}, not {shell!r}", field="shell")
-    sys.stdout.write(SCRIPTS[shell])
+    if words.json:
+        sys.stdout.write(jsontext.encode({"ok": True, "shell": shell, "script": SCRIPTS[shell]}) + "\n")
+    else:
+        sys.stdout.write(SCRIPTS[shell])
     return YES
 
 
@@ -70,6 +79,7 @@ COMMAND = Command(
     examples=(
         ('eval "$(dibs completion bash)"', "in ~/.bashrc"),
         ('eval "$(dibs completion zsh)"', "in ~/.zshrc, after compinit"),
-        ("dibs completion fish > ~/.config/fish/completions/dibs.fish", "once"),
+        ("dibs completion fish | source", "in ~/.config/fish/config.fish"),
     ),
+    json="shell, script",
 )

@@ -65,8 +65,7 @@ def run(words: Words) -> int:
 
 def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
     """Leave the result in the workspace that the caller stands in, for `dibs check`; "" if there is none."""
-    from importlib import metadata
-
+    from dibs import __version__
     from dibs.doors.cli.dispatch import open_session
     from dibs.errors import DibsError
     from dibs.operations.oversight.trials import RECORD
@@ -75,7 +74,7 @@ def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
     found = {
         "what": "demo", "agents": result["agents"], "edits": guarded["edits"], "lost": guarded["lost"],
         "clean": bool(guarded["verify"]["ok"] and result["ok"]), "seconds": result["seconds"],
-        "version": metadata.version("dibs"), "store": "redis" if hosts else "sqlite",
+        "version": __version__, "store": "redis" if hosts else "sqlite",
     }  # fmt: skip
     try:
         session = open_session(words)

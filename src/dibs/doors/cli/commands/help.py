@@ -21,12 +21,12 @@ def run(words: Words) -> int:
     """Print help on everything, on a family of commands, or on one."""
     given: list[str] = words.fields.get("command", [])
     if not given:
-        return help.overview(every=bool(words.fields.get("all")))
+        return help.overview(every=bool(words.fields.get("all")), as_json=words.json)
     for name in (" ".join(given[:2]), given[0]):
         if name in names():
-            return help.show(name)
+            return help.show(name, as_json=words.json)
     if family_of(given[0]) and len(given) == 1:
-        return help.show_family(given[0])
+        return help.show_family(given[0], as_json=words.json)
     from dibs.doors.cli import suggest
 
     suggest.no_command(given[0], given[1:])
@@ -44,4 +44,5 @@ COMMAND = Command(
         ("dibs help --all", "every command, by group"),
         ("dibs help task add", "one command, with examples"),
     ),
+    json="commands[], or command, group, help, usage, options[], examples[], refusals[]",
 )

@@ -112,7 +112,7 @@ def _print_json(report: dict[str, Any]) -> None:
 
 def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
     """The report for people."""
-    would = "would have " if dry else ""
+    would = "would be " if dry else ""
     lines = [f"{would}taken over: {c['agent']} holds task:{c['task']}{_left(c)}" for c in report.get("claims", ())]
     lines += [
         f"STALE: Task {s['task']} claimed by {s['agent']} is stale (age: {s['age']} seconds). "
@@ -120,7 +120,7 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
         for s in report.get("stale", ())
     ]
     lines += [
-        f"{would}put right: {r['task']} is {r['holder']}'s by the live record, not {r['agent']}'s"
+        f"{would}corrected: by the live record {r['holder']} holds {r['task']}, not {r['agent']}"
         for r in report.get("repaired", ())
     ]
     by_state: dict[str, int] = {}
@@ -128,9 +128,9 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
         by_state[entry["state"]] = by_state.get(entry["state"], 0) + 1
     lines += [f"{would}added to the queue: {count} {state}" for state, count in by_state.items()]
     lines += [f"CONFLICT: {c['task']} of {c['agent']}: {c['message']}" for c in report["conflicts"]]
-    lines += [f"{would}installed {path}" for path in report.get("scripts", ())]
-    lines += [f"{would}put back {path}" for path in report.get("restored", ())]
-    lines += [f"{would}removed {path}" for path in report.get("removed", ())]
+    lines += [f"{would}installed: {path}" for path in report.get("scripts", ())]
+    lines += [f"{would}put back: {path}" for path in report.get("restored", ())]
+    lines += [f"{would}removed: {path}" for path in report.get("removed", ())]
     if not report["changes"] and not report["conflicts"]:
         lines.append("nothing to do")
     return lines

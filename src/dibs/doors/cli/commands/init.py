@@ -143,10 +143,8 @@ def _say(place: workspace.Place, changes: list[str], dry: bool) -> None:
     would = "would write" if dry else "wrote"
     sys.stdout.write("".join(f"{would} {change}\n" for change in changes))
     if not dry:
-        sys.stdout.write(
-            f"{place.root} is a workspace. Commit what was written (worktrees and teammates get it from there), "
-            "then let `dibs doctor` prove the guards.\n"
-        )
+        first = "Commit what was written, for worktrees and teammates, then let" if place.common else "Let"
+        sys.stdout.write(f"{place.root} is a workspace. {first} `dibs doctor` prove the guards.\n")
 
 
 def _about_clients(chosen: list[str], *, named: bool) -> list[str]:

@@ -291,7 +291,7 @@ COMMAND = Command(
             "never changed. The first caller lands the next branches together; the others wait."
         ),
         (
-            "Exit code: 0 landed, 1 refused (conflict, failed check: its agents are told), 2 the time is over and it "
+            "Exit code: 0 landed, 1 refused (conflict, failed check: its agents are told), 2 timed out, and it "
             "is still queued. The check's environment has DIBS_LAND (the branch), DIBS_TOKEN and DIBS_COMMIT."
         ),
         "`dibs claim land:main --reason T` freezes main: nothing lands until it is released.",

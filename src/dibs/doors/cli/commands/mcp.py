@@ -31,11 +31,10 @@ def run(words: Words) -> int:
     from dibs.doors.mcp import stdio
 
     workspace = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE") or ""
-    try:
-        stdio.serve(workspace, every=bool(words.fields.get("all")))
-    except KeyboardInterrupt:
-        pass
-    sys.stderr.flush()
+    if sys.stdin.isatty():
+        sys.stderr.write("dibs: this speaks MCP on stdin and stdout, for the client that starts it. Ctrl-C ends it.\n")
+        sys.stderr.flush()
+    stdio.serve(workspace, every=bool(words.fields.get("all")))
     return YES
 
 

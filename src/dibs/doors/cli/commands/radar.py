@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.doors.cli.parse import Words
 
 FIELDS = (
-    Field("watch", "flag", "look again and again, until interrupted; prints whenever it changes", default=False),
+    Field("watch", "flag", "look repeatedly until interrupted; print whenever something changed", default=False),
     Field("every", "duration", "with --watch: how often (default 5s)", metavar="D"),
     Field("known", "flag", "do not look: show what the last look found", default=False),
 )

@@ -7,7 +7,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import read
-from dibs.doors.cli.render import times
+from dibs.doors.cli.render import continued, times
 from dibs.errors import YES, named
 from dibs.session import catalogue
 
@@ -26,7 +26,8 @@ def run(words: Words) -> int:
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **answer}) + "\n")
     elif "kept" in answer:
-        sys.stdout.write("".join(map(_line, answer["kept"])) or "nothing is kept\n")
+        lines = [*map(_line, answer["kept"]), *(f"{line}\n" for line in continued(answer))]
+        sys.stdout.write("".join(lines) or "nothing is kept\n")
     else:
         undo = f"; `dibs restore {answer['undo']}` takes that back" if answer["undo"] else ""
         sys.stdout.write(f"restored {answer['restored']}{undo}\n")
@@ -50,5 +51,5 @@ COMMAND = Command(
         ("dibs restore", "list the contents that are kept"),
         ("dibs restore src/api.py", "bring back the newest kept content of this file"),
     ),
-    json="kept[] (id, path, tree, holder, by, at, blob, how), or restored, id, undo",
+    json="kept[] (id, path, tree, holder, by, at, blob, how), more, cursor, or restored, id, undo",
 )

@@ -26,7 +26,7 @@ FIELDS = (
     Field(
         "watch",
         "flag",
-        "sweep again and again until interrupted; with --json one line a sweep that found something",
+        "sweep repeatedly until interrupted; with --json, print one line for each sweep that found something",
         default=False,
     ),
     Field("every", "duration", "with --watch: how often (default 1s)", metavar="D"),

@@ -118,7 +118,7 @@ COMMAND = Command(
     examples=(
         ("dibs top", "until q; ? lists the keys"),
         ("dibs top --once --size 80x24", "one picture, as text"),
-        ("watch -n 5 dibs top --once", "the same again and again"),
+        ("watch -n 5 dibs top --once", "a new picture every five seconds"),
     ),
     json="verdict, about, need, acknowledged, blocked, held, agents, tasks, refused, alerts[], conflicts, landings, "
     "workspace, seq",

@@ -43,6 +43,8 @@ def _archives(words: Words) -> dict[str, Any]:
     given = words.fields["archive"]
     if "live" in words.fields:
         raise Invalid("verify: --archive or --live, not both", field="live")
+    if not os.path.exists(given):
+        raise Invalid(f"archive: there is no file or folder {given}", field="archive")
     paths = [given]
     if os.path.isdir(given):
         paths = [os.path.join(given, name) for name in sorted(os.listdir(given)) if name.endswith(".jsonl.gz")]

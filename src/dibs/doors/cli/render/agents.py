@@ -50,6 +50,10 @@ def _kind(agent: dict[str, Any]) -> str:
     return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
 
 
+def _tasks(agent: dict[str, Any]) -> str:
+    return some([*agent.get("tasks", []), *[f"{task} (assigned)" for task in agent.get("assigned", [])]])
+
+
 def _used(agent: dict[str, Any]) -> str:
     return f"{agent['cpu']:g} % cpu, {agent['memory'] // 1_048_576} MB" if "cpu" in agent else ""
 
@@ -58,7 +62,7 @@ def _agents(result: dict[str, Any]) -> Items:
     every = result["agents"]
     rows: list[tuple[str, ...]] = [
         (named(a), a["state"], a["health"] if a["state"] != "left" else "", _kind(a),
-         f"{times.ago(a['last_seen'])} ago", some(a.get("tasks", [])), _used(a), a.get("rules", ""),
+         f"{times.ago(a['last_seen'])} ago", _tasks(a), _used(a), a.get("rules", ""),
          a.get("killed", "") or _breaker(a)) for a in every
     ]  # fmt: skip
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
@@ -102,7 +106,11 @@ def _whoami(result: dict[str, Any]) -> Items:
 def _rules(result: dict[str, Any]) -> Items:
     if not result["digest"]:
         return ["this workspace has no rules; `dibs init` makes .dibs/rules.md"]
-    told = "you were told these" if result["current"] else "you were not told this version; `dibs rules --ack` says so"
+    told = (
+        "you were told these"
+        if result["current"]
+        else "you were not told this version; `dibs rules --ack` records that you have read it"
+    )
     return [result["text"].rstrip("\n"), "", f"({result['digest']}: {told})"]
 
 

@@ -73,8 +73,7 @@ def _resource(one: dict[str, Any], columns: int) -> str:
     name = terminal.clean(one["resource"])
     more = f" ({one['folded']})" if one.get("folded") else ""
     room = max(RESOURCE, columns // 2) - len(more)
-    short = name if terminal.cells(name) <= room else f"…{name[1 - room :]}"
-    return f"{short}{more}"
+    return f"{terminal.cut_front(name, room)}{more}"
 
 
 def _cell(use: dict[str, Any]) -> str:

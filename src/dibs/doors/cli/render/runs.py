@@ -34,8 +34,8 @@ def _phase(result: dict[str, Any]) -> Items:
 
 def _noted(result: dict[str, Any]) -> Items:
     note = result["noted"]
-    done = f", handled: {html_text.clean(note['handled'])}" if note.get("handled") else ""
-    return [f"{result['run']['id']}: number {note['number']}, {html_text.clean(note['text'])}{done}"]
+    done = f" (handled: {html_text.clean(note['handled'])})" if note.get("handled") else ""
+    return [f"run {result['run']['id']} has note {note['number']}: {html_text.clean(note['text'])}{done}"]
 
 
 def _progress(result: dict[str, Any]) -> Items:

@@ -52,7 +52,7 @@ def _sentences(total: dict[str, Any], refusals: dict[str, int]) -> Lines:
     longest = f", longest {_long(total['longest_wait'])}" if total["longest_wait"] is not None else ""
     lines.append(
         f"waiting: {counted(total['waits'], 'wait')}, {_long(total['wait_time'])} in all{p95}{longest}, "
-        f"{total['gave_up']} in vain"
+        f"{total['gave_up']} gave up"
     )
     return lines
 
