@@ -61,7 +61,8 @@ ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
 # Whole programs are killed, damaged or played for seconds in these. `make slow` runs them, `make test` does not.
 SLOW = (
     "faults/", "e2e/", "doors/hooks/test_bypasses.py", "doors/hooks/test_git_bypasses.py",
-    "doors/hooks/test_ordinary.py", "doors/hooks/test_two_agents.py", "doors/install/test_doctor_guards.py",
+    "doors/hooks/test_ordinary.py", "doors/hooks/test_two_agents.py", "doors/hooks/test_fleet_play.py",
+    "doors/install/test_doctor_guards.py",
     "doors/mcp/test_far.py", "doors/mcp/test_stdio.py", "doors/test_git_hooks.py", "running/test_deploy.py",
     "running/test_landing.py", "running/test_landing_torture.py", "running/test_undo_histories.py",
     "storage/test_store_move.py",

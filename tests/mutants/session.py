@@ -48,7 +48,7 @@ ROWS = (
      f"{AUDIT}::test_a_new_file_that_an_opaque_command_wrote_over_anothers_claim_is_a_violation"),
     ("session/working_tree.py", "foreign=self._is_foreign(change)", "foreign=False",
      f"{HOOKS_2}::test_what_a_merge_or_a_checkout_brought_is_not_written_over_unread"),
-    ("session/working_tree.py", 'content = change.after if knows else "" if change.is_back else ledger_files.BLIND', "content = change.after",
+    ("session/working_tree.py", 'content = change.after if knows else "" if undone else ledger_files.BLIND', "content = change.after",
      f"{HOOKS_2}::test_an_edit_that_carries_its_context_passes_over_newer_content_and_its_agent_is_told_once"),
     ("session/quotes.py", "{clean(line)}", "{line}",
      "tests/doors/cli/test_messages_cli.py::test_every_line_of_a_message_is_marked_and_can_be_seen"),

@@ -503,6 +503,9 @@ class FakeSeen:
     def ever(self, path: str, content: str) -> bool:
         return any(name == path and one == content for _, one, name in self._rows)
 
+    def contents(self, path: str) -> set[str]:
+        return {content for _, content, name in self._rows if name == path} - {"", MISSING}
+
 
 def installed(world: World, patch: pytest.MonkeyPatch) -> Iterator[World]:
     """The world in place of the disk, until it is over."""

@@ -174,6 +174,30 @@ class Index:
 
     def entry(self, path: str) -> tuple[str, str]:
         """The same with the kind of the file."""
+        place, extended = self._place(path)
+        if place < 0:
+            return MISSING, PLAIN
+        found: str = self._data[place - 22 - extended : place - 2 - extended].hex()
+        mode = int.from_bytes(self._data[place - 38 - extended : place - 34 - extended], "big")
+        if mode & _KIND == _LINK:
+            return LINK + found, LINKED
+        return found, EXECUTABLE if mode & 0o100 else PLAIN
+
+    def has(self, path: str, signature: str) -> bool:
+        """Is a file of this signature what git has, by its size and time? So git itself knows it without reading."""
+        place, extended = self._place(path)
+        if place < 0 or signature == MISSING:
+            return False
+        row = self._data[place - 62 - extended : place - 22 - extended]
+        seconds, ns, size = (int.from_bytes(row[at : at + 4], "big") for at in (8, 12, 36))
+        parts = signature.split(":")
+        mtime = int(parts[1])
+        return (size, seconds, ns) == (
+            int(parts[0]) & 0xFFFFFFFF, mtime // 1_000_000_000 & 0xFFFFFFFF, mtime % 1_000_000_000,
+        )  # fmt: skip
+
+    def _place(self, path: str) -> tuple[int, int]:
+        """Where the name of a path is, and how many bytes of further flags precede it; -1 if there is none."""
         name = os.fsencode(path)
         wanted = min(len(name), 0xFFF)  # 12 bits of the flags
         place = self._data.find(name + b"\0") if self._data else -1
@@ -182,15 +206,9 @@ class Index:
                 flags = self._data[place - 2 - extended : place - extended]
                 number = int.from_bytes(flags, "big")
                 if len(flags) == 2 and number & 0xFFF == wanted and bool(number & 0x4000) is bool(extended):  # noqa: PLR2004
-                    if number & 0x3000:  # a side of a merge
-                        return MISSING, PLAIN
-                    found: str = self._data[place - 22 - extended : place - 2 - extended].hex()
-                    mode = int.from_bytes(self._data[place - 38 - extended : place - 34 - extended], "big")
-                    if mode & _KIND == _LINK:
-                        return LINK + found, LINKED
-                    return found, EXECUTABLE if mode & 0o100 else PLAIN
+                    return (-1, 0) if number & 0x3000 else (place, extended)  # no side of a merge
             place = self._data.find(name + b"\0", place + 1)
-        return MISSING, PLAIN
+        return -1, 0
 
 
 # --- copies

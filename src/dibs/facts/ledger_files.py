@@ -291,6 +291,10 @@ class Seen:
         """Did the agent ever see this content there?"""
         return any(one[1] == content for one in self._contents(path))
 
+    def contents(self, path: str) -> set[str]:
+        """All contents that the agent ever knew of a path; "?" if it once changed it unseen."""
+        return {content for _, content in self._contents(path)} - {"", "-"}
+
     def _contents(self, path: str) -> list[tuple[int, str]]:
         """Times and contents. The hook that finds a change notes it for the actor, so lines may be out of order."""
         wanted = b"\t" + _escaped(path).encode("utf-8", "surrogateescape") + b"\n"

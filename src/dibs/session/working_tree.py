@@ -14,6 +14,7 @@ from dibs.facts import caller, contents, ledger_files, workspace
 from dibs.operations.guards.ledger import (
     BASE,
     CLOSED,
+    GIT,
     GITTED,
     LIKELY,
     MAX_PATHS_WATCHED,
@@ -21,6 +22,7 @@ from dibs.operations.guards.ledger import (
     NAMED,
     OPEN,
     OUTSIDE,
+    STAGED,
     SURE,
     UNKNOWN,
     UNSURE,
@@ -58,9 +60,11 @@ class Tree:
         self._state: State | None = None
         self._known = (0, 0)
         self._index: contents.Index | None = None
+        self._staged: dict[str, tuple[str, str]] | None = None  # what git's index has, and HEAD has not
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the ids of the changes among them
         self._half_done = False  # a later look must take something
+        self._is_whole = False  # this is a look at the whole tree, so git knows more than its index
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
     # --- state
@@ -77,9 +81,28 @@ class Tree:
     def index(self) -> contents.Index:
         """Git's index."""
         if self._index is None:
-            in_git = os.path.basename(self.folder) == workspace.DIBS_FOLDER
-            self._index = contents.Index(os.path.dirname(self.folder) if in_git else "")
+            self._index = contents.Index(os.path.dirname(self.folder) if self._is_in_git else "")
         return self._index
+
+    @property
+    def _is_in_git(self) -> bool:
+        """Is this a working tree of git's? Then its ledger is below git's directory."""
+        return os.path.basename(self.folder) == workspace.DIBS_FOLDER
+
+    @property
+    def staged(self) -> dict[str, tuple[str, str]]:
+        """The paths whose content in git's index is not committed, with what HEAD has. Git is asked once a hook."""
+        if self._staged is None and not self._is_in_git:
+            self._staged = {}
+        if self._staged is None:
+            from dibs.errors import Unavailable
+            from dibs.facts.git import queries
+
+            try:
+                self._staged = queries.staged_over(self.top)
+            except Unavailable:
+                self._staged = {}
+        return self._staged
 
     def inner(self, real: str) -> str:
         """A real path as the ledger has it; "" for a path outside of this working tree."""
@@ -129,8 +152,12 @@ class Tree:
         from dibs.facts.git.queries import dirty
 
         before = ledger_files.now()[0]
-        changed = [change.path for change in dirty(self.top) if not change.path.endswith("/")]
+        found = dirty(self.top)
+        changed = [change.path for change in found if not change.path.endswith("/")]
+        self._staged = None if any(change.staged not in " ?!" for change in found) else {}
+        self._is_whole = True
         self.survey(changed[:most])
+        self._is_whole = False
         self.write()
         clean = set(self.state.owned()) - set(changed)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
@@ -160,9 +187,13 @@ class Tree:
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
+        if seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature):
+            in_git = seen.content  # a large file has another id than git's
         if seen.content != in_git:
             self.keep(seen)
         before = head.content if head is not None else in_git
+        if before == seen.content and self._is_whole and seen.path in self.staged:
+            before, kind = _of_mode(*self.staged[seen.path])
         if before == seen.content:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
@@ -207,6 +238,8 @@ class Tree:
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
         )
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
+        if is_git and seen.path in self.staged:
+            flags += STAGED
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
             flags += UNSURE
         self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
@@ -348,10 +381,12 @@ class Tree:
             before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip
-        maker = self.state.heads[change.path].authors.get(change.before, change.actor)
-        if not knows and not last and maker in {change.actor, BASE}:
+        authors = self.state.heads[change.path].authors
+        if not knows and not last and authors.get(change.before, change.actor) in {change.actor, BASE, GIT}:
             return  # it never saw the file, and no other agent had changed it: no more is unknown than before
-        content = change.after if knows else "" if change.is_back else ledger_files.BLIND
+        # what it knew of the file was its own work, which it undid: it knows as little as before that
+        undone = change.is_back and all(authors.get(one) == change.actor for one in known.contents(change.path))
+        content = change.after if knows else "" if undone else ledger_files.BLIND
         ledger_files.saw(self.folder, change.actor, [(change.path, content, change.looked)])
 
     def _is_foreign(self, change: Change) -> bool:
@@ -368,7 +403,7 @@ class Tree:
     def cut(self) -> None:
         """Compact a long ledger, after a look at the whole tree: earlier calls do not matter then."""
         if self.state.is_long:
-            if os.path.basename(self.folder) == workspace.DIBS_FOLDER:
+            if self._is_in_git:
                 self.look_at_all()
             ledger_files.replace(self.folder, self.state.lines(self.now), self._known, self.state.past())
         else:
@@ -386,6 +421,15 @@ class Tree:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:
             ledger_files.replace(self.folder, self.state.shorter(self.now), self._known, self.state.past())
+
+
+def _of_mode(mode: str, blob: str) -> tuple[str, str]:
+    """A content of git's, and the kind of its file."""
+    if not blob:
+        return MISSING, contents.PLAIN
+    if mode == "120000":
+        return contents.LINK + blob, contents.LINKED
+    return blob, contents.EXECUTABLE if mode == "100755" else contents.PLAIN
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:

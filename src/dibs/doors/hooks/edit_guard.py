@@ -13,7 +13,6 @@ from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.paths import of_parts
-from dibs.operations.core.call import related
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
@@ -31,13 +30,15 @@ if TYPE_CHECKING:
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused
+# What is written where a path is a symbolic link: its target, the link (`rm`, `ln -f`), or one of them (`mv`, `sed -i`)
+FOLLOWED, ITSELF, EITHER = "followed", "itself", "either"
 MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 
 
 class Write:
     """One path that a call names, and how it writes it."""
 
-    __slots__ = ("content", "edits", "goes", "how", "itself", "path")
+    __slots__ = ("content", "edits", "goes", "how", "link", "path")
 
     def __init__(
         self,
@@ -47,13 +48,13 @@ class Write:
         edits: Sequence[tuple[str, str, bool]] = (),
         *,
         goes: bool = False,
-        itself: bool = False,
+        link: str = FOLLOWED,
     ) -> None:
         self.path, self.how = path, how
+        self.link = link  # what is written if the path is a symbolic link
         self.content = content  # the whole new content, if that is known
         self.edits = edits  # or the replacements in it
         self.goes = goes  # the file is deleted
-        self.itself = itself  # of a symbolic link, the link is written, and not the file that it leads to
 
     def expected(self, before: bytes | None) -> bytes | None:
         """The file's new content, if it follows from the call."""
@@ -83,8 +84,11 @@ def writes_of(event: Event) -> list[Write]:
     if not found:
         raise Invalid("the patch names no file that could be read.")
     return [
-        Write(path, WHOLE if action in {"add", "delete"} else MERGES, goes=action == "delete") for action, path in found
-    ]
+        Write(
+            path, WHOLE if action in {"add", "delete"} else MERGES, goes=action == "delete",
+            link=ITSELF if action == "delete" else FOLLOWED,
+        ) for action, path in found
+    ]  # fmt: skip
 
 
 class _NamedPath:
@@ -111,6 +115,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
         before: dict[str, list[str]] = {}
         for top, items in named.items():
             tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
+            items.extend(_unfinished_within(session, tree, call.agent, items))
             paths = [one.path for one in items if one.kind == "file" and not one.ignored]
             tree.look(paths)
             tree.settle()
@@ -147,14 +152,13 @@ def _located(
     outside: list[dict[str, Any]] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
+        link = _link(session, event, write) if write.link != FOLLOWED else None
+        if link is not None:
+            named.setdefault(link[0], []).append(link[1])
+            if write.link == ITSELF:
+                continue
         real = event.real(write.path)
         wanted = write.path
-        link = _link(event, write) if write.itself else ""
-        if link:
-            located = _link_located(session, link)
-            if located:
-                named.setdefault(located[0], []).append(_NamedPath(write, link, located[1], ("file", located[1], "")))
-            continue
         if write.goes and f"{session.place.top}/".startswith(f"{real.rstrip('/')}/"):
             wanted = real = session.place.top  # a parent folder of the working tree: all of the tree goes with it
         try:
@@ -177,22 +181,21 @@ def _located(
     return named, outside
 
 
-def _link(event: Event, write: Write) -> str:
-    """The link that a write replaces or removes, its folder resolved; "" if it is none."""
-    path = os.path.join(event.where, write.path)
-    if path.endswith("/") or not os.path.islink(path):
-        return ""
-    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
-
-
-def _link_located(session: Session, link: str) -> tuple[str, str] | None:
-    """The working tree of a link, and its path there; None outside of all."""
-    folder, name = os.path.split(link)
-    try:
-        _, text, _, top = session.paths.located(folder, "/", literal=True)
-    except Invalid:
+def _link(session: Session, event: Event, write: Write) -> tuple[str, _NamedPath] | None:
+    """The working tree and the path of a symbolic link that is itself replaced or deleted; None if it is no link."""
+    full = os.path.join(event.where, write.path)
+    if not os.path.islink(full):
         return None
-    return top, f"{text}/{name}" if text and text != "." else name
+    from dibs.doors.hooks.git_paths import resource_of
+
+    folder, name = os.path.split(full)
+    real = f"{os.path.realpath(folder)}/{name}"
+    top = workspace.tree_of(session.place, real)
+    if not top:
+        return None
+    path = real[len(top) + 1 :]
+    kind, text, *_ = resource_of(session, path, top)
+    return top, _NamedPath(Write(path, write.how, goes=write.goes), real, path, (kind, text, ""))
 
 
 def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
@@ -201,7 +204,7 @@ def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
     if one.ignored:
         return target(resource, ignored=True)
     if one.kind == "tree":
-        return target(resource, facts=_facts_within(tree, one, agent), inside=_within(one.real, tree.top))
+        return target(resource, inside=_within(one.real, tree.top))
     content = _content(tree, one.path)
     return target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
 
@@ -238,16 +241,23 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _facts_within(tree: Tree, one: _NamedPath, agent: str) -> dict[str, Any] | None:
-    """The same for a folder: whose unfinished work is in it."""
-    start = f"{one.path}/" if one.path else ""
-    found = [owners for path, owners in tree.state.owned(agent).items() if path.startswith(start)]
-    owners = [owner for several in found for owner in several if not related(owner, agent)]
-    if not owners:
-        return None
-    return {
-        "merges": False, "known": NOTHING, "author": owners[0], "owners": owners, "since": False, "disputed": False,
-    }  # fmt: skip
+def _unfinished_within(session: Session, tree: Tree, agent: str, items: list[_NamedPath]) -> list[_NamedPath]:
+    """Other agents' unfinished work in the folders that are written as a whole: each such file counts as named."""
+    folders = [one for one in items if one.kind == "tree" and not one.ignored]
+    if not folders:
+        return []
+    from dibs.doors.hooks.git_paths import resource_of
+
+    known = {one.path for one in items}
+    found = []
+    for path in tree.state.owned(agent):
+        folder = next((one for one in folders if path.startswith(f"{one.path}/" if one.path else "")), None)
+        if folder is not None and path not in known:
+            write = Write(path, folder.write.how, goes=folder.write.goes)
+            kind, text, *alias = resource_of(session, path, tree.top)
+            if kind == "file":
+                found.append(_NamedPath(write, f"{tree.top}/{path}", path, (kind, text, alias[0] if alias else "")))
+    return found
 
 
 def _folded(targets: list[Target]) -> list[Target]:
@@ -296,6 +306,8 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
     """Write the names into the ledger, with their call."""
     busy = tree.state.is_busy(agent)
     for one in items:
+        if one.kind == "tree" and not one.ignored:
+            tree.name(event.key, f"{one.path}/", one.write.how)
         if one.kind == "file" and not one.ignored:
             expected = one.write.expected(_before(tree, one) if one.write.edits else None)
             tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)

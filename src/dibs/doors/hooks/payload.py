@@ -37,19 +37,21 @@ _CONTENTS = (
 
 _COMMANDS = ("command", "cmd", "input")
 _PATCHES = (*_COMMANDS, "patchText", "patch")
+_BACKGROUND = ("run_in_background", "is_background", "isBackground", "background")
 _PLACES = ("directory", "dir_path", "workdir", "cwd", "working_directory", "workingDirectory")
 
 
 class Event:
     """One call of one hook, in dibs' own terms."""
 
-    __slots__ = ("call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment", "name", "own",
-                 "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
+    __slots__ = ("background", "call", "client", "command", "content", "cwd", "dialect", "edits", "kind", "moment",
+                 "name", "own", "paths", "session", "source", "subagent", "tool", "type")  # fmt: skip
 
     def __init__(self, client: str, spoken: Dialect, name: str, moment: str) -> None:
         self.client, self.dialect, self.name, self.moment = client, spoken, name, moment
         self.session = self.subagent = self.type = self.cwd = self.source = ""
         self.tool = self.kind = self.command = self.call = ""
+        self.background = False  # the client itself leaves the command running
         self.own = ""  # the client's own settings, if it sent this through another client's hooks
         self.paths: list[str] = []
         self.content: str | None = None  # an edit's whole content, if it brings one
@@ -157,7 +159,7 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     if not isinstance(given, dict):
         raise Unreadable(f"{event.tool} has no input")
     if event.kind in {SHELL, PATCH}:
-        _read_command(event, given)
+        _read_command(event, given, sent.get("tool_response"))
         return
     for path in _named(event, given):
         if not isinstance(path, str) or not path or "\0" in path:
@@ -228,7 +230,7 @@ def _runs(tool: str, given: Any) -> bool:
     )
 
 
-def _read_command(event: Event, given: dict[str, Any]) -> None:
+def _read_command(event: Event, given: dict[str, Any], answered: Any) -> None:
     """The words of a shell command, or the text of a patch."""
     command = next((given[field] for field in (_PATCHES if event.kind == PATCH else _COMMANDS) if field in given), None)
     if isinstance(command, list) and all(isinstance(word, str) for word in command):  # a list of words, not shell
@@ -236,6 +238,9 @@ def _read_command(event: Event, given: dict[str, Any]) -> None:
     if not isinstance(command, str):
         raise Unreadable(f"{event.tool} has no command")
     event.command = command
+    event.background = any(given.get(field) is True for field in _BACKGROUND)
+    if isinstance(answered, dict) and answered.get("backgroundTaskId"):
+        event.background = True  # Claude Code moved it to the background while it ran
     where = next((given[field] for field in _PLACES if given.get(field)), "")
     if event.kind == SHELL and isinstance(where, str) and where:
         event.cwd = where if where.startswith("/") else f"{event.where}/{where}"

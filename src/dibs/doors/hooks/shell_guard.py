@@ -34,6 +34,7 @@ INDEX_LOCK_TIMEOUT_S = 10.0
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
 INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
+REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
@@ -143,7 +144,7 @@ def _decide(
 
     The claims that end with the call; and does it bring back what git has of files that it names?
     """
-    from dibs.doors.hooks.edit_guard import Write, allow
+    from dibs.doors.hooks.edit_guard import ITSELF, Write, allow
 
     writes = [_write(target) for target in _not_claimed(reading)]
     unresolved = _open_targets(session, reading)
@@ -157,7 +158,7 @@ def _decide(
         owned = _owned(session, call, known)
         found = git_scope.look(session, effects)
         sweeps, index, undone = found.sweeps, found.index, found.undone
-        writes += [Write(path, WHOLE) for path in found.named]
+        writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
@@ -176,6 +177,8 @@ def _decide(
             raise
     for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
         tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
+        if path not in tree.state.heads:
+            tree.look([path])
         tree.name(event.key, path, WHOLE)
     return taken, bool(undone)
 
@@ -199,11 +202,11 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
 
 def _write(target: Any) -> Write:
     """A target of the command, for the edit guard."""
-    from dibs.doors.hooks.edit_guard import Write
+    from dibs.doors.hooks.edit_guard import EITHER, FOLLOWED, ITSELF, Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
-    itself = target.how in {"delete", "move", "link", "symlink"}
-    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, itself=itself)
+    link = ITSELF if target.how in REPLACES_LINKS else FOLLOWED if target.how in {"append", "touch"} else EITHER
+    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, link=link)
 
 
 def _not_claimed(reading: Any) -> list[Any]:

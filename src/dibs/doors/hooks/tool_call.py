@@ -108,8 +108,8 @@ def after(event: Event, place: Place) -> str:
         over = ledger_files.now()
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
-        (tree.look if event.kind == EDIT else tree.survey)(call.named)
-        left = "1" if call.left or _yielded(event, over[0] - call.opened) else ""
+        (tree.look if event.kind == EDIT else tree.survey)([path for path in call.named if path[-1:] != "/"])
+        left = "1" if call.left or event.background or _yielded(event, over[0] - call.opened) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
         if place.common and tree.state.owes(call, over[0]):

@@ -124,6 +124,18 @@ def staged(cwd: str, index: str = "") -> list[str]:
     return _names(ask(cwd, *PLAIN, *words, index=index).out)
 
 
+def staged_over(cwd: str) -> dict[str, tuple[str, str]]:
+    """The paths whose content in the index is not committed: the mode and the blob that HEAD has, "" for none."""
+    words = ("diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")
+    rows = iter(ask(cwd, *PLAIN, *words).out.split(b"\0"))
+    found = {}
+    for row in rows:
+        if row:
+            mode, _, blob, *_ = row[1:].decode().split(" ")
+            found[os.fsdecode(next(rows))] = (mode, blob) if blob.strip("0") else ("", "")
+    return found
+
+
 def dirty(
     cwd: str,
     pathspecs: Sequence[str] = (),

@@ -110,7 +110,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
     """The agents with a call in the interval that could write the path, without the ancestors of other suspects."""
     found: dict[str, _Suspect] = {}
     for call in state.calls.values():
-        how, expected = call.named.get(path, ("", ""))
+        how, expected = call.how(path)
         if not call.is_open and not how:
             continue
         first, firm, weak = _times(call, now, named=bool(how))

@@ -10,6 +10,7 @@ A line is a kind and its fields:
 
     O time call agent class left diary claims   a call begins: harmless calls are left out, `closed` names all it writes
     N call how expected path                    a path that it names: how it writes, the content that it will have or ""
+                                                (a "/" at its end: a folder, and whatever is in it)
     C time call left                            the call ended; `left`: a program that it started may still run
     E time agent                                the agent's calls ended: a prompt, a stop, a boot
     X time agent                                its session ended
@@ -52,7 +53,9 @@ GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
+STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
 CLOSED, OPEN = "closed", "open"  # classes of calls
+NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
@@ -73,7 +76,8 @@ FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 
 class Call:
     """One call of one tool, as the ledger has it."""
 
-    __slots__ = ("agent", "claims", "closed", "diary", "ended", "id", "is_open", "left", "named", "offset", "opened")
+    __slots__ = ("agent", "claims", "closed", "diary", "ended", "folders", "id", "is_open", "left", "named", "offset",
+                 "opened")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
         self.opened, self.offset = moment(row[1])
@@ -85,12 +89,23 @@ class Call:
         self.closed = 0  # when it ended; 0: not yet
         self.ended = 0  # when the agent continued with something else, if the call's end was not reported
         self.named: dict[str, list[str]] = {}  # path → how, and the announced content
+        self.folders: list[str] = []  # the folders among them, each with a slash at its end
 
     def may_matter(self, since: int) -> bool:
         """Can it have caused a change after that time? A program that it left running may, for hours."""
         if self.closed:
             return self.closed + (WATCH_NS if self.left else MINUTE_NS) > since
         return (self.ended or self.opened + WATCH_NS) > since
+
+    def how(self, path: str) -> Sequence[str]:
+        """How it writes a path that it names, and the announced content; two empty texts if it does not name it."""
+        found = self.named.get(path)
+        if found is not None:
+            return found
+        for folder in self.folders:
+            if folder == "/" or path.startswith(folder):
+                return self.named[folder]
+        return NOT_NAMED
 
     def lines(self) -> list[Line]:
         """The call as lines again."""
@@ -153,6 +168,11 @@ class Change:
         """Did the call that made it name the path?"""
         return NAMED in self.flags
 
+    @property
+    def is_clean(self) -> bool:
+        """Is the new content committed?"""
+        return GITTED in self.flags and STAGED not in self.flags
+
 
 class State:
     """The state that the lines of a ledger describe together."""
@@ -202,7 +222,7 @@ class State:
         if known is not None:
             self.spare += 1
             if not known.closed:  # a client may run the same hook twice
-                call.named = known.named
+                call.named, call.folders = known.named, known.folders
         self.calls[call.id] = call
         if call.agent not in self.began and not call.id.startswith(UNDO):
             self.began[call.agent] = call.opened
@@ -213,6 +233,8 @@ class State:
         call = self.calls.get(row[1])
         if call is not None:
             self.spare += row[4] in call.named
+            if row[4][-1:] == "/" and row[4] not in call.named:
+                call.folders.append(row[4])
             call.named[row[4]] = [row[2], row[3]]
             head = self.heads.get(row[4])
             if head is not None:
@@ -256,7 +278,7 @@ class State:
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
-        change.is_back = GITTED in change.flags and head.authors.get(change.after) == BASE
+        change.is_back = change.is_clean and head.authors.get(change.after) in {BASE, GIT}
         maker = head.authors.pop(change.after, "") or (GIT if GITTED in change.flags else change.actor)
         head.authors[change.after] = maker
         if len(head.authors) > MAX_AUTHORS:
@@ -495,7 +517,7 @@ def owners_after(owners: list[str], change: Change) -> list[str]:
     """Whose unfinished work a path is after a change."""
     known = change.grade in {SURE, LIKELY}
     own = bool(owners) and known and any(related(owner, change.actor) for owner in owners)
-    if GITTED in change.flags and (own or not owners):
+    if change.is_clean and (own or not owners):
         return []  # brought back to git's content, by its owner
     if own:
         if len(owners) == 1:

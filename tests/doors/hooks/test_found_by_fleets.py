@@ -1,0 +1,234 @@
+"""What random plays of a fleet (tests/doors/fleet.py) found: one small story each, and what must be true of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.doors.hooking import Agent, Repository
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@pytest.fixture
+def two(repo: Repository) -> tuple[Agent, Agent]:
+    """Ada and Bob at work in one repository with a script, a folder and a link."""
+    repo.write("gen.sh", '. "$HOME/plan"\n')
+    repo.write("lib/x.py", "x at first\n")
+    (repo.folder / "link.py").symlink_to("a.py")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "more files")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    return ada, bob
+
+
+def script(agent: Agent, plan: str) -> None:
+    """A program of this agent's that nothing in its words tells of."""
+    (agent.repo.scratch / "home" / "plan").write_text(plan)
+    agent.bash("sh gen.sh")
+
+
+def owners(repo: Repository) -> dict[str, list[str]]:
+    """Whose unfinished work lies where."""
+    from dibs.facts import ledger_files
+    from dibs.operations.guards.ledger import State
+
+    return State(ledger_files.load(str(repo.private))[0]).owned()
+
+
+def events(repo: Repository, path: str, *kinds: str) -> Sequence[str]:
+    return [event["kind"] for event in repo.events(*kinds) if event["subject"] == path]
+
+
+# --- a folder that is deleted as a whole
+
+
+def test_a_folder_with_anothers_work_is_deleted_after_that_work_was_read(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    script(ada, "echo of ada >> lib/x.py")
+    bob.may_run("git status && git stash list")  # finds it
+    ada.may_run("git stash list")
+    script(ada, "echo more of ada >> lib/x.py")
+    assert not bob.may_run("git checkout .").allowed
+    refused = bob.may_run("rm -rf lib")
+    assert "changed lib/x.py, and you have not read it" in refused.refusal
+    bob.read("lib/x.py")
+    bob.bash("rm -rf lib")
+    assert events(repo, "lib/x.py", "edit.taken", "edit.violated") == ["edit.taken"]
+    kept = repo.person.dibs("restore", "--list")["kept"]
+    assert [entry["path"] for entry in kept] == ["lib/x.py"]
+    assert "lib/x.py" in ada.hook("UserPromptSubmit", prompt="go on").told
+
+
+# --- a program that the client itself leaves running
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"run_in_background": True}, {}),
+        ({"is_background": True}, {}),
+        ({}, {"backgroundTaskId": "b1"}),
+    ],
+)
+def test_what_a_client_left_in_the_background_is_not_laid_at_anothers_door(
+    before: dict[str, bool], after: dict[str, str], repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    cyd = repo.agent("cyd")
+    cyd.boot()
+    given = {"command": "npm run dev", **before}
+    assert ada.may("Bash", "dev", **given).silent
+    ada.hook("PostToolUse", tool_name="Bash", tool_input=given, tool_response=after, tool_use_id="dev")
+    cyd.edit("a.py", "of cyd\n")
+    repo.later(60)
+    cyd.read("a.py")
+    assert bob.may_run("make", "make").silent
+    repo.write("a.py", "of the program that ada left\n")
+    bob.did("Bash", "make", command="make")
+    assert not events(repo, "a.py", "edit.violated")
+    assert events(repo, "a.py", "edit.unattributed") == ["edit.unattributed"]
+
+
+# --- links
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm link.py",
+        "rm link.py && echo mine > link.py",
+        "ln -sf b.py link.py",
+        "mv c.py link.py",
+        "sed -i s/at/AT/ link.py",
+        "git rm -qf link.py",
+    ],
+)
+def test_a_link_that_an_agent_replaces_is_its_work(command: str, repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.bash(command)
+    assert owners(repo)["link.py"] == ["ada"]
+    assert "link.py" in bob.may_run("git checkout HEAD -- .").refusal
+    assert "link.py" in repo.claims()["ada"]
+
+
+@pytest.mark.parametrize(
+    "command", ["rm link.py", "ln -sf b.py link.py", "git rm -q --cached link.py", "mv link.py l.py"]
+)
+def test_who_replaces_a_link_needs_nothing_of_the_file_that_it_leads_to(
+    command: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    bob.edit("a.py", "of bob\n")
+    ada.bash(command)
+    assert repo.claims()["bob"] == ["a.py"]
+    assert owners(repo)["a.py"] == ["bob"]
+
+
+# --- knowledge
+
+
+def test_who_undoes_its_change_of_what_it_never_read_has_still_to_read_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, _ = two
+    ada.read("a.py")
+    repo.write("a.py", "of somebody on another machine\n")
+    repo.git("commit", "-qam", "pulled by a person")
+    ada.bash("sed -i s/of/OF/ a.py")
+    ada.bash("git checkout -q a.py")
+    assert "read it again" in ada.may_write("a.py").refusal
+    ada.read("a.py")
+    assert ada.may_write("a.py").silent
+
+
+def test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    bob.end()
+    repo.git("rm", "-q", "c.py")
+    repo.git("commit", "-qm", "gone")
+    script(ada, "echo made > c.py")
+    ada.bash("git reset -q --hard HEAD~1")
+    script(ada, "sed -i s/at/AT/ *.py")
+    ada.bash("rm c.py")
+    ada.bash("git checkout -q c.py")
+    assert ada.may_write("c.py").silent
+
+
+# --- what is staged
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("echo staged > new.txt && git add new.txt", ["new.txt"]),
+        ("git mv a.py moved.py", ["a.py", "moved.py"]),
+        ("git rm -q a.py", ["a.py"]),
+        ("git checkout -q HEAD~1 -- a.py", ["a.py"]),
+        ("sh gen.sh", ["b.py", "lib/x.py", "s.txt"]),
+    ],
+)
+def test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end(
+    command: str, paths: list[str], repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    repo.write("a.py", "a later\n")
+    repo.git("commit", "-qam", "later")
+    script = "echo x > s.txt; echo y >> b.py; git rm -q lib/x.py; git add s.txt b.py"
+    (repo.scratch / "home" / "plan").write_text(script)
+    ada.bash(command)
+    ada.end()
+    for sweep in ("git reset --hard", "git stash", "git checkout HEAD -- ."):
+        refused = bob.may_run(sweep).refusal
+        assert all(f"{path} (uncommitted work that ada left)" in refused for path in paths), (sweep, refused)
+    assert owners(repo) == {path: ["ada"] for path in paths}
+
+
+def test_what_is_committed_at_once_is_nobodys_work(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.bash("echo x > new.txt && git add new.txt && git rm -q a.py && git mv b.py c2.py && git commit -qm done")
+    ada.bash("git reset -q --hard HEAD~1")
+    ada.bash("git cherry-pick HEAD@{1}")
+    assert owners(repo) == {}
+    assert bob.may_run("git reset --hard").silent
+
+
+# --- large files
+
+
+def test_a_large_file_that_git_has_is_nobodys_work(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    path = repo.write("big.bin", "0123456789abcde\n" * 300_000)
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "a large file")
+    ada.may_run("make", "make")
+    bob.bash("sed -i 1s/0/1/ big.bin")
+    assert owners(repo) == {"big.bin": ["bob"]}
+    changes = [line for line in repo.ledger.read_text().splitlines() if line.startswith("T")]
+    assert len(changes) == 1
+    bob.bash("git checkout -q big.bin")
+    assert owners(repo) == {}
+    assert path.read_bytes().startswith(b"0123")
+
+
+def test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    cyd = repo.agent("cyd")
+    cyd.boot()
+    cyd.read("lib/x.py")
+    assert bob.may_run("make", "make").silent
+    ada.bash("rm -rf lib")
+    cyd.may_run("cat lib/x.py")  # looks at it, while bob's command still runs
+    bob.did("Bash", "make", command="make")
+    assert not repo.events("edit.violated", "edit.unattributed")
+    assert owners(repo) == {"lib/x.py": ["ada"]}
