@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
-from dibs.demo import plan
+from dibs.demo import plan, report
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
@@ -174,3 +174,11 @@ def test_a_size_that_cannot_show_everything_is_refused(tmp_path: Path) -> None:
     )
     assert ran.returncode == 64
     assert json.loads(ran.stdout)["error"]["code"] == "invalid"
+
+
+def test_where_dibs_is_is_said_only_if_the_path_does_not_have_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = os.path.dirname(sys.executable)
+    monkeypatch.setenv("PATH", folder)
+    assert report._where() == []
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert report._where() == [f"`dibs` is not on your PATH: it is {folder}/dibs"]

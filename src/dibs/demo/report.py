@@ -5,6 +5,8 @@ One table of plain texts, made once; a terminal gets it with lines and colours, 
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 
 from dibs.demo import plan
@@ -92,6 +94,7 @@ def _show_plain(result: dict[str, Any]) -> None:
     lines += ["", verdict(result), *_kept(result), "", "Next:"]
     width = max(len(command) for command, _ in NEXT_STEPS)
     lines += [f"  {command:<{width}}  {text}" for command, text in NEXT_STEPS]
+    lines += _where()
     sys.stdout.write("\n".join(lines) + "\n")
 
 
@@ -118,6 +121,15 @@ def _show_rich(result: dict[str, Any]) -> None:
     console.print("\nNext:")
     for command, text in NEXT_STEPS:
         console.print(f"  [bold]{command:<{width}}[/bold]  {text}")
+    for line in _where():
+        console.print(line, markup=False, soft_wrap=True)
+
+
+def _where() -> list[str]:
+    """Where `dibs` is, if the PATH does not have it: `make demo` runs the one of a clone's .venv."""
+    if shutil.which("dibs") is not None:
+        return []
+    return [f"`dibs` is not on your PATH: it is {os.path.join(os.path.dirname(sys.executable), 'dibs')}"]
 
 
 def _kept(result: dict[str, Any]) -> list[str]:

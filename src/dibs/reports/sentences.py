@@ -223,7 +223,7 @@ def _unattributed(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> 
     if d["grade"] == "outside":
         by = "a person, or a program in the background"
     elif d.get("suspects"):
-        by = f"perhaps {t.all(d['suspects'])}"
+        by = f"perhaps by {' or '.join(t.all([one]) for one in d['suspects'][:SHOWN])}"
     else:
         by = "it is not known who"
     return f"{path}, which {t.who(d['holder'])} held, was changed: {by}.{t.back(d['id'], d['was'])}"

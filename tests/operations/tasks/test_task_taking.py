@@ -59,7 +59,7 @@ def test_only_who_is_of_the_type_and_has_all_capabilities_gets_it(crew: Crew) ->
     crew.add("t", **{"for": "coder"}, needs=["go", "sql"])
     for agent, type_, can in (("a", "", []), ("b", "coder", ["go"]), ("c", "tester", ["go", "sql"])):
         crew.call(agent, "boot", type=type_, can=can)
-        with pytest.raises(NotFound, match="coder with go,sql"):
+        with pytest.raises(NotFound, match="task t is for agents of type coder with go, sql"):
             crew.next(agent)
         with pytest.raises(Forbidden, match="dibs boot --type coder --can go,sql"):
             crew.take("t", agent)

@@ -330,7 +330,7 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     who = name_of(tx, facts["by"]) if sure else "an agent or a program that is not known for certain"
     text = f"{who} changed {path}, which {holder} holds."
     how = "restore" if facts["blob"] else "ack"
-    remedy = f"dibs {how} {facts['id']} --as {quoted(facts['holder'])}"  # the holder's to do, or a person's for it
+    remedy = f"dibs {how} {facts['id']} --as {quoted(holder)}"  # the holder's to do, or a person's for it
     return {
         "severity": ERROR if sure else WARNING, "text": text, "remedy": remedy, "resources": [path],
         "tree": facts["tree"], "path": path,

@@ -178,7 +178,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     to = lifecycle.check_state(state)
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
     if to in hints:
-        raise Invalid(f"`dibs {hints[to]} {id}` leads there; it needs the task's claim", field="state", task=id)
+        raise Invalid(f"a task gets there by `dibs {hints[to]} {id}`, not by hand", field="state", task=id)
     if to == CANCELLED:
         return _cancel(tx, call, got, id)
     allowed = lifecycle.MOVES[task["state"]]

@@ -321,8 +321,9 @@ def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
 def unfit(task: Record, agent: str = "") -> str:
     """Why a task is not for the caller (or for `agent`), and how an agent says what it is."""
     types, needs = [task["for"]] if task["for"] else [], task["needs"]
-    asked = " ".join([*[f"of type {one}" for one in types], *([f"that can {', '.join(needs)}"] if needs else [])])
-    options = " ".join([*[f"--type {one}" for one in types], *([f"--can {','.join(needs)}"] if needs else [])])
+    asked = [*[f"of type {one}" for one in types], *([f"with {', '.join(needs)}"] if needs else [])]
+    options = [*[f"--type {one}" for one in types], *([f"--can {','.join(needs)}"] if needs else [])]
+    text = f"task {task['task']} is for {' '.join(['agents', *asked] if asked else ['other agents'])}"
     if agent:
-        return f"task {task['task']} is for agents {asked}, and {agent} is not one; `dibs agents` lists the agents."
-    return f"task {task['task']} is for agents {asked}. If you are one, say so: `dibs boot {options}`."
+        return f"{text}, and {agent} is not one; `dibs agents` lists the agents."
+    return f"{text}. If you are one, say so: `dibs boot {' '.join(options)}`." if options else f"{text}."

@@ -69,11 +69,7 @@ def _nothing(tx: Transaction) -> str:
     """Why there is nothing to do: no tasks at all, or none for this agent."""
     others = board.pools(tx)
     if others:
-        asks = lifecycle.pool_of(others[0]).strip("-|~").replace("|", " with ")
-        return (
-            f"no task is ready for you; others wait for {asks or 'other agents'}. "
-            "`dibs boot --type … --can …` says what you are."
-        )
+        return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 

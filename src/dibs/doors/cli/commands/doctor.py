@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.parse import Words
 
+STYLES = {"ok": "green", "WARN": "yellow", "FAIL": "bold red", "note": "dim"}
 FIELDS = (
     Field(
         "recover",
@@ -94,8 +95,12 @@ def _fix(session: Session, words: Words) -> list[dict[str, Any]]:
 
 
 def _say(check: dict[str, Any]) -> None:
-    word = "ok" if check["ok"] else {"error": "WRONG", "warning": "CARE"}[check["severity"]]
-    sys.stdout.write(f"{'note' if check['severity'] == 'advice' else word:<5}  {check['check']}: {check['message']}\n")
+    from dibs.doors.cli import terminal
+
+    word = "ok" if check["ok"] else {"error": "FAIL", "warning": "WARN"}[check["severity"]]
+    word = "note" if check["severity"] == "advice" else word
+    mark = terminal.styled(f"{word:<4}", STYLES[word], sys.stdout)
+    sys.stdout.write(f"{mark}  {check['check']}: {terminal.clean(check['message'])}\n")
     sys.stdout.flush()
 
 

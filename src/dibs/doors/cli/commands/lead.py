@@ -121,7 +121,7 @@ class _Leader:
 
     def _waits(self, answer: dict[str, Any]) -> None:
         who = ", ".join(sorted({named(blocker) for blocker in answer.get("blockers", ())}))
-        self._say(f"{who or 'somebody'} leads {self.name}; waiting to take over")
+        self._say(f"{who or 'another agent'} leads {self.name}; waiting to take over")
 
     def _say(self, text: str) -> None:
         if text != self._said and not self.quiet:

@@ -35,7 +35,7 @@ def run(words: Words) -> int:
 
 
 def _line(one: dict[str, Any]) -> str:
-    by = one["by"] or "somebody"
+    by = named(one, "by") if one["by"] else "an unknown author"
     if one["how"] == "forced":
         holder = named(one, "holder")
         return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
