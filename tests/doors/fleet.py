@@ -78,7 +78,8 @@ class Word:
     step: int
     named: bool
     looked: bool = False  # a hook has looked since it was written
-    foreign: bool = False  # it came by a script into another agent's call that names the file
+    foreign: bool = False  # it came by a script into another agent's work, or another one's came before any look
+    heard: int = 0  # how much its author had heard when it was written
 
 
 @dataclass
@@ -91,7 +92,6 @@ class Loss:
     how: str  # how the call that took it named the path; "" if it did not
     seen: bool
     step: int
-    heard: int
     content: bytes
     title: str
     amid: bool  # a call of the author's own was running that names the path, or that may write anything
@@ -144,6 +144,7 @@ class World:
         self.writers: dict[tuple[Path, str], list[tuple[str, str]]] = {}  # (blob, writer) of each content
         self.server: Server | None = None
         self.watched: set[tuple[Path, str]] = set()
+        self.linked: set[str] = set()  # files that a link ever led to: links are swapped between check and write
         self._cache: dict[str, tuple[Any, bytes]] = {}
         self.disk = self._look()
         for (tree, path), content in self.disk.items():
@@ -168,6 +169,8 @@ class World:
                 kept = self._cache.get(full)
                 if kept is None or kept[0] != key or self.step < 1:
                     link = os.path.islink(full)
+                    if link:
+                        self.linked.add(os.path.realpath(full))
                     content = os.readlink(full).encode() if link else Path(full).read_bytes()
                     kept = self._cache[full] = (key, content)
                 found[tree, path] = kept[1]
@@ -384,15 +387,18 @@ class World:
                 self.words[tree, path, text].foreign = into or (
                     (not how or who == PERSON) and self._is_named(who, path)
                 )
+                self.words[tree, path, text].heard = len(self.heard.get(who, ()))
                 if text[1:].startswith(f"{who}.".encode()):
                     self._sees(who, text)
+            for text in had & set(WORD.findall(content)):
+                word = self.words[tree, path, text]
+                word.foreign = word.foreign or not (word.looked or _related(word.author, who))
             for text in sorted(had):
                 if text not in there:
                     word = self.words[tree, path, text]
                     self.losses.append(Loss(
                         word, path, who, how, text in self._all_seen(who), self.step,
-                        len(self.heard.get(word.author, ())), old[tree, path], f"{command.title} (from {one.began})",
-                        self._is_amid(word.author, path),
+                        old[tree, path], f"{command.title} (from {one.began})", self._is_amid(word.author, path),
                     ))  # fmt: skip
 
     def _all_seen(self, who: str) -> set[bytes]:
@@ -421,7 +427,7 @@ class World:
                   if text not in self._all_seen(player.id)]  # fmt: skip
         unseen = [word for word in unseen if not _related(word.author, player.id) and word.looked and not word.foreign
                   and (word.author in self.alive or word.step > self.began(player))]  # fmt: skip
-        if unseen and not path.endswith(".tmp"):
+        if unseen and ".tmp" not in path:
             found = [word.text for word in unseen]
             self.wrongs.append(f"step {self.step}: stale: {player.id}'s {command.title} passed over {found}")
 
@@ -503,7 +509,7 @@ class World:
                 continue
             if loss.how in {MERGES, WHOLE, GIT, FOLDER} and loss.seen:
                 continue
-            if loss.path.endswith(".tmp") or self._is_committed(word):
+            if ".tmp" in loss.path or self._is_committed(word):
                 continue
             if word.author == PERSON and self._is_kept(word):
                 continue
@@ -511,7 +517,7 @@ class World:
             missing = []
             if not any(_contains(entry, loss, self.scratch.folder) for entry in kept):
                 missing.append("no copy")
-            heard = self.heard.get(word.author, [])[loss.heard :]
+            heard = self.heard.get(word.author, [])[word.heard :]
             names = {loss.path, json.dumps(loss.path)[1:-1]}
             if word.author in self.alive and not any(name in text for text in heard for name in names):
                 missing.append("its author heard nothing")
@@ -538,6 +544,8 @@ class World:
         found = []
         for event in events:
             if event["kind"] != "edit.violated" or event["data"].get("grade", "sure") != "sure":
+                continue
+            if f"{event['data']['tree']}/{event['subject']}" in self.linked:
                 continue
             now = event["data"]["now"]
             writers = {one for tree in self.trees for blob, one in self.writers.get((tree, event["subject"]), ())

@@ -131,6 +131,15 @@ def test_who_replaces_a_link_needs_nothing_of_the_file_that_it_leads_to(
     assert owners(repo)["a.py"] == ["bob"]
 
 
+def test_nobody_is_asked_to_read_a_link_that_can_only_be_read_through(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.bash("ln -sf b.py link.py")
+    ada.bash("git commit -qm link -- link.py")
+    bob.bash("ln -sf c.py link.py")
+    bob.bash("git commit -qm link -- link.py")
+    assert ada.may_run("rm link.py").allowed
+
+
 # --- knowledge
 
 

@@ -195,7 +195,8 @@ def _link(session: Session, event: Event, write: Write) -> tuple[str, _NamedPath
         return None
     path = real[len(top) + 1 :]
     kind, text, *_ = resource_of(session, path, top)
-    return top, _NamedPath(Write(path, write.how, goes=write.goes), real, path, (kind, text, ""))
+    # a Read shows what the link leads to, so nobody could be asked to read the link itself first
+    return top, _NamedPath(Write(path, MERGES, goes=write.goes), real, path, (kind, text, ""))
 
 
 def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
