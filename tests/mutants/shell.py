@@ -31,7 +31,7 @@ ROWS = (
      "tests/facts/shell/test_shell_hidden.py::test_the_files_that_a_search_finds_are_those_that_have_the_text"),
     ("facts/shell/parameters.py", 'return found if found.below is None else Unknown([way[: way.rfind("/") + 1] for way in found.below])', "return found",
      "tests/facts/shell/test_shell_hidden.py::test_what_a_list_leaves_open_is_one_of_its_names"),
-    ("doors/hooks/edit_guard.py", 'if path.endswith("/") or not os.path.islink(path):', 'if not os.path.islink(path.rstrip("/")):',
+    ("doors/hooks/edit_guard.py", "if not os.path.islink(full):", "if True:",
      "tests/doors/hooks/test_hooks_shell.py::test_a_link_is_replaced_or_removed_though_what_it_leads_to_is_held"),
     ("doors/hooks/edit_guard.py", "if tree.untold():  # what", "if False:  # what",
      "tests/doors/hooks/test_hooks_shell.py::test_what_a_person_made_before_the_claim_is_no_violation_against_its_holder"),
