@@ -230,8 +230,8 @@ def test_a_hook_of_git_that_another_tool_wrote_over_is_noticed(repository: Shell
 def test_people_see_errors_warnings_and_advice_apart(repository: Shell) -> None:
     shown = repository.run("doctor").stdout
     assert "\nok    claude guard: " in shown
-    assert "\nCARE   codex trust: " in shown
-    assert "\nnote   bare: " in shown
+    assert "\nWARN  codex trust: " in shown
+    assert "\nnote  bare: " in shown
     assert "\nall is well for opencode. Left to do:\n  1. start `claude` " in shown, (
         "the others do not run the hooks yet"
     )
