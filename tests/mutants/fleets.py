@@ -21,7 +21,7 @@ ROWS = (
     ("doors/hooks/edit_guard.py", "            if write.link == ITSELF:\n                continue\n", "",
      f"{FOUND}::test_who_replaces_a_link_needs_nothing_of_the_file_that_it_leads_to"),
     ("operations/guards/ledger.py", "GITTED in self.flags and STAGED not in self.flags", "GITTED in self.flags", STAGED),
-    ("session/working_tree.py", "            before, kind = _of_mode(*self.staged[seen.path])\n", "            pass\n", STAGED),
+    ("session/working_tree.py", "            before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)\n", "            pass\n", STAGED),
     ("doors/hooks/shell_guard.py", "            tree.look([path])\n", "            pass\n", STAGED),
     ("session/working_tree.py", " and all(authors.get(one) == change.actor for one in known.contents(change.path))", "",
      f"{FOUND}::test_who_undoes_its_change_of_what_it_never_read_has_still_to_read_it"),

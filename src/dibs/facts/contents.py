@@ -139,6 +139,13 @@ def _sampled(fd: int, size: int) -> str:
 # --- what git's index has
 
 
+def of_mode(mode: int, blob: str) -> tuple[str, str]:
+    """A content that git has, and the kind of its file."""
+    if mode & _KIND == _LINK:
+        return LINK + blob, LINKED
+    return blob, EXECUTABLE if mode & 0o100 else PLAIN
+
+
 class Index:
     """The index of one working tree, read without starting git."""
 
@@ -179,9 +186,7 @@ class Index:
             return MISSING, PLAIN
         found: str = self._data[place - 22 - extended : place - 2 - extended].hex()
         mode = int.from_bytes(self._data[place - 38 - extended : place - 34 - extended], "big")
-        if mode & _KIND == _LINK:
-            return LINK + found, LINKED
-        return found, EXECUTABLE if mode & 0o100 else PLAIN
+        return of_mode(mode, found)
 
     def has(self, path: str, signature: str) -> bool:
         """Is a file of this signature what git has, by its size and time? So git itself knows it without reading."""

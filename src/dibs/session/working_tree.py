@@ -193,7 +193,8 @@ class Tree:
             self.keep(seen)
         before = head.content if head is not None else in_git
         if before == seen.content and self._is_whole and seen.path in self.staged:
-            before, kind = _of_mode(*self.staged[seen.path])
+            mode, blob = self.staged[seen.path]
+            before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
             self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
@@ -421,15 +422,6 @@ class Tree:
         """Rewrite the ledger when many of its lines are obsolete. Every hook reads all of it."""
         if self.state.is_wordy:
             ledger_files.replace(self.folder, self.state.shorter(self.now), self._known, self.state.past())
-
-
-def _of_mode(mode: str, blob: str) -> tuple[str, str]:
-    """A content of git's, and the kind of its file."""
-    if not blob:
-        return MISSING, contents.PLAIN
-    if mode == "120000":
-        return contents.LINK + blob, contents.LINKED
-    return blob, contents.EXECUTABLE if mode == "100755" else contents.PLAIN
 
 
 def _without_repeats(lines: list[Line]) -> list[Line]:

@@ -55,7 +55,7 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
 
 def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
     """The files that are searched, by the names that the search prints."""
-    only = [shell_atoms(value) for option, value in given if option == "include" and isinstance(value, str)]
+    only = [_atoms(value) for option, value in given if option == "include" and isinstance(value, str)]
     found: list[str] = []
     for root in roots or [""]:
         top = os.path.join(cwd, root)
@@ -73,7 +73,7 @@ def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
     return found
 
 
-def shell_atoms(pattern: str) -> list[shell_globs.Atom]:
+def _atoms(pattern: str) -> list[shell_globs.Atom]:
     """A pattern without quoting."""
     return [(character, True) for character in pattern]
 

@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 CHECKSUM_ERROR = f"error code={apsw.SQLITE_IOERR_DATA}"  # as SQLite's check says it
 
 
-def mend(store: SqliteStore, *, inside: bool) -> None:
-    """Called when there is no WAL. `inside`: the caller has entered the gate, and leaves it."""
-    if inside:
-        _mend(store)
-        return
-    store._gate.enter()
+def mend(store: SqliteStore, *, inside: bool, begun_only: bool = False) -> None:
+    """Called when there is no WAL, or when another process has begun it and was killed (`begun_only`: only then).
+
+    `inside`: the caller has entered the gate, and leaves it.
+    """
+    gate = store._gate
+    if not inside:
+        gate.enter()
     try:
-        _mend(store)
+        if not begun_only or gate.mark == MENDING:
+            _mend(store)
     finally:
-        if store._gate.file is not None:
-            flock(store._gate.file, LOCK_UN)
+        if not inside and gate.file is not None:
+            flock(gate.file, LOCK_UN)
 
 
 def may_explain(error: Exception) -> bool:
@@ -47,14 +50,7 @@ def may_explain(error: Exception) -> bool:
 
 def wait(store: SqliteStore) -> None:
     """Wait until nobody makes checksums anew; if a process was killed while it did, do it."""
-    gate = store._gate
-    gate.enter()
-    try:
-        if gate.mark == MENDING:
-            _mend(store)
-    finally:
-        if gate.file is not None:
-            flock(gate.file, LOCK_UN)
+    mend(store, inside=False, begun_only=True)
 
 
 def _mend(store: SqliteStore) -> None:
