@@ -75,11 +75,12 @@ bench: setup ## measure, on an otherwise quiet machine; ARGS=… are its options
 race: setup ## the same accidents for dibs, its peers from PyPI and the plain ways; ARGS=--write puts the table into docs
 	$(BIN)/python -m benchmarks.race $(ARGS)
 
+torture: UNLIMITED = -o faulthandler_exit_on_timeout=false
 torture: export DIBS_TORTURE = 1
 torture: export DIBS_HYPOTHESIS = torture
 torture: setup ## everything with full figures, then what is too heavy for `make test`; takes long
-	$(BIN)/pytest -n $(JOBS) -m "not torture and not clients and not mutants"
-	$(BIN)/pytest -m torture
+	$(BIN)/pytest -n $(JOBS) $(UNLIMITED) -m "not torture and not clients and not mutants"
+	$(BIN)/pytest $(UNLIMITED) -m torture
 
 mutants: setup ## take out the lines that keep the promises, one by one; each time a test must fail
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m mutants tests/mutants

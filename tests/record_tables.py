@@ -22,7 +22,17 @@ NAMES = {
     kind: set(re.findall(r"[a-z0-9_]+", " ".join(re.findall(r"`([^`]*)`", row[2]))))
     for kind, row in events.KINDS.items()
 }
-PREFIXES = {keys.prefix_of(form) for form in keys.KEYS}
+
+
+def prefix_of(key: str) -> str:
+    """The part of a key that tells its kind."""
+    first = key.replace("⇥", "\t").partition("\t")[0]
+    if first.startswith("r/"):
+        return "r"
+    return first[0] if ":" in first or first == "nNAME" else first
+
+
+PREFIXES = {prefix_of(form) for form in keys.KEYS}
 ANY = "event.emitted"  # its data is the agent's
 
 
@@ -40,7 +50,7 @@ def wrong_event(kind: str, data: dict[str, Any]) -> str:
 
 def wrong_key(key: str) -> str:
     """What the table has against a key; "" if nothing."""
-    return "" if keys.prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/core/keys.py has them all"
+    return "" if prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/core/keys.py has them all"
 
 
 def _from_an_operation() -> bool:

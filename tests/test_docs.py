@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 from importlib import metadata
@@ -10,8 +11,10 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dibs.doors.cli.command import names
+from dibs.doors.cli import parse
+from dibs.doors.cli.command import find, names
 from dibs.operations.core import index
+from dibs.session import config
 from tests import documents
 from tests.documents import DOCUMENTS, GENERATED, TOP, blocks
 from tools import generate
@@ -55,6 +58,31 @@ def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) 
 def test_a_document_begins_in_a_folder_of_its_own(path: Path) -> None:
     """Whoever pastes a block must not run it in their own repository."""
     assert "mktemp -d" in documents.commands(path)[0].text
+
+
+@pytest.mark.parametrize("path", [d for d in WRITTEN if blocks(d, "toml")], ids=lambda path: path.name)
+def test_a_setting_in_a_document_is_one(path: Path, tmp_path: Path) -> None:
+    """What is shown as TOML is a part of a config that dibs accepts."""
+    for place, text in enumerate(blocks(path, "toml")):
+        file = tmp_path / f"{place}.toml"
+        file.write_text(text)
+        config.parse(str(file))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_command_in_the_prose_of_a_document_exists_with_its_options(path: Path) -> None:
+    known = set(names())
+    for text in re.findall(r"`dibs ([^`\n]+)`", path.read_text()):
+        words = text.partition(" -- ")[0].replace("[", " ").replace("]", " ").split()
+        if words[0].startswith("-"):
+            continue  # `dibs --version`
+        name = " ".join(words[:2]) if " ".join(words[:2]) in known else words[0]
+        if len(words) == 1 and any(one.startswith(f"{name} ") for one in known):
+            continue  # a family: `dibs token`
+        assert name in known, text
+        options = {field.name.replace("_", "-") for field in find(name).fields} | {*parse.COMMON, *parse.SWITCHES}
+        said = {word[2:].partition("=")[0] for word in words if re.match(r"--\w", word)}
+        assert said <= options, text
 
 
 def test_an_extra_that_a_document_names_exists() -> None:
@@ -141,6 +169,34 @@ def test_the_words_of_others_are_not_used_for_ours() -> None:
                 )
             )
             assert not wrong.search(line) or speaks_of_others, f"{path.name}: {line.strip()}"
+
+
+# Of the table in AGENTS.md, the phrases that have no other meaning in a text of dibs.
+RIDDLES = (
+    "the words of the call are off", "everybody who ever called", "whoever", "somebody", "those who", "so often",
+    "so long", "for ever", "beside", "mercy", "try anew", "told again", "is over",
+)  # fmt: skip
+
+
+def test_the_texts_of_dibs_have_no_phrase_that_the_table_of_words_replaces() -> None:
+    """Of the strings in the code: errors, help, briefings, alerts. Comments and docstrings are not read here."""
+    table = (TOP / "AGENTS.md").read_text().partition("| write | not |")[2].partition("\n\n")[0]
+    assert [phrase for phrase in RIDDLES if phrase not in table] == []
+    forms = "|".join([*RIDDLES, "goes on", "went on", "gone on", "going on", "in vain"])
+    wrong = re.compile(rf"\b({forms})\b", re.IGNORECASE)
+    found = []
+    for path in sorted((TOP / "src").rglob("*.py")):
+        if path.name == "scripts.py":  # programs in other languages, with comments of their own
+            continue
+        tree = ast.parse(path.read_text())
+        told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+        found += [
+            f"{path.name}:{node.lineno}: {node.value.strip()}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told
+            and wrong.search(node.value)
+        ]  # fmt: skip
+    assert found == []
 
 
 def test_nothing_tells_to_install_dibs_from_a_registry_where_it_is_not() -> None:

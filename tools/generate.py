@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 TOP = Path(__file__).resolve().parent.parent
 TYPES = {
     "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
-    "words": "Sequence[str]", "process": "int", "resource": "str", "resources": "str", "number": "int", "json": "Any",
+    "words": "Sequence[str]", "process": "int", "resource": "Path", "resources": "Path", "number": "int", "json": "Any",
     "commit": "str", "file": "str",
 }  # fmt: skip
 JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
@@ -48,11 +48,14 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Any, Literal
 
     from {handle_module} import {handle}
     from dibs.operations.core.answers import (
 {answers}    )
+
+    Path = str | PathLike[str]
 {choices}
 
 class {name}:
@@ -202,7 +205,7 @@ def _method(operation: Operation, handle: str, async_: str) -> str:
     star = False
     for field in first:
         if field.kind == "resources":
-            lines.append(f"        *{field.name}: str,\n")
+            lines.append(f"        *{field.name}: {_type(field)},\n")
             star = True
         else:
             lines.append(f"        {_parameter(field)}: {_type(field)}{'' if field.required else ' | None = None'},\n")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose
+TASK = "task:"  # begins the name of a task that is claimed
 
 
 def spelled(text: str, command: str) -> str:
@@ -118,7 +119,7 @@ class Fenced(DibsError):
             )
         holder, token = self.fields.get("holder"), self.fields.get("given")
         if self.fields.get("why") == NEVER_HELD:
-            ways = f"`dibs claim {quoted(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
+            ways = f"`{_taking(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
         if holder:
@@ -420,6 +421,7 @@ class Busy(DibsError):
     path: str
     store: str
     moving: bool
+    ending: bool  # a server that ends: the next one may be asked
     tried: int
 
     def say(self) -> str:
@@ -427,8 +429,8 @@ class Busy(DibsError):
         if pid:
             state = " (stopped)" if self.fields.get("stopped") else ""
             return (
-                f"the store is busy: no turn within {self.fields.get('waited')} s;  "
-                f"process {pid}{state} went in last. Try again."
+                f"the store is busy: no turn within {self.fields.get('waited')} s; "
+                f"process {pid}{state} used it last. Try again."
             )
         return "the store is busy; try again."
 
@@ -487,6 +489,14 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def as_written(ms: int) -> str:
+    """A duration as a caller writes it, in the greatest unit that says it exactly: `8h`, `90s`."""
+    for unit, name in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s")):
+        if ms % unit == 0 and (ms or name == "s"):
+            return f"{ms // unit}{name}"
+    return f"{ms}ms"
+
+
 def named(fields: Mapping[str, Any], field: str = "agent") -> str:
     """An agent's readable name, or its id if no name is known."""
     name_field = "name" if field == "agent" else f"{field}_name"
@@ -534,9 +544,17 @@ def say_blocked(fields: dict[str, Any]) -> str:
     name = quoted(wanted[0])
     if any(blocker.get("subagent") for blocker in blockers):
         return f"{who}. Let it finish, or ask it: `dibs ask {name} TEXT`."
-    every = " ".join(map(quoted, wanted))
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
-    return f"{who}. Wait: `dibs claim {every}{mode} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+    is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
+    claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
+    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+
+
+def _taking(resource: str) -> str:
+    """The command that takes what is held: a task is taken as a task, `dibs claim` refuses its name."""
+    if resource.startswith(TASK):
+        return f"dibs task claim {quoted(resource[len(TASK) :])}"
+    return f"dibs claim {quoted(resource)}"
 
 
 ERRORS: dict[str, type[DibsError]] = {

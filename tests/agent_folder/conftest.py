@@ -1,7 +1,23 @@
-"""The scratch workspace of tests/shell.py."""
+"""The scratch workspace of tests/shell.py, with a home-made `.agent` folder."""
 
 from __future__ import annotations
 
-from tests.shell import repo, shell
+import pytest
 
-__all__ = ["repo", "shell"]
+from tests.doors.agent_folder import Agents
+from tests.shell import Shell, repo, shell
+
+__all__ = ["agents", "repo", "scripts", "shell"]
+
+
+@pytest.fixture
+def agents(shell: Shell) -> Agents:
+    """A `.agent` folder with scripts of its own."""
+    return Agents(shell)
+
+
+@pytest.fixture
+def scripts(agents: Agents) -> Agents:
+    """The same, with dibs's scripts in place."""
+    agents.shell.json("import", exit=0)
+    return agents

@@ -12,19 +12,6 @@ import pytest
 from tests.doors.agent_folder import OWN, OWN_BOOT, TOOLS, Agents, ago, seconds_left
 from tests.shell import DIBS, Shell
 
-
-@pytest.fixture
-def agents(shell: Shell) -> Agents:
-    return Agents(shell)
-
-
-@pytest.fixture
-def scripts(agents: Agents) -> Agents:
-    """The same, with dibs's scripts in place."""
-    agents.shell.json("import", exit=0)
-    return agents
-
-
 # --- taking over
 
 

@@ -16,20 +16,6 @@ import pytest
 
 from dibs.agent_folder.files import Registry
 from tests.doors.agent_folder import TOOLS, Agents, ago, seconds_left
-from tests.shell import Shell
-
-
-@pytest.fixture
-def agents(shell: Shell) -> Agents:
-    return Agents(shell)
-
-
-@pytest.fixture
-def scripts(agents: Agents) -> Agents:
-    """The same, with dibs's scripts in place."""
-    agents.shell.json("import", exit=0)
-    return agents
-
 
 # --- claim_task.sh
 

@@ -13,19 +13,6 @@ import pytest
 
 from tests.doors.agent_folder import Agents, ago
 from tests.doors.hooking import DIBS, Repository
-from tests.shell import Shell
-
-
-@pytest.fixture
-def agents(shell: Shell) -> Agents:
-    return Agents(shell)
-
-
-@pytest.fixture
-def scripts(agents: Agents) -> Agents:
-    """The same, with dibs's scripts in place."""
-    agents.shell.json("import", exit=0)
-    return agents
 
 
 def put(agents: Agents, state: str, task: str, text: str = "") -> Path:

@@ -37,6 +37,8 @@ WORD = re.compile(rb"@[a-z]+-[0-9/a-z]+\.[0-9]+@")
 SIGNATURE = re.compile(r"(\t\d+:)(\d{19}):(\d{19})(:\d+)")
 MERGES, WHOLE, GIT, FOLDER = "merges", "whole", "git", "folder"  # a folder's committed files need not have been read
 PERSON = "person-0"
+# commands that throw uncommitted changes away: not those of a person which the agent has not read
+DROPS = ("git checkout .", "git stash -u", "git stash (", "git reset --hard", "git clean", "rm -rf dir")
 LAUNCHER = COMMAND
 
 
@@ -65,6 +67,7 @@ class Open:
     tree: Path
     began: int
     ran: int = 0
+    failed: str = ""  # how its command ended, if badly
 
 
 @dataclass
@@ -144,6 +147,7 @@ class World:
         self.writers: dict[tuple[Path, str], list[tuple[str, str]]] = {}  # (blob, writer) of each content
         self.server: Server | None = None
         self.watched: set[tuple[Path, str]] = set()
+        self.leaving: set[str] = set()  # sessions that left a program running: what a person does may be its doing
         self.linked: set[str] = set()  # files that a link ever led to: links are swapped between check and write
         self._cache: dict[str, tuple[Any, bytes]] = {}
         self.disk = self._look()
@@ -246,20 +250,23 @@ class World:
         if command.act is not None:
             command.act(one.tree)
         elif command.shell:
-            self.shell(player, command.shell, one.tree, command.plan)
+            done = self.shell(player, command.shell, one.tree, command.plan)
+            one.failed = f"{done.code}: {(done.out + done.err).strip()[:300]}" if done.code else ""
         if command.late:
             player.late.append((command.late, one.tree))
+            self.leaving.add(_family(player.id))
         self._take_in(player.id, command, one)
         if command.git:
             self._git_state(player.id)
 
-    def shell(self, player: Player, text: str, tree: Path, plan: str = "") -> None:
+    def shell(self, player: Player, text: str, tree: Path, plan: str = "") -> Answer:
         """A command in the client's shell."""
         (self.scratch.folder.parent / "home" / "plan").write_text(plan)
         names = {"claude": "CLAUDE_CODE_SESSION_ID", "codex": "CODEX_SESSION_ID"}
         env = {**self.scratch.env, names[player.client]: player.session}
         done = player.process.do("run", ["bash", "-c", text], tree, env)
         self.say(player.id, f"  … ran {done.code} {done.err.strip()[:200]}")
+        return done
 
     def after(self, player: Player, one: Open) -> None:
         """The second hook."""
@@ -512,6 +519,8 @@ class World:
             if ".tmp" in loss.path or self._is_committed(word):
                 continue
             if word.author == PERSON and self._is_kept(word):
+                if loss.title.startswith(DROPS) and not loss.seen and _family(loss.by) not in self.leaving:
+                    found.append(f"step {loss.step}: {loss.by}'s {loss.title} dropped {word.text.decode()} unread")
                 continue
             blob = blob_of(loss.content)
             missing = []

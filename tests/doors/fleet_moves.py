@@ -147,7 +147,8 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
                named={target: MERGES}) if "'" not in path else reads[2],
         _shell(f"mv away and back {path}", f"mv {p} x.tmp && echo {mark} >> x.tmp && mv x.tmp {p}",
                named={path: MERGES}),
-        _shell(f"{path} becomes a folder", f"rm -f {p} && mkdir {p} && echo {mark} > {p}/in", named=both),
+        _shell(f"{path} becomes a folder", f"rm -f {p} && mkdir {p} && echo {mark} > {p}/in", named=both)
+        if target == path else reads[2],  # a link that is swapped between check and write is not seen
         _shell(f"{path} becomes a file again", f"rm -rf {p} && echo {mark} > {p}", named=both),
         _shell("rm -rf dir", "rm -rf dir", named=dict.fromkeys(("dir/c.py", "dir/d.py", "dir/new.py"), FOLDER)),
         _shell(f"empty {path}", f": > {p}", named={target: WHOLE}),
@@ -200,6 +201,11 @@ def commands(world: World, player: Player, path: str, other: str) -> list[Comman
     return [*reads, *reads, *reads, *edits, *edits, *edits, *shells, *shells, *scripts, *scripts, *gits]
 
 
+# what git and the commit guard say of their own; in the middle of a merge git commits no single files
+FINE = (
+    "nothing to commit", "nothing added to commit", "no changes added to commit", "commit refused", "checked out",
+    "partial commit during", "Directory not empty",
+)  # fmt: skip
 MOMENTS = ("prompt", "stop", "compact", "end", "sub", "resume", "prompt", "stop")
 
 
@@ -271,14 +277,16 @@ def follow(world: World, player: Player, command: Command, answer: Answer, depth
     reason = answer.err
     told = re.findall(r"`([^`]+)`", reason)
     instead = re.search(r"Run `(.+?)` instead", reason, re.DOTALL)
-    again = "read it" in reason
+    again = ("read it" in reason or "read each of them" in reason) and "files that others hold" not in reason
     taken = re.search(r"To take it over.*?`(dibs claim [^`]+)`", reason)
     if depth > 3:
         world.wrongs.append(f"step {world.step}: circle: {player.id} {command.title}: {reason.strip()[:300]}")
         return
-    if again:
-        changed = re.search(r"changed (.+?)(?:, and you|,? since| and you)", reason)
-        for path in dict.fromkeys([*command.named, *([changed[1]] if changed else [])]):
+    if again and not (instead and _takes_the_safe_one(world)):
+        changed = re.findall(r"changed (.+?)(?:, and you|,? since| and you)", reason)
+        listed = re.search(r"not read(?: what is there now)?: (.+?)\. (?:You|Run|If)", reason)
+        every = [re.sub(r" \([^()]*\)$", "", one) for one in listed[1].split(", ")] if listed else []
+        for path in dict.fromkeys([*command.named, *([] if every else changed), *every]):
             world.before(player, Command(f"Read {path}", "Read", {"file_path": str(player.tree / path)}, shown=(path,)))
         _retry(world, player, command, depth)
     elif taken:
@@ -293,11 +301,14 @@ def follow(world: World, player: Player, command: Command, answer: Answer, depth
         if second.code:
             world.wrongs.append(f"step {world.step}: bad advice: {instead[1]!r} is refused: {second.err.strip()[:300]}")
             return
-        one = player.open[-1]
-        world.run(player, one)
-        world.after(player, one)
+        _finish(world, player, text)
     elif not told and "dibs" not in reason:
         world.wrongs.append(f"step {world.step}: no advice: {reason[:300]}")
+
+
+def _takes_the_safe_one(world: World) -> bool:
+    """Where a refusal offers a safe command as well, every second agent takes that."""
+    return bool(world.step % 2)
 
 
 def _retry(world: World, player: Player, command: Command, depth: int) -> None:
@@ -315,6 +326,13 @@ def _do(world: World, player: Player, text: str) -> None:
     if answer.code:
         world.wrongs.append(f"step {world.step}: bad advice: {text!r} is refused: {answer.err.strip()[:300]}")
         return
+    _finish(world, player, text)
+
+
+def _finish(world: World, player: Player, advised: str) -> None:
+    """The advised command is run, and has to succeed."""
     one = player.open[-1]
     world.run(player, one)
     world.after(player, one)
+    if one.failed and not any(fine in one.failed for fine in FINE):
+        world.wrongs.append(f"step {world.step}: advice that fails: {advised!r}: {one.failed}")

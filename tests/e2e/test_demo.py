@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import pytest
 
 import dibs
 from dibs.demo import plan, report
-from tests.waiting import LIMIT_S
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,10 +155,7 @@ def test_a_demo_that_is_killed_takes_its_fleet_with_it(paused: tuple[subprocess.
     child, scratch = paused
     child.kill()
     child.communicate(timeout=30)
-    end = time.monotonic() + LIMIT_S
-    while fleet(scratch) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert fleet(scratch) == []
+    until(lambda: not fleet(scratch), "the end of the fleet")
 
 
 def fleet(scratch: Path) -> list[str]:

@@ -666,6 +666,25 @@ def test_oversight_shows_the_check_the_map_and_the_figures_and_looks_again(
         window.see("src/c.py", ".matrix")
 
 
+@pytest.mark.parametrize("width", [1_280, 412])
+def test_a_name_of_dibs_own_length_is_read_whole_and_every_mark_of_a_legend_is_seen(
+    opened: Opened, tmp_path: Path, width: int
+) -> None:
+    holder, waiter = "claude-otter", "codex-badger"
+    with dibs.open(str(tmp_path), agent=holder, timeout=10) as other:
+        other.claim("src/api.py")
+        with waiting(tmp_path, waiter, "src/api.py"):
+            window = opened(viewport={"width": width, "height": 844})
+            window.see(holder, ".tr .by")
+            window.see(waiter, ".wr")
+            cut = "(of) => [...document.querySelectorAll(of)].filter((e) => e.scrollWidth > e.clientWidth).length"
+            assert window.page.evaluate(cut, ".tr .by, .wr > b") == 0
+            window.go("#/timeline")
+            window.see("waiting", ".legend")
+            flat = "() => [...document.querySelectorAll('.legend .sw')].filter((e) => e.offsetHeight < 8).length"
+            assert window.page.evaluate(flat) == 0
+
+
 def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, workspace: Any) -> None:
     workspace.claim("src/a/very/long/path/that/does/not/fit/on/a/phone/at/all/index.py")
     window = opened(viewport={"width": 390, "height": 844}, has_touch=True)

@@ -161,7 +161,7 @@ def test_a_far_store_is_shown_lost_and_shown_again_without_a_missed_event(tmp_pa
                 pane.press("x")
                 pane.see("may look, not do this")
                 server.stop()
-                pane.see("UNKNOWN", "Connection lost", "clocks stand still")
+                pane.see("UNKNOWN", "Connection lost", "clocks are stopped")
                 for number in range(5):
                     ada.claim(f"src/away-{number}.py")
                 with Server(home, "--port", url.rpartition(":")[2]) as again:

@@ -96,7 +96,8 @@ def test_the_corpus_is_large_enough_to_say_something() -> None:
 def test_the_target_is_that_of_what_the_script_runs(folder: str) -> None:
     assert deploys("make ship", folder) == [["make ship", "kubernetes"]]
     assert deploys("npm run ship", folder) == [["npm run ship", "wrangler"]]
-    assert deploys("./deploy.sh", folder) == [["./deploy.sh", deploy_commands.TARGET_BY_NAME]]
+    assert deploys("./deploy.sh", folder) == [["./deploy.sh", "server"]]
+    assert deploys("scripts/deploy-prod.sh", folder) == [["scripts/deploy-prod.sh", deploy_commands.TARGET_BY_NAME]]
 
 
 def test_a_pattern_of_the_config_counts_in_scripts_too(folder: str) -> None:

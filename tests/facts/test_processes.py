@@ -6,9 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 from dibs.facts import processes
+from tests.waiting import until
 
 
 def test_this_process_is_alive_and_named_by_its_start() -> None:
@@ -35,11 +35,7 @@ def test_a_killed_child_is_dead_even_while_it_is_a_zombie() -> None:
     assert process is not None
     assert processes.alive(process) is True
     child.kill()
-    for _ in range(200):
-        if processes.alive(process) is False:
-            break
-        time.sleep(0.01)
-    assert processes.alive(process) is False
+    until(lambda: processes.alive(process) is False, "its death")
     child.wait()
     assert processes.of(child.pid) is None
 
@@ -48,11 +44,7 @@ def test_a_stopped_process_is_alive_and_seen_to_be_stopped() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         os.kill(child.pid, signal.SIGSTOP)
-        for _ in range(200):
-            if processes.stopped(child.pid):
-                break
-            time.sleep(0.01)
-        assert processes.stopped(child.pid)
+        until(lambda: processes.stopped(child.pid), "its stop")
         process = processes.of(child.pid)
         assert process is not None
         assert processes.alive(process) is True

@@ -71,7 +71,7 @@ def test_an_edit_while_the_store_is_busy_is_refused_within_the_limit_and_names_t
     answer = edit(world, client)
     assert answer.took < IN_TIME_S
     assert "the store is busy: no turn within" in answer.refusal
-    assert f"process {actor.pid} (stopped) went in last" in answer.refusal
+    assert f" s; process {actor.pid} (stopped) used it last" in answer.refusal
     assert 'on_doubt = "allow"' in answer.refusal
     actor.go_on()
     actor.receive()

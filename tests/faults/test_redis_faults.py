@@ -774,6 +774,20 @@ def test_a_late_settler_does_not_touch_what_came_after_the_loss(
     assert two.live("bob", "a.py", held)
 
 
+def test_a_server_without_memory_is_told_in_one_sentence_and_nothing_is_changed(start: Callable[..., Server]) -> None:
+    one = Machine(start().url).begin()
+    one.store.ask("CONFIG", "SET", "maxmemory", "1")
+    one.store.ask("SCRIPT", "FLUSH")  # what is sent again because the server does not know the script was not done
+    with pytest.raises(Unavailable) as refused:
+        one.claim("ann", "a.py")
+    assert str(refused.value).endswith("used memory > 'maxmemory'. Nothing was changed.")
+    one.store.ask("CONFIG", "SET", "maxmemory", "0")
+    assert one.holders() == {}
+    one.claim("ann", "a.py")
+    one.check()
+    one.store.close()
+
+
 def test_errors_that_pass_are_waited_for_and_others_are_told(start: Callable[..., Server]) -> None:
     store = opened(start().url, timeout=1.0)
     said = iter(

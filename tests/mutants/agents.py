@@ -68,7 +68,7 @@ ROWS = (
     ),
     (
         "operations/agents/presence.py",
-        'return "orchestrator", [agent] if agent != call.agent else []',
+        'return "orchestrator", [parent] if parent else []',
         'return "", []',
         "tests/operations/core/test_authority.py::test_an_agent_may_stop_its_own_subagents_and_neither_itself_nor_its_parent",
     ),

@@ -6,6 +6,9 @@ CALLS = "tests/doors/mcp/test_calls.py"
 PYTHON = "tests/doors/python/test_python.py"
 
 ROWS = (
+    # an option is no value
+    ("doors/cli/parse.py", " and _is_option(following, options):", " and False:",
+     "tests/doors/cli/test_cli.py::test_an_option_is_never_the_value_of_another_one[words0]"),
     ("doors/python/renewal.py", "            claim.renew_all()\n", "            pass\n",
      "tests/doors/python/test_renewal.py::test_a_claim_in_a_with_outlives_its_ttl"),
     ("doors/python/renewal.py", "        claim.lost = error if", "        claim.on_lost = error if",
@@ -28,6 +31,8 @@ ROWS = (
      "tests/doors/install/test_doctor_guards.py::test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks"),
     ("doors/cli/commands/init.py", '    if passing == "cache" and not allowed:', "    if False:",
      "tests/doors/install/test_init.py::test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so"),
+    ("doors/cli/long_running.py", "            if not number:\n", "            if True:\n",
+     "tests/doors/cli/test_long_running.py::test_a_signal_ends_the_loop_whatever_the_step_handles"),
     ("doors/cli/terminal.py", "[letter if letter.isprintable() else _spelt(letter) for letter in text]", "text",
      "tests/doors/cli/test_terminal.py::test_what_an_agent_wrote_is_neither_markup_nor_an_escape"),
     ("doors/cli/terminal.py", "Text(_shortened(", "Text.from_markup(_shortened(",

@@ -19,7 +19,7 @@ ROWS = (
      f"{CORPUS}::test_what_deploys_is_recognised"),
     ("facts/deploy_commands.py", "    if words[0] in MAKES:\n        return _made(words, patterns, cwd, depth)\n", "",
      f"{CORPUS}::test_what_deploys_is_recognised"),
-    ("facts/deploy_commands.py", 'any(word.partition("=")[0] in DRY for word in words[1:])', "False",
+    ("facts/deploy_commands.py", "any(map(_is_dry, words[1:]))", "False",
      f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),
     ("facts/deploy_commands.py", " and _really(pattern, words, simple.assignments)", "",
      f"{CORPUS}::test_ordinary_commands_are_not_taken_for_deploys"),

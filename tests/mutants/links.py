@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FAR = "tests/server/test_far.py"
+SERVED = "tests/server/test_served.py"
 NEAR = "tests/server/test_near.py"
 ONCE = f"{NEAR}::test_a_server_that_dies_or_stops_in_mid_request_has_it_done_once_with_the_same_answer"
 LINES = f"{NEAR}::test_a_line_that_is_no_request_is_told_so_and_the_next_one_is_answered"
@@ -42,4 +43,8 @@ ROWS = (
      "    return store\n\n\ndef is_redis", f"{FAR}::test_another_store_than_the_pinned_server_is_refused"),
     ("server/far_half.py", "name not in NOT_FROM_AFAR and (", "(",
      f"{FAR}::test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar"),
+    ("doors/http/guard.py", 'if "has_gone" in scope and', "if False and",
+     f"{SERVED}::test_a_server_that_was_stopped_does_nothing_for_far_callers_who_have_given_up"),
+    ("session/wait_loop.py", "if not waiter or ", "if True or ",
+     f"{SERVED}::test_a_far_caller_that_waits_keeps_asking_for_as_long_as_its_place_in_line_lasts"),
 )  # fmt: skip

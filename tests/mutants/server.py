@@ -8,8 +8,8 @@ LENT = "test_each_of_a_lent_group_is_answered_once_after_the_commit_and_by_its_o
 ROWS = (
     ("server/desk.py", "while self._queue and len(group) < self._max_group:", "while self._queue:",
      f"{DESK}::test_a_group_has_a_limit_and_the_rest_follows_in_order"),
-    ("server/desk.py", "if len(self._queue) + len(requests) > self._max_waiting:", "if False:",
-     f"{DESK}::test_a_queue_that_is_full_refuses_at_once_and_takes_none_of_several"),
+    ("server/desk.py", "if len(self._queue) >= self._max_waiting:", "if False:",
+     f"{DESK}::test_a_queue_that_is_full_refuses_at_once"),
     ("server/desk.py", "request = self._queue.popleft()", "request = self._queue.pop()",
      f"{DESK}::test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order"),
     ("server/desk.py", "            if request.state is not WAITING:\n                return False\n", "",

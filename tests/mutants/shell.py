@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 ROWS = (
-    ("facts/shell/unknown.py", "(before,))", "None)",
+    # the known end of a target, and git's paths in a safe command
+    ("operations/guards/shell_guard.py", "    return name in path\n", "    return False\n",
+     "tests/doors/hooks/test_ordinary.py::test_what_could_be_anothers_file_is_refused_still"),
+    ("facts/shell/words.py", 'not {".", ".."}.isdisjoint(found.split("/"))', "False",
+     "tests/facts/shell/test_shell_doubts.py::test_the_known_end_of_a_target_is_told"),
+    ("operations/guards/working_tree.py", '(path[:1].isalnum() or path[:1] == ".") and ', "",
+     "tests/doors/hooks/test_advice.py::test_the_next_step_of_a_refusal_works_as_it_stands"),
+    ("doors/hooks/heads.py", '    elif effect.kind == "fetch":\n        _fetch(found, effect)\n', "",
+     "tests/doors/hooks/test_git_bypasses.py::test_no_git_command_takes_anothers_work_in_silence"),
+    ("facts/shell/unknown.py", "return Unknown(ways, after", "return Unknown(None, after",
      "tests/facts/shell/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
     ("facts/shell/unknown.py", 'if "/.." in after or', "if False and",
      "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),

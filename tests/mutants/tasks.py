@@ -13,6 +13,11 @@ VERIFY = "tests/running/test_task_verify.py"
 WORKER = "tests/running/test_worker.py"
 
 ROWS = (
+    # what a look shows, and what a refusal advises
+    ("operations/tasks/holders.py", ' and found[key]["until"] <= tx.now}', "}",
+     f"{TAKING}::test_a_task_whose_claim_expired_is_shown_as_that_before_anybody_returns_it"),
+    ("errors.py", "    if resource.startswith(TASK):\n", "    if False:\n",
+     f"{TAKING}::test_the_advice_for_a_task_that_another_agent_has_is_a_command_that_takes_tasks"),
     # tasks of a registry
     ("operations/tasks/registries.py", '        if known[spec["id"]] is None:\n', "        if True:\n",
      f"{REGISTRIES}::test_tasks_come_in_in_their_states_with_their_text_and_once[memory]"),
@@ -75,6 +80,18 @@ ROWS = (
         "return Held(blockers=[blocker], more=0) if first else None",
         "return None",
         "tests/operations/tasks/test_task_waiting.py::test_waiters_are_served_in_order_and_before_those_who_take_any_task",
+    ),
+    (
+        "operations/claims/deadlocks.py",
+        'f"{holds.TASK_WAITS}\\t{agent}\\t"',
+        '"none"',
+        "tests/operations/tasks/test_task_waiting.py::test_a_deadlock_of_a_task_and_a_claim_is_refused_whichever_wait_comes_last",
+    ),
+    (
+        "operations/tasks/pulls.py",
+        'f"line\\t{identifier}\\t"',
+        '"none"',
+        "tests/operations/tasks/test_task_waiting.py::test_waiters_for_a_task_are_served_in_order_however_many_others_wait_for_work",
     ),
     (
         "operations/tasks/pulls.py",

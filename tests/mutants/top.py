@@ -4,6 +4,7 @@ from __future__ import annotations
 
 APP = "tests/doors/top/test_app.py"
 VIEW = "tests/doors/top/test_view.py"
+AGAIN = "tests/operations/agents/test_agents.py::test_revive_all_lets_those_go_on_that_kill_all_stopped_and_no_other"
 ALL = "tests/operations/agents/test_agents.py::test_kill_all_stops_every_family_but_the_callers_and_no_person"
 
 ROWS = (
@@ -21,4 +22,5 @@ ROWS = (
      "return clock.wall()", "tests/doors/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
     ("operations/agents/kill_all.py", ' or agent["agent"] == own:', ":", ALL),
     ("operations/agents/kill_all.py", 'and not agent["left"] and not agent["killed"]', "", ALL),
+    ("operations/agents/kill_all.py", ' and agent["killed"].get(EVERY, False)', "", AGAIN),
 )  # fmt: skip

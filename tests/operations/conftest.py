@@ -13,8 +13,11 @@ from tests.stores.redis_server import Server, running
 
 
 @pytest.fixture
-def fleet() -> Fleet:
-    return Fleet()
+def fleet() -> Iterator[Fleet]:
+    """Agents on the memory engine. After the test, their log must hold nothing that cannot have happened."""
+    made = Fleet()
+    yield made
+    made.clean()
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,10 @@ def signed(content: str, seconds: float) -> str:
     return MISSING if content == MISSING else f"{len(content)}:{ns(seconds)}:{ns(seconds)}:7"
 
 
+def _mtime(content: str, seconds: float) -> int:
+    return 0 if content == MISSING else ns(seconds)
+
+
 class Book:
     """A ledger in memory."""
 
@@ -101,13 +105,15 @@ class Book:
         self, after: str, written: float, now: float, path: str = "x", offset: int = 0
     ) -> tuple[str, str, list[str]]:
         """Whose change a look at `now` finds it to be, and how certain; and who might have done it."""
-        found = attribution.judge(self.state, path, after, ns(written), ns(now), offset)
+        found = attribution.judge(self.state, path, after, ns(written), ns(now), offset, written=_mtime(after, written))
         return found.actor, found.grade, found.suspects
 
     def find(self, after: str, written: float, now: float, path: str = "x", *, gitted: bool = False) -> Change | None:
         """A look at `now` finds this content, which was written then: judged and appended, as a hook does."""
         head = self.state.heads.get(path)
-        verdict = attribution.judge(self.state, path, after, ns(written), ns(now), 0, known=head)
+        verdict = attribution.judge(
+            self.state, path, after, ns(written), ns(now), 0, known=head, written=_mtime(after, written)
+        )
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if gitted else "")
         counted = self.write((
             "T", f"t{next(self._ids)}", stamp(now), head.content if head is not None else MISSING, after,

@@ -364,7 +364,7 @@ def test_18_a_store_that_stands_in_for_another_fails(place: Place) -> None:
     assert place.check("store")["message"].startswith("Store: sqlite, ")
     store = place.as_("ann").session.store
     store.run(lambda tx: suspicions.put(tx, "store", "fallback", "ann", event="", left="redis://x", lasts="fallback"))
-    assert "SQLite stands in for redis://x, which did not start" in place.check("18")["message"]
+    assert "SQLite replaces redis://x, which did not start" in place.check("18")["message"]
 
 
 def test_19_a_quarantined_task_and_an_open_breaker_are_named_until_they_are_mended(place: Place) -> None:
@@ -450,9 +450,9 @@ def test_22_files_of_a_registry_that_say_other_than_the_queue_are_named_until_th
     found = line(1)
     assert (found["severity"], found["message"]) == ("high", "two agents for T1: bob by its file, ann in the queue")
     shell.json("task", "done", "T1", "--token", str(token), "--as", "ann", exit=0)
-    assert "T1 is bob's by its file alone" in line(1)["message"]
+    assert "the file of T1 says that bob has it" in line(1)["message"]
     (registry / "claimed" / "T1").write_text(f"bob:{int(time.time()) - 7200}\n")
-    assert line(1)["message"] == "T1 is bob's by its file, and its claim ended"
+    assert line(1)["message"] == "the file of T1 says that bob has it, but its claim ended"
     (registry / "complete" / "T1").write_text("the first\n")
     assert "its files lie in claimed and complete" in line(1)["message"]
     (registry / "claimed" / "T1").unlink()

@@ -76,6 +76,12 @@ def test_a_file_that_was_held_refused_and_released() -> None:
     assert answer(fleet, "src/api.py")["now"][0].startswith("ben holds src/api.py (write, held ")
 
 
+def test_a_release_of_what_the_agent_did_not_hold() -> None:
+    fleet = Fleet()
+    refused(fleet.release, "ben", "src/api.py")
+    assert story(fleet, "src/api.py") == ["ben could not give back or renew src/api.py: it did not hold it."]
+
+
 def test_a_claim_on_the_folder_or_a_glob_belongs_to_the_file_s_story() -> None:
     fleet = Fleet()
     fleet.claim("ada", "src/")
@@ -244,7 +250,7 @@ def test_a_deadlock_and_the_story_around_one_event() -> None:
     alert = fleet.events("alert.raised")[0]["subject"]
     assert [(step["sentence"], step.get("asked", False)) for step in found["steps"]] == [
         ("ada claimed a.py (token 1).", False),
-        ("ben was refused a.py: it would close a deadlock (ben → ada → ben).", True),
+        ("ben was refused a.py: it would cause a deadlock (ben → ada → ben).", True),
         (f"dibs raised alert {alert} (deadlock, error) about a.py and b.py, of ben.", False),
     ]
     fleet.call("ada", "alerts ack", id=alert, why="seen")

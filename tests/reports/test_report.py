@@ -403,7 +403,7 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
     assert found["summary"]["complete"] == len(found["by_task"]) == 120
     html = html_page.render(found)
     check_page(html)
-    assert "100 more tasks are in the JSON report" in html
+    assert "100 more tasks: see the JSON report" in html
     assert "show many tasks" in html
     assert "Left out: 1 agents" in html
 

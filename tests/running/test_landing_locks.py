@@ -91,6 +91,7 @@ def test_a_process_that_has_the_lock_file_open_and_a_git_that_runs_here_are_name
     with lock.open() as opened:
         process = subprocess.Popen(["sleep", "600"], stdin=opened)
     try:
+        until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes())  # for a moment of its start it has none
         said = locks.describe(str(lock), [str(repo.folder)])
         assert f"`sleep 600` (pid {process.pid}) has open. Wait" in said
         assert "rm " not in said

@@ -549,7 +549,7 @@ def test_an_interrupted_undo_that_the_caller_may_not_finish_stands_in_the_way_of
     desk.release("boss")
     bob = session.identify("bob")
     bob.session = "bob"  # in the shell of its client
-    with pytest.raises(Conflict, match="undo u1 of a was interrupted: `dibs undo` is not for bob"):
+    with pytest.raises(Conflict, match="undo u1 of a was interrupted: `dibs undo` in this way is not for bob"):
         undo.Undo(session, bob).run("bob")
     done = undo.Undo(session, bob).run("bob", ["b"])
     assert done["restored"] == ["b"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from dibs.doors.serve import files as serve_files
 from dibs.doors.serve import near
 from dibs.errors import Unavailable
 from dibs.session import auto_serve, serve_file
@@ -117,15 +120,64 @@ def test_a_near_command_goes_through_the_socket_that_serve_names(served: Served)
 
 
 def test_a_server_ends_soon_although_a_far_caller_waits(served: Served) -> None:
+    with far_waiter(served) as waiting:
+        served.home.json("serve", "--stop", exit=0)
+        out, _ = waiting.communicate(timeout=30)
+        assert waiting.returncode == 2, out
+
+
+def test_a_far_caller_that_waits_is_served_by_the_next_server(served: Served) -> None:
+    with far_waiter(served) as waiting:
+        served.home.json("serve", "--stop", exit=0)
+        served.home.json("serve", "--detach", exit=0)
+        served.home.json("release", "db:x", "--as", "bob", exit=0)
+        out, _ = waiting.communicate(timeout=30)
+        assert waiting.returncode == 0, out
+        assert json.loads(out)["agent"] == "far"
+    log = Path(served.home.folder, ".dibs/local/serve.log").read_text(encoding="utf-8")
+    assert "Traceback" not in log, log
+
+
+def test_a_far_caller_that_waits_keeps_asking_for_as_long_as_its_place_in_line_lasts(served: Served) -> None:
+    port = int(served.about["url"].rpartition(":")[2])
+    with far_waiter(served, "--timeout", "0.1s") as waiting:
+        os.kill(served.home.json("serve", "--detach", exit=0)["pid"], signal.SIGKILL)
+        until(lambda: serve_files.holder(f"{served.home.folder}/.dibs/local") == 0)
+        with socket.create_server(("127.0.0.1", port)) as mute:
+            mute.settimeout(20)
+            for _ in range(10):  # many more attempts than the timeout of one request has room for
+                mute.accept()[0].close()
+        served.home.json("serve", "--detach", exit=0)
+        served.home.json("release", "db:x", "--as", "bob", exit=0)
+        out, _ = waiting.communicate(timeout=30)
+        assert waiting.returncode == 0, out
+
+
+def test_a_server_that_was_stopped_does_nothing_for_far_callers_who_have_given_up(served: Served) -> None:
+    process = served.about["pid"]
+    served.away.json("claim", "db:x", "--as", "far", exit=0)
+    os.kill(process, signal.SIGSTOP)
+    try:
+        served.away.json("claim", "db:y", "--as", "far", "--timeout", "0.3s", exit=2)
+    finally:
+        os.kill(process, signal.SIGCONT)
+    served.away.json("whoami", exit=0)  # asked after it, and answered
+    assert [one["resources"] for one in served.home.json("status")["claims"]] == [["db:x"]]
+
+
+@contextlib.contextmanager
+def far_waiter(served: Served, *words: str) -> Iterator[subprocess.Popen[str]]:
+    """A far caller that waits for what bob holds."""
     served.home.json("claim", "db:x", "--as", "bob", exit=0)
-    waiting = subprocess.Popen(
-        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "far"], cwd=served.away.folder,
-        env=served.away.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-    )  # fmt: skip
-    until(lambda: served.home.json("status")["waiting"])
-    served.home.json("serve", "--stop", exit=0)
-    out, _ = waiting.communicate(timeout=30)
-    assert waiting.returncode == 2, out
+    with subprocess.Popen(
+        [DIBS, "claim", "db:x", "--wait", "60s", "--as", "far", "--json", *words], cwd=served.away.folder,
+        env=served.away.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as waiting:  # fmt: skip
+        until(lambda: served.home.json("status")["waiting"])
+        try:
+            yield waiting
+        finally:
+            waiting.kill()
 
 
 def test_a_far_hook_claims_refuses_and_fails_closed(served: Served) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dibs.errors import Invalid
-from dibs.operations.core.policy import GUARDS
-from dibs.session import config, config_guards
+from dibs.operations.core.policy import GUARDS, WORK
+from dibs.session import config, config_guards, config_server
 from dibs.session import known_clients as index
 from tests.shell import Shell
 
@@ -53,6 +54,13 @@ def test_an_empty_file_and_no_file_give_the_defaults(tmp_path: Path) -> None:
 def test_the_template_says_nothing_but_the_defaults(tmp_path: Path) -> None:
     made = config.TEMPLATE.format(id="w-1")
     assert read(tmp_path, made) == read(tmp_path, "")
+
+
+def test_the_template_names_every_setting() -> None:
+    """A setting that is not in the file that `dibs init` writes is found by nobody."""
+    named = tomllib.loads(uncommented(config.TEMPLATE.format(id="w-1")))
+    tables = {**WORK, "deploy": config_guards.DEPLOY, "server": config_server.read({}, "config.toml")}
+    assert [f"{name}.{key}" for name, table in tables.items() for key in table if key not in named[name]] == []
 
 
 def test_every_example_in_the_template_is_a_setting_that_works(tmp_path: Path) -> None:

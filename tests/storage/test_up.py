@@ -309,7 +309,7 @@ def test_with_consent_sqlite_stands_in_for_everybody_above_every_token(home: Hom
     assert (found["store"], found["fallback"]) == ("sqlite:", True)
     assert home.pin == ["sqlite:", f"fallback-from {home.url}"]
     assert home.json("claim", "b.py", "--as", "two", exit=0, **nothing)["token"] > token
-    assert "stands in for" in home.json("status", exit=0, **nothing)["warnings"][0]
+    assert "SQLite replaces" in home.json("status", exit=0, **nothing)["warnings"][0]
     checks = {check["check"]: check for check in home.json("doctor", exit=0, **nothing)["checks"]}
     assert checks["fallback"]["severity"] == "warning"
     assert home.json("up", exit=0, **nothing)["fallback"] is True, "the server still does not start"

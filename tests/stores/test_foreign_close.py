@@ -108,7 +108,7 @@ def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> Non
     "change",
     [
         "UPDATE log SET body = replace(body, 'y', 'z') WHERE seq = 7",
-        "UPDATE log SET link = replace(link, 'a', 'b') WHERE seq = 7",
+        "UPDATE log SET link = (SELECT link FROM log WHERE seq = 8) WHERE seq = 7",
         "UPDATE log SET body = 7 WHERE seq = 7",
         "DELETE FROM log WHERE seq = 7",
         "DELETE FROM head",

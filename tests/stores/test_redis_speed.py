@@ -241,3 +241,105 @@ def test_what_was_seen_before_somebody_elses_commit_is_not_certain_after_it(
     else:
         one.look(lambda tx: tx.fetch(["k"], [prefix_range("r\t")]))
     assert one.run(count) == 1
+
+
+class Words(Trips):
+    """Counts the reads that a store sends."""
+
+    def __init__(self, store: RedisStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.count = 0
+        asked = store.read
+
+        def read(reads: Any, **how: Any) -> Any:
+            self.count += len(reads)
+            return asked(reads, **how)
+
+        monkeypatch.setattr(store, "read", read)
+
+
+def test_a_transaction_with_many_reads_does_not_send_all_of_them_again_with_each(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = fresh()
+
+    def look_at_many(tx: Transaction) -> None:
+        for number in range(200):
+            tx.fetch([f"k{number}"])
+        tx.put("done", 1)
+
+    assert Words(one, monkeypatch).of(lambda: one.run(look_at_many)) < 300
+
+
+def test_a_commit_between_two_of_many_reads_is_noticed(fresh: Callable[[], RedisStore]) -> None:
+    one, two = fresh(), fresh()
+    runs: list[int] = []
+
+    def put_both(tx: Transaction) -> None:
+        tx.put("k0", 10)
+        tx.put("last", 10)
+
+    def sums(tx: Transaction) -> int:
+        runs.append(1)
+        first, *_ = [tx.fetch([f"k{number}"]).values[f"k{number}"] for number in range(20)]
+        if len(runs) == 1:
+            two.run(put_both)
+        return (first or 0) + (tx.fetch(["last"]).values["last"] or 0)
+
+    assert one.look(sums) == 20
+    assert len(runs) == 2
+
+
+def test_what_a_transaction_wrote_is_read_without_a_trip(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = fresh()
+    trips = Trips(one, monkeypatch)
+
+    def write_and_read(tx: Transaction) -> list[int]:
+        found = []
+        for number in range(20):
+            tx.put(f"k{number}", number)
+            found.append(tx.fetch([f"k{number}"]).values[f"k{number}"])
+        return found
+
+    seen: list[int] = []
+    assert trips.of(lambda: seen.extend(one.run(write_and_read))) <= 2
+    assert seen == list(range(20))
+
+
+@pytest.mark.parametrize("by", ["fetch", "scan"])
+def test_a_look_after_hundreds_of_deletions_finds_the_rows_that_are_left(
+    by: str, fresh: Callable[[], RedisStore]
+) -> None:
+    one = fresh()
+    keys = [f"r\t{number:03d}" for number in range(400)]
+
+    def fill(tx: Transaction) -> None:
+        for key in keys:
+            tx.put(key, 1, f"i\t{key}")
+
+    def delete_most(tx: Transaction) -> tuple[list[str], bool]:
+        for key in keys[:390]:
+            tx.delete(key)
+        if by == "fetch":
+            found = tx.fetch((), [prefix_range("r\t")], 3)
+            return [key for key, _ in found.rows], found.truncated
+        page = tx.scan(1, "i\t", 3)
+        return [key for _, key, _ in page.rows], page.truncated
+
+    one.run(fill)
+    assert one.run(delete_most) == (keys[390:393], True)
+
+
+def test_hundreds_of_tasks_are_added_together_in_a_few_trips(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = Machine(server.url, workspace=clock.random_id()).begin()
+    before = one.call("boss", "task add", title="before")["task"]["id"]
+    specs = [
+        {"title": "t", "id": f"n{number}", "key": f"key{number}", "for": "worker",
+         "after": [before, *([f"n{number - 1}"] if number else [])]}
+        for number in range(300)  # on a busy machine a transaction of more may be decided again
+    ]  # fmt: skip
+    assert Trips(one.store, monkeypatch).of(lambda: one.call("boss", "run start", name="x", tasks=specs)) < 60
+    assert len(one.events("task.added")) == 301
+    one.check()
+    one.store.close()

@@ -45,7 +45,7 @@ def run(agent: str, words: list[str], brief: Brief) -> int:
     if parts is not None:
         return _in_one_shell(agent, kept, text, parts, words)
     if any(sign in text for sign in VERIFY_WORDS):
-        sys.stderr.write(f"dibs: the steps of {kept} are not run: its check of the task cannot be told from them.\n")
+        sys.stderr.write(f"dibs: the steps of {kept} are not run: dibs cannot tell where its check of the task ends.\n")
         return check(agent, brief)
     done = subprocess.run([*_shell(text), kept, *words], check=False)  # noqa: S603 - the author's own boot.sh
     return done.returncode or check(agent, brief)

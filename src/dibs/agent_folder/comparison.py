@@ -79,10 +79,10 @@ def _difference(registry: Registry, task: str, states: list[str], found: dict[st
     if found["holder"]:
         return _held(task, state, mark, found)
     if mark is not None and not is_stale(mark) and not registry.known(task, mark):
-        text = f"{task} is {mark.agent}'s by its file alone: the queue does not know that"
+        text = f"the file of {task} says that {mark.agent} has it, and the queue has no such claim"
         return Difference(ALONE, task, text, mark.agent)
     if mark is not None:
-        text = f"{task} is {mark.agent}'s by its file, and its claim ended"
+        text = f"the file of {task} says that {mark.agent} has it, but its claim ended"
         return Difference(BEHIND, task, text, mark.agent)
     if not found["state"]:
         return Difference(UNKNOWN, task, f"{task} ({state}) is not in the queue")

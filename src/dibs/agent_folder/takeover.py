@@ -70,7 +70,7 @@ def _claimed(desk: Desk, task: str, found: dict[str, Any], report: Report, *, dr
             if not ours:
                 desk.registry.remember(task, mark)
     elif holder and not (ours or is_stale(mark)):
-        message = f"{holder} holds it by the live record; nothing was changed"
+        message = f"{holder} holds it in the live record; nothing was changed"
         report["conflicts"].append({**said, "code": "held", "message": message, "holder": holder})
     elif holder:
         report["repaired"].append({**said, "holder": holder})

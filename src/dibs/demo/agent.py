@@ -68,7 +68,7 @@ class Agent:
     def cue(self, marker: str) -> None:
         """Wait for a marker of the parent or of another agent."""
         if not self.markers.wait(marker, CUE_TIMEOUT_S):
-            message = f"{self.name} waited for {marker!r} in vain"
+            message = f"{self.name} timed out while it waited for {marker!r}"
             raise TimeoutError(message)
 
     def path(self, step: plan.Step) -> str:

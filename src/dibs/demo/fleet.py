@@ -221,7 +221,7 @@ class Round:
 
 def _last_line(path: str) -> str:
     if not os.path.exists(path):
-        return "it said nothing"
+        return "no output"
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = file.read().strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "no output"

@@ -2,7 +2,7 @@
 
 Unlike the two rounds of `dibs demo`, nothing is counted and nothing is proved here. The agents work at the pace of
 people who watch: each takes tasks, claims files, waits for others, is refused now and then; a coordinator adds tasks,
-and stops one agent for a while. However it ends (Ctrl-C, SIGTERM, an error, the time is over), no process and no
+and stops one agent for a while. However it ends (Ctrl-C, SIGTERM, an error, a timeout), no process and no
 folder is left behind.
 """
 
@@ -42,7 +42,7 @@ VERBS = ("test", "rewrite", "describe", "speed up", "split", "review")
 
 
 def play_live(agents: int, seed: int, seconds: int, ready: Callable[[dict[str, Any]], None]) -> None:
-    """Play until the time is over or a signal comes. `ready` is called with the address whenever there is a new one."""
+    """Play until the time limit or a signal. `ready` is called with the address whenever there is a new one."""
     handlers = {number: signal.getsignal(number) for number in play.STOP_SIGNALS}
     for number in play.STOP_SIGNALS:
         signal.signal(number, play.stop)
@@ -95,7 +95,7 @@ def _about(server: subprocess.Popen[bytes]) -> dict[str, Any]:
     except ValueError:
         about = {}
     if not about.get("ok"):
-        why = about.get("error", {}).get("message", "it said nothing")
+        why = about.get("error", {}).get("message", "no output")
         raise Unavailable(f"the server of the demo did not start: {why}", command="dibs serve")
     return dict(about)
 
@@ -142,7 +142,7 @@ def _lead(
                         workspace.kill(killed, why="loops on one test")
                     kill_at = now + int((KILLED_S if killed else KILL_EVERY_S) * 1000)
             except DibsError:
-                pass  # busy, or somebody on the page was faster
+                pass  # busy, or a person on the page was faster
             clock.sleep(0.5)
 
 

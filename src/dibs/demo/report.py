@@ -30,7 +30,7 @@ def rows(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     verified = guarded["verify"]
     inherited = guarded["dead_holder"]
     checked = f"clean, {verified['events']} events" if verified["ok"] else f"{verified['found']} findings"
-    free = f"; its file went on after {inherited['milliseconds']} ms" if inherited else "; its file stayed taken"
+    free = f"; its file was free after {inherited['milliseconds']} ms" if inherited else "; its file stayed claimed"
     explained = "all explained" if guarded["refusals"] == guarded["refusals_explained"] else "NOT all explained"
     paused = f"{without['paused']}; wrote over {without['overwritten_by_paused']} edits"
     kept = "could not write; did its edit again" if guarded["stale"] else "was not refused"

@@ -88,7 +88,7 @@ class Scratch:
             message = f"`{command[0]}` did not end within {COMMAND_TIMEOUT_S} s"
             raise Unavailable(message, command=command[0]) from None
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines() or ["it said nothing"]
+            said = (done.stderr or done.stdout).strip().splitlines() or ["no output"]
             message = f"`{' '.join(command[-3:])}` failed in the scratch repository: {said[-1]}"
             raise Unavailable(message, command=command[0])
         return done.stdout.strip()

@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
             _say(error.message)
             return NO
         return _doubt(session, words[0], error.message) if asks else _note(error.message)
-    except Exception as error:  # noqa: BLE001 - git shows what is said here, and a traceback says nothing to anybody
+    except Exception as error:  # noqa: BLE001 - git shows this text, and a traceback helps no user
         message = f"an error inside dibs ({type(error).__name__}: {error})"
         return _doubt(session, words[0], message) if asks else _note(message)
 
@@ -254,12 +254,11 @@ def _told(session: Session) -> list[str]:
 
 
 def _remember_told(session: Session, commit: str) -> None:
+    from dibs.storage import atomic_write
+
     folder = os.path.join(session.place.local, "commits")
     os.makedirs(folder, 0o700, exist_ok=True)
-    making = clock.temporary(os.path.join(folder, "told"))
-    with open(making, "w", encoding="utf-8") as file:
-        file.write("\n".join([*_told(session)[-MAX_SWEPT:], commit]))
-    os.replace(making, os.path.join(folder, "told"))
+    atomic_write.replace(os.path.join(folder, "told"), "\n".join([*_told(session)[-MAX_SWEPT:], commit]))
 
 
 def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: Call | None = None) -> int:

@@ -39,7 +39,7 @@ def put(local: str, call: str, agent: str) -> None:
 
 
 def drop(local: str, call: str) -> None:
-    """The call is over."""
+    """The call has ended."""
     name = _name(call)
     if name:
         try:

@@ -68,6 +68,11 @@ def changed_at(path: str, signature: str) -> int:
             directory = os.path.dirname(directory)
 
 
+def written_at(signature: str) -> int:
+    """When the file's content was last written, by its mtime; 0 for a missing file."""
+    return 0 if signature == MISSING else int(signature.split(":")[1])
+
+
 def is_racy(signature: str, looked: int) -> bool:
     """Could the file have changed since that look and still have the same signature?"""
     return signature != MISSING and int(signature.split(":")[2]) + CTIME_TICK_NS >= looked

@@ -28,15 +28,32 @@ MAX_SCRIPT_BYTES = 200_000  # of a script that are searched
 MAX_SCRIPT_DEPTH = 4  # scripts that run scripts
 MAX_PARENT_FOLDERS = 12  # searched upward for a package.json or a Makefile
 DEPLOY_WORDS = frozenset(("deploy", "redeploy", "rollout"))  # words that make a script's name a deploy
-# … unless one of these is also a word of the name, or an argument.
+# … unless one of these is also a word of the name, or an argument,
 TRIES = frozenset((
     "build", "check", "clean", "config", "dev", "diff", "docs", "dry", "help", "lint", "list", "local", "logs", "plan",
     "preview", "setup", "status", "test", "tests", "validate",
 ))  # fmt: skip
+# … or one of these a word of the name: a part of a program, or what it makes.
+PARTS = frozenset((
+    "fixture", "fixtures", "helper", "helpers", "lib", "mock", "notes", "report", "schema", "spec", "types", "util",
+    "utils",
+))  # fmt: skip
 DRY = (
     "--dry-run", "--dryrun", "--dry", "--help", "-h", "-help", "--version", "--check", "--syntax-check", "--build-only",
-    "--list-tasks", "--list-hosts", "--noop", "--what-if", "--diff-only",
+    "--list-tasks", "--list-hosts", "--noop", "--what-if", "--diff-only", "--no-execute-changeset",
 )  # fmt: skip
+REAL = frozenset(("none", "false", "no", "0"))  # values of such an option that switch it off
+# Programs with words of their own for a try.
+DRY_OF = {
+    "ansible-playbook": ("-C",), "goreleaser": ("--snapshot",), "gh": ("--draft",), "vercel": ("-v",),
+    "surge": ("list", "login", "logout", "plus", "token", "whoami"),
+}  # fmt: skip
+# Other names of a program: those of its package, of its wrapper, short ones.
+ALIASES = {
+    "aws-cdk": "cdk", "firebase-tools": "firebase", "flyctl": "fly", "gradlew": "gradle", "mvnw": "mvn",
+    "netlify-cli": "netlify", "ntl": "netlify", "vc": "vercel",
+}  # fmt: skip
+INTERPRETERS = frozenset(("deno", "node", "perl", "php", "python", "python3", "ruby", "ts-node", "tsx"))
 PACKAGES = frozenset(("npm", "yarn", "pnpm", "bun"))
 MAKES = {
     "make": ("GNUmakefile", "makefile", "Makefile"), "gmake": ("GNUmakefile", "makefile", "Makefile"),
@@ -45,7 +62,27 @@ MAKES = {
 RUN = frozenset(("run", "run-script", "rum", "urn"))
 SCRIPTS = frozenset((*PACKAGES, *MAKES, *SHELLS))  # programs that run scripts
 CALLERS = frozenset((*PACKAGES, *MAKES))  # programs that run a script by its name, without a file name
-UPLOADS = {"aws": "s3://", "gsutil": "gs://"}  # a deploy only with such a destination
+# A deploy only with such a destination, and of more than one file.
+UPLOADS = {"aws": "s3://", "gsutil": "gs://", "gcloud": "gs://"}
+WHOLE_FOLDERS = frozenset(("-r", "-R", "--recursive", "sync", "rsync"))
+VERCEL_VALUES = (
+    "-t",
+    "--token",
+    "-S",
+    "--scope",
+    "--cwd",
+    "-A",
+    "--local-config",
+    "-e",
+    "--env",
+    "-b",
+    "--build-env",
+    "-m",
+)
+SERVED = frozenset(("www", "html", "htdocs", "nginx", "public_html", "srv"))  # folders of a host that a server serves
+LIVE = frozenset((
+    "daemonset", "deploy", "deployment", "deployments", "ds", "ingress", "service", "statefulset", "sts", "svc",
+))  # fmt: skip
 PUSHED = frozenset(("heroku", "dokku", "piku", "production", "prod", "staging", "clever", "gigalixir", "scalingo"))
 
 
@@ -67,7 +104,9 @@ def may_be(simple: Simple, programs: set[str]) -> bool:
     first = simple.words[0] if simple.words else None
     if not first:
         return False
-    return first in programs or first in SCRIPTS or first == "git" or _is_file(first, simple.text)
+    if first in programs or ALIASES.get(first) in programs or first in SCRIPTS or first == "git":
+        return True
+    return first in INTERPRETERS or _is_file(first, simple.text)
 
 
 def find(commands: Sequence[Simple], patterns: Mapping[str, str], here: str, depth: int = 0) -> list[list[str]]:
@@ -84,9 +123,9 @@ def find(commands: Sequence[Simple], patterns: Mapping[str, str], here: str, dep
 def _target(simple: Simple, patterns: Mapping[str, str], here: str, depth: int) -> str:
     """Where a command deploys to; "" if it does not."""
     words = [word if word is not None else "…" for word in simple.words]
-    if not words or any(word.partition("=")[0] in DRY for word in words[1:]):
+    words = _as_called(words)
+    if not words or any(map(_is_dry, words[1:])) or not set(words[1:]).isdisjoint(DRY_OF.get(words[0], ())):
         return ""
-    words = [words[0].rpartition("/")[2], *words[1:]]
     for pattern, target in patterns.items():
         if target and _speaks_of(pattern.split(), words) and _really(pattern, words, simple.assignments):
             return target
@@ -99,8 +138,25 @@ def _target(simple: Simple, patterns: Mapping[str, str], here: str, depth: int) 
         return _made(words, patterns, cwd, depth)
     if words[0] == "git":
         return _pushed(words)
+    if words[0] in INTERPRETERS:
+        return _interpreted(words, cwd)
     path = _script(words, simple.text, cwd)
     return _file(path, words, patterns, cwd, depth) if path else ""
+
+
+def _as_called(words: Words) -> Words:
+    """The program by its usual name: without a folder, behind `python -m`, for the name of its package."""
+    if not words:
+        return words
+    first = words[0].rpartition("/")[2]
+    if first in {"python", "python3"} and words[1:2] == ["-m"] and len(words) > 2:  # noqa: PLR2004
+        return words[2:]
+    return [ALIASES.get(first, first), *words[1:]]
+
+
+def _is_dry(word: str) -> bool:
+    name, sign, value = word.partition("=")
+    return name in DRY and not (sign and value in REAL)
 
 
 def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
@@ -126,18 +182,37 @@ def _speaks_of(wanted: Sequence[str], words: Words) -> bool:
 
 def _really(pattern: str, words: Words, assignments: Mapping[str, str | None]) -> bool:
     """The target, for commands whose pattern alone does not give it."""
-    if words[0] in UPLOADS and pattern.rsplit(maxsplit=1)[-1] in {"sync", "rsync"}:
-        operands = [word for word in words[1:] if not word.startswith("-")]
-        return operands[-1].startswith(UPLOADS[words[0]]) or operands[-1] == "…" or "$" in operands[-1]
+    last = pattern.rsplit(maxsplit=1)[-1]
+    operands = [word for word in words[1:] if not word.startswith("-")]
+    if words[0] in UPLOADS and last in {"sync", "rsync", "cp"}:
+        to = next((word for word in reversed(operands) if "/" in word or word == "…"), "")
+        bucket = to.startswith(UPLOADS[words[0]]) or to == "…" or "$" in to
+        return bucket and not WHOLE_FOLDERS.isdisjoint(words)
+    if words[0] in {"rsync", "scp"}:
+        return _is_served(operands[-1] if operands else "") and not any(
+            word[:1] == "-" and word[:2] != "--" and "n" in word for word in words
+        )
+    if words[0] == "kubectl" and last in {"create", "delete"}:  # of what runs there, not of a pod to look at things
+        files = any(word in {"-f", "-k"} or word.startswith(("--filename", "--kustomize")) for word in words)
+        return files or (last == "delete" and any(word.partition("/")[0] in LIVE for word in operands))
+    if pattern == "gh workflow run":
+        return any(map(_is_deploy, operands[2:]))
     if words[0] in {"docker", "docker-compose"} and "up" in pattern.split():
         remote = ("--context", "-c", "-H", "--host")
         given = [word.partition("=")[0] for word in words[1:]]
         end = given.index("up") if "up" in given else len(given)
         set_ = ("DOCKER_HOST", "DOCKER_CONTEXT")
         return any(word in remote for word in given[:end]) or any(name in assignments for name in set_)
-    if words[0] == "vercel" and pattern == "vercel --prod":  # `vercel build --prod` builds, `vercel pull` downloads
-        return words[1].startswith("-") or words[1] in {".", "deploy"} or "/" in words[1]
+    if pattern == "vercel":  # without a command of its own, or with a folder: `vercel build` builds
+        place = next(iter(_operands(words, VERCEL_VALUES)), ".")
+        return place == "." or "/" in place
     return True
+
+
+def _is_served(place: str) -> bool:
+    """`host:/var/www/app`: a folder of another machine that a server serves."""
+    host, colon, path = place.partition(":")
+    return bool(colon) and "/" not in host and not SERVED.isdisjoint(path.split("/"))
 
 
 def _pushed(words: Words) -> str:
@@ -153,11 +228,11 @@ def _pushed(words: Words) -> str:
 
 def _is_deploy(name: str) -> bool:
     """Does this name say deploy?"""
-    stem = name.rpartition("/")[2].partition(".")[0].lower()
+    stem = name.rpartition("/")[2].lower()
     for sign in "-_:.":
         stem = stem.replace(sign, " ")
     parts = set(stem.split())
-    return bool(parts & DEPLOY_WORDS) and not parts & TRIES
+    return bool(parts & DEPLOY_WORDS) and not parts & TRIES and not parts & PARTS
 
 
 def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:
@@ -175,6 +250,8 @@ def _package(words: Words, patterns: Mapping[str, str], cwd: str, depth: int) ->
     scripts = _package_scripts(cwd)
     if scripts is None:
         return TARGET_BY_NAME if runs and _is_deploy(name) else ""
+    if name not in scripts and words[0] != "npm":  # `yarn wrangler`: a program of the packages
+        return _target(Simple([*words[words.index(name) :]], cwd, "", {}), patterns, cwd, depth + 1)
     lines = [scripts[one] for one in (f"pre{name}", name, f"post{name}") if one in scripts]
     return _text("\n".join(lines), patterns, cwd, depth) or (
         TARGET_BY_NAME if name in scripts and _by_name(name, lines) else ""
@@ -291,6 +368,15 @@ def _at_home(word: str) -> str:
     """A word with the caller's home folder for `~/`."""
     home = caller.environ().get("HOME", "")
     return home.rstrip("/") + word[1:] if home and word.startswith("~/") else os.path.expanduser(word)
+
+
+def _interpreted(words: Words, cwd: str) -> str:
+    """`node scripts/deploy.js`, `python deploy.py`: a program whose name says deploy."""
+    file = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
+    inline = any(word in {"-c", "-e", "-m", "-p"} for word in words[1:2])
+    if inline or "." not in file or not _is_deploy(file) or any(word in TRIES for word in words[2:]):
+        return ""
+    return "" if "dibs deploy" in (_read(os.path.join(cwd, file)) or "") else TARGET_BY_NAME
 
 
 def _file(path: str, words: Words, patterns: Mapping[str, str], cwd: str, depth: int) -> str:

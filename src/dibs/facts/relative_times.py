@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 MINUTE = 60  # seconds; also minutes of an hour
-SECONDS = 100  # up to so many seconds are told as seconds
+MAX_SECONDS_SHOWN = 100  # a longer time is shown in minutes
 
 
 def left(at: str) -> str:
@@ -21,7 +21,7 @@ def ago(at: str) -> str:
 def short(ms: int, *, up: bool = False) -> str:
     """A duration in the one or two units that matter: 42s, 27m, 2h05m, 3d."""
     seconds = max(0, ms) // 1000
-    if seconds < SECONDS:
+    if seconds < MAX_SECONDS_SHOWN:
         return "1m" if seconds == MINUTE else f"{seconds}s"
     minutes = (seconds + (MINUTE - 1 if up else 0)) // MINUTE
     if minutes < MINUTE:

@@ -88,7 +88,7 @@ class Archive:
             self.end = Seal(*named)
             try:
                 if self._file.read(1):
-                    raise BrokenError("it goes on after its end")
+                    raise BrokenError("it continues after its end")
             except (OSError, EOFError, zlib.error) as error:
                 raise BrokenError(_why(error)) from None
 
@@ -137,7 +137,7 @@ class Expected:
     def problem(self) -> str:
         """What is wrong with the file as a whole; "" if nothing is. Reads all of it, and opens nothing."""
         try:
-            return "" if digest(self.path) == self.sha256 else "it was changed: its digest is another"
+            return "" if digest(self.path) == self.sha256 else "it was changed: its digest is different"
         except BrokenError as error:
             return str(error)
 

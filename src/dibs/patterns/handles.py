@@ -56,7 +56,7 @@ class Work:
         return not going
 
     def wait(self, timeout: float | str = DEFAULT_WAIT_S) -> Self:
-        """Wait until it is over, at most this long (seconds, or "30m").
+        """Wait until it is finished, at most this long (seconds, or "30m").
 
         After that it raises TimeoutError, and the work continues.
         """
@@ -81,7 +81,7 @@ class Work:
 
     def _why_not(self) -> Conflict | Failed:
         if not self.over():
-            return Conflict("it is not over yet; `wait()` waits for it", run=self.run)
+            return Conflict("it is not finished yet; `wait()` waits for it", run=self.run)
         found = self.outlook()
         names = ", ".join(f"{task['id']} ({task['why'] or task['state']})" for task in found["failed"][:3])
         text = f"it did not finish: {names or 'it was cancelled'}."
@@ -93,7 +93,7 @@ class Work:
 
 
 class Poll(Work):
-    """A vote. It is over when it is decided, undecided, or past its deadline."""
+    """A vote. It is finished when it is decided, undecided, or past its deadline."""
 
     __slots__ = ("vote",)
 

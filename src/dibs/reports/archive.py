@@ -10,12 +10,12 @@ import gzip
 import os
 import tarfile
 import tempfile
-from hashlib import sha256
 
 from dibs import jsontext
 from dibs.errors import Unavailable
 from dibs.facts import clock
 from dibs.reports import html_page, markdown, source
+from dibs.storage import atomic_write, log_archives
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,17 +38,17 @@ def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> d
     """Make the archive; returns its path below .dibs/local/, its digest and its size."""
     run = found.run["run"]
     path = path_of(session, run)
-    making = f"{path}.{os.getpid()}.{clock.random_id()}"
+    making = clock.temporary(path)
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        with open(making, "xb", opener=_private) as file:
+        with open(making, "wb", opener=_private) as file:
             with gzip.GzipFile("", "wb", fileobj=file, mtime=0) as packed:
                 _pack(session, found, report, packed)
             file.flush()
             os.fsync(file.fileno())
-        digest, size = _digest(making)
+        digest, size = log_archives.digest_and_size(making)
         os.replace(making, path)
-        _sync(os.path.dirname(path))
+        atomic_write.sync_folder(os.path.dirname(path))
     except OSError as error:
         _forget(making)
         again = f"`dibs run end --run {run} --archive`"
@@ -121,23 +121,6 @@ def kept_files(session: Session, run: str) -> list[tuple[str, str]]:
         if digest and all(letter in "0123456789abcdef" for letter in digest):
             found.add(digest)
     return [(digest, os.path.join(session.place.local, "results", digest)) for digest in sorted(found)]
-
-
-def _digest(path: str) -> tuple[str, int]:
-    digest, size = sha256(), 0
-    for chunk in _content(path):
-        digest.update(chunk)
-        size += len(chunk)
-    return digest.hexdigest(), size
-
-
-def _sync(folder: str) -> None:
-    """Make the new name survive a power loss."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _forget(path: str) -> None:

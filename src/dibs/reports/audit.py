@@ -87,7 +87,7 @@ CHECKS = (
           also="record"),
     Check(21, "runs", "Active runs", work.runs, "look after the runs", "a run that does not end well", also="gates"),
     Check(22, "registry", "Registry files", work.registry, "bring registry and queue together",
-          "files that say other than the queue"),
+          "files that contradict the queue"),
 )  # fmt: skip
 
 # Of several checks with one severity, the first of these says what is at risk.

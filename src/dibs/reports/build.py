@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from dibs.errors import Invalid, Unavailable
-from dibs.facts import clock
+from dibs.errors import Invalid, Unavailable, counted
 from dibs.session import log_upkeep
+from dibs.storage import atomic_write
 from dibs.stores.seam import GENESIS, digest_of, link_of
 
 TYPE_CHECKING = False
@@ -62,16 +62,9 @@ def render(made: dict[str, Any], kind: str) -> str:
 def write_out(session: Session, out: str, text: str) -> str:
     """Write a text to a file, whole or not at all; returns its path."""
     path = os.path.join(session.cwd, out)
-    making = f"{path}.{os.getpid()}.{clock.random_id()}"
     try:
-        with open(making, "x", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(making, path)
+        atomic_write.replace(path, text)
     except OSError as error:
-        try:
-            os.unlink(making)
-        except OSError:
-            pass
         raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
     return path
 
@@ -93,7 +86,7 @@ def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
     if record["archive"] is not None:
         found["archive"] = "" if os.path.isfile(path) else f"{path} does not exist"
     missing = [digest for digest, kept in archive.kept_files(session, record["run"]) if not os.path.isfile(kept)]
-    found["results"] = f"{len(missing)} result files are missing, first results/{missing[0]}" if missing else ""
+    found["results"] = f"{counted(len(missing), 'missing result file')}, first results/{missing[0]}" if missing else ""
     return found
 
 

@@ -86,7 +86,7 @@ def _unfinished_undos(session: Session) -> list[str]:
 def _stands_in(url: str) -> str:
     from dibs.stores.urls import hidden
 
-    return f"SQLite stands in for {hidden(url)}, which did not start; `dibs up` comes back to it when it runs"
+    return f"SQLite replaces {hidden(url)}, which did not start; `dibs up` comes back to it when it runs"
 
 
 def _workspace(session: Session) -> tuple[bool, str]:

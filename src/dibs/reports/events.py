@@ -155,7 +155,7 @@ def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None
         agents = [event["agent"] for event in events if event["agent"]]
         try:
             known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
-        except Unsettled:  # a server that lost something: the log is shown all the same
+        except Unsettled:  # a server that lost commits: the log is shown anyway
             known = {}
         for event in events:
             event["name"] = known.get(event["agent"], "")

@@ -190,7 +190,7 @@ def _explain(
         if not unread:
             raise
         if call.credential is not None:  # a server's thread is not kept by a log of millions, unless that is asked for
-            text = f"{error.message}; {unread} earlier events are in archives, which --archives reads"
+            text = f"{error.message}; {counted(unread, 'earlier event')} in archives, which --archives reads"
             raise NotFound(text, what=what) from None
         log, unread = whole, 0
         subject = _subject(session, call, log, what)
@@ -312,7 +312,7 @@ def _names(session: Session, call: Call, steps: list[Step]) -> dict[str, str]:
         wanted.update(dict.fromkeys([one for one in said if isinstance(one, str) and one]))
     try:
         found: dict[str, str] = session.run(NAMES, call, {"agents": list(wanted)})["names"]
-    except Unsettled:  # a server that lost something: the story is told all the same
+    except Unsettled:  # a server that lost commits: the story is told anyway
         found = {}
     return found
 

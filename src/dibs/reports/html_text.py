@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 from dibs import jsontext
+from dibs.errors import counted
 from dibs.session import durations
 
 TYPE_CHECKING = False
@@ -81,12 +82,12 @@ def tables(report: dict[str, Any], tasks: int) -> list[tuple[str, tuple[str, ...
         ("Contention", ("resource", "refusals", "waits", "gave up", "longest wait"), _contention(report), ""),
     ]  # fmt: skip
     rows, left = _tasks(report, tasks)
-    more = f"{left} more tasks are in the JSON report." if left else ""
+    more = f"{counted(left, 'more task')}: see the JSON report." if left else ""
     head = ("task", "title", "state", "agent", "time", "cpu", "memory", "failures", "losses", "result")
     found.append(("Tasks", head, rows, more))
     undone = _not_done(report)
     left = len(undone) - tasks
-    more = f"{left} more are in the JSON report." if left > 0 else ""
+    more = f"{left} more: see the JSON report." if left > 0 else ""
     found.append(("Not done", ("task", "title", "agent", "not done"), undone[:tasks], more))
     return [one for one in found if one[2]]
 

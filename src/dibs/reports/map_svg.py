@@ -5,6 +5,7 @@ Plain shapes, each with a title that a browser shows as a tooltip. No script, no
 
 from __future__ import annotations
 
+from dibs.errors import counted
 from dibs.reports.html_text import clean, safe
 
 TYPE_CHECKING = False
@@ -80,7 +81,8 @@ def _use(row: dict[str, Any], use: dict[str, Any], x: int, y: int) -> str:
 
 def _legend(found: dict[str, Any], y: int) -> list[str]:
     totals = found["totals"]
-    said = f"{totals['resources']} resources, {totals['writers']} of {totals['agents']} agents with write access"
+    writers = f"{totals['writers']} of {counted(totals['agents'], 'agent')} with write access"
+    said = f"{counted(totals['resources'], 'resource')}, {writers}"
     cut = len(found["resources"]) > MAX_ROWS or len(found["agents"]) > MAX_COLUMNS or found["more"]
     more = "; a part of it" if cut else ""
     return [

@@ -149,8 +149,8 @@ RUN_REPORT = Query(
     _run_report,
     "Report what a run did: results, figures, contention, which agent did what and when.",
     fields=(
-        Field("run", "text", "the run (else DIBS_RUN, else the only active one)", default="", env="DIBS_RUN",
-              metavar="RUN"),
+        Field("run", "text", "the run (else DIBS_RUN, else the only active one)", positional=True, default="",
+              env="DIBS_RUN", metavar="RUN"),
         Field("format", "choice", "json (default in Python), Markdown (default of the command) or one HTML file",
               default="json", choices=FORMATS),
         Field("out", "file", "write it to this file", default="", metavar="FILE"),

@@ -48,9 +48,9 @@ REFUSALS = {
     "conflict": "it had not seen what is in the file now, or the file is not settled",
     "held": "another agent holds it", "forbidden": "its role does not allow it",
     "order": "it breaks the order of claims",
-    "deadlock": "it would close a deadlock", "fenced": "its claim or its process was no longer the current one",
-    "quota": "a limit was reached", "not_found": "there was nothing like it", "killed": "the agent was killed",
-    "behind": "the working tree was behind", "unverified": "the verification failed", "invalid": "it made no sense",
+    "deadlock": "it would cause a deadlock", "fenced": "its claim or its process was no longer the current one",
+    "quota": "a limit was reached", "not_found": "it was not found", "killed": "the agent was killed",
+    "behind": "the working tree was behind", "unverified": "the verification failed", "invalid": "it was not valid",
 }  # fmt: skip
 HOW_PAST = {"past": "past the guard (`--no-verify`)", "replayed": "by replaying commits, for which git does not ask"}
 
@@ -178,7 +178,7 @@ def _refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
     blockers = [one for one in d.get("blockers") or () if isinstance(one, dict)]
     if d["code"] == "deadlock":
         agents = [t.who(one.get("agent")) for one in blockers]
-        return f"{begin}: it would close a deadlock ({' → '.join([*agents, *agents[:1]])})."
+        return f"{begin}: it would cause a deadlock ({' → '.join([*agents, *agents[:1]])})."
     if not blockers:
         return f"{begin}: {REFUSALS.get(d['code'], quotes.clean(d['code']))}."
     first = blockers[0]
@@ -306,6 +306,8 @@ def _posted(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
 
 
 def _call_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
+    if d["code"] == "not_found":  # of a release or a renewal
+        return f"{t.who(e['agent'])} could not give back or renew {quotes.clean(e['subject'])}: it did not hold it."
     needs = f" (it takes the rank {quotes.clean(d['needs'])})" if d.get("needs") else ""
     why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused {quotes.clean(e['subject'])}: {why}{needs}."
@@ -457,7 +459,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "store.moving": _form("The workspace was about to be moved to {what}."),
     "store.moved": _form("The workspace was moved to {what}."),
     "store.fallback": _form("SQLite took the place of a server that did not start."),
-    "store.epoch": _form("The store lost answered commits: {claims} claims ended."),
+    "store.epoch": _form("The store lost answered commits, which ended claims ({claims})."),
     "call.refused": _call_refused, "state.set": _state_set,
     "vote.opened": _form("{who} opened vote {what}."), "vote.cast": _form("{who} voted in {what}."),
     "vote.decided": _decided, "commit.checked": _form("The guard let a commit of {who} pass (paths: {paths})."),

@@ -7,6 +7,7 @@ the same for the same run: the times of an ended run depend on its start, not on
 from __future__ import annotations
 
 from dibs import jsontext
+from dibs.errors import counted
 from dibs.facts import clock
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
@@ -145,10 +146,10 @@ class Gathered:
                 f"the log before event {self.first} is not on this machine: earlier work is known from the records only"
             )
         if left > 0:
-            notes.append(f"{left} tasks are not listed one by one")
+            notes.append(f"{counted(left, 'task')} not listed one by one")
         hidden = len(self.story.contention) - MAX_RESOURCES
         if hidden > 0:
-            notes.append(f"{hidden} resources with less contention are left out")
+            notes.append(f"{counted(hidden, 'resource')} with less contention left out")
         return {
             "run": self._run(), "summary": self._summary(by_agent), "performance": self._performance(),
             "by_agent": by_agent, "by_task": {task["task"]: self._task(task) for task in self.raw["tasks"][:MAX_TASKS]},

@@ -2,8 +2,8 @@
 
 From the log, in one pass. The words, exactly:
 - an attempt begins when a task is taken (to `executing`) and ends with the task's next move, or when it passes to
-  another agent. It counts where it ends; one that goes on counts as `working`, up to now. The same holds for waits and
-  claims. What began before the log, or longer ago than two lives of a claim before the window, has no length here.
+  another agent. It counts where it ends; one that has not ended counts as `working`, up to now. The same holds for
+  waits and claims. What began before the log, or longer ago than two lives of a claim before the window, has no length.
 - lost: an attempt whose agent died, was killed or preempted, or whose claim expired. `lost_time` is the work in it.
 - throughput: tasks completed in an hour of the window, or of the log where that is shorter. `success_rate`: completed
   tasks among those that were completed, failed or quarantined.
@@ -121,7 +121,6 @@ class Figures:
         self._waits: dict[str, tuple[str, int, list[str]]] = {}
         self._pending: dict[str, list[Refusal]] = {}  # claim in the way → refusals
         self._refused_in = 0  # the commit of the last refused claim: a guard's refusal of the same is the same one
-        self.task_kinds: dict[str, str] = {}
         self.finished: list[tuple[str, str, int, str]] = []  # task, outcome, ms, agent: for the kinds
         self.queues: list[tuple[str, int]] = []
         self._readers = {
@@ -367,7 +366,7 @@ class Figures:
     # --- the end
 
     def close(self, now: int, wall: int) -> None:
-        """What goes on counts up to now."""
+        """What has not ended counts up to now."""
         end: Event = {"now": now, "wall": max(wall, self.since)}
         for task, (agent, since) in self._attempts.items():
             self._count(end, agent, "working")

@@ -185,7 +185,7 @@ class Child:
         self._asked = self._asked or clock.since_boot()
 
     def kill_after_grace(self) -> None:
-        """Kill it once the grace period is over."""
+        """Kill it after the grace period."""
         if self._asked and clock.since_boot() - self._asked >= KILL_GRACE_MS:
             self._signal(signal.SIGKILL)
 

@@ -45,16 +45,6 @@ def fetch_timeout_s(session: Session) -> float:
     return float(config(session).get("fetch_timeout", git.FETCH_TIMEOUT_S))
 
 
-def targets_of(session: Session, branch: str) -> list[str]:
-    """The targets that a push to this branch deploys: none if the branch is not protected."""
-    from fnmatch import fnmatchcase
-
-    if not any(fnmatchcase(branch, pattern) for pattern in config(session)["protected"]):
-        return []
-    named = [name for name, target in config(session).get("targets", {}).items() if target.get("branch") == branch]
-    return named or [branch]
-
-
 def check(session: Session, call: Call, target: str, top: str, *, timeout: float | None = None) -> DibsError | None:
     """Why this caller may not deploy this target from this working tree now; None if it may."""
     try:
@@ -186,7 +176,7 @@ def _place(path: str, line: int, text: bytes) -> dict[str, Any]:
 def check_push(session: Session, call: Call, top: str, remote: str, updates: Sequence[tuple[str, str, str]]) -> None:
     """Raise the first refusal of a push: (branch there, commit here, commit there) for each; "" for none."""
     for branch, here, there in updates:
-        targets = targets_of(session, branch)
+        targets = deploy_guard.pushed_targets(session.config.policy, branch)
         if not targets:
             continue
         last = session.run(deploy_guard.CHECK, call, {"targets": targets})["last"]

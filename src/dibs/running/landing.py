@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dibs.running.landing_commits import Prepared
     from dibs.session.session import Session
 
-MAX_REDONE = 20  # times in a row that somebody else may move the target first
+MAX_REDONE = 20  # times in a row that another process may move the target first
 MAX_LOGS = 40  # of checks that are kept
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
 NOT_FOUND = 127  # the shell's exit code for a command that is not there
@@ -54,7 +54,7 @@ class Interrupted(Exception):
 
 
 class OutOfTime(Exception):
-    """The caller's time is over; the landings are queued as before."""
+    """The caller's timeout; the landings stay queued."""
 
 
 def need_check(settings: dict[str, Any]) -> None:
@@ -210,7 +210,7 @@ class Lander:
                 failed -= count
                 redone = 0 if count else redone + 1
                 if redone > MAX_REDONE:
-                    raise Unavailable(f"{self.onto} is moved by others all the time; try again.", target=self.onto)
+                    raise Unavailable(f"other processes keep moving {self.onto}; try again.", target=self.onto)
             elif len(chain) > 1:
                 failed = len(chain)
                 limit = max(1, len(chain) // 2)
@@ -419,7 +419,7 @@ class Lander:
         self._attend()
         here = self._target.commit()
         if self._target.in_the_way(here, commit):
-            return 0  # somebody began to edit meanwhile: the next round refuses the landing that is concerned
+            return 0  # an agent began to edit meanwhile: the next round refuses that landing
         moves = [[one.id, one.tip, one.commit] for one in chain]
         if self._step(steps.MOVE, base=here or base, commit=commit, moves=moves)["gone"]:
             return 0
@@ -454,7 +454,7 @@ class Lander:
                 raise Fenced(resource=f"land:{self.onto}", given=self._token, holder=None)
             if not self._pushed(commit):
                 return False
-        why = "was moved by somebody else and stays as it is"
+        why = "was moved by another process and stays as it is"
         try:
             if self._target.move(here, commit, text):
                 return True

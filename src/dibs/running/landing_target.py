@@ -8,8 +8,8 @@ refuses.
 A working tree that has the target checked out follows it, as after `git pull --ff-only`. Whether it can is asked first:
 git refuses where a file that the landing changes has uncommitted changes, and other changes stay as they are. Where
 each tree stood is noted below git's directory before the move, until it has followed: so a tree that was left behind (a
-lander that died, a lock file that came in between) is brought along by the next lander, whoever recorded the landing.
-Files that are neither the old nor the new content are somebody's work and are left alone.
+lander that died, a lock file that came in between) follows with the next lander.
+Files that are neither the old nor the new content are an agent's work and are left alone.
 
 A lock file of git in the way is waited for, and then named (facts/git/locks.py). None is removed: these are the user's
 index, HEAD and refs, and another git may need them.
@@ -26,6 +26,7 @@ from dibs.facts.git import commits, locks
 from dibs.facts.git import queries as git
 from dibs.facts.git.queries import environment
 from dibs.facts.programs import run
+from dibs.storage import atomic_write
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
@@ -176,12 +177,9 @@ class Target:
             except OSError:
                 pass
             return
-        making = clock.temporary(self._notes)
         try:
             os.makedirs(os.path.dirname(self._notes), 0o700, exist_ok=True)
-            with open(making, "w", encoding="utf-8", errors="surrogateescape") as file:
-                file.write(jsontext.encode(notes))
-            os.replace(making, self._notes)
+            atomic_write.replace(self._notes, jsontext.encode(notes))
         except OSError as error:
             raise Unavailable(f"{self._notes} cannot be written: {error.strerror}", path=self._notes) from None
 

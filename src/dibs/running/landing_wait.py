@@ -39,7 +39,7 @@ def wait_for(
     say: Callable[[str], None] | None = None,
     started: Callable[[Lander | None], None] | None = None,
 ) -> dict[str, Any]:
-    """Land, or wait until another process has; returns the landing, still queued if the time is over.
+    """Land, or wait until another process has; returns the landing, still queued at the timeout.
 
     `until`: on the clock since boot. `started` is told the lander that this process is, for its signals; None after.
     """
@@ -133,7 +133,7 @@ class Drain:
         say: Callable[[str], None] | None = None,
         started: Callable[[Lander | None], None] | None = None,
     ) -> int:
-        """Land what is queued, unless somebody else does; returns how many landed. Raises what stops it, once.
+        """Land what is queued, unless another process does; returns how many landed. Raises what stops it, once.
 
         What stops one target does not stop the others.
         """

@@ -21,6 +21,7 @@ from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
 from dibs.operations.landing import conflicts
 from dibs.session.landing_settings import target_of
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def _paths(pair: dict[str, Any]) -> list[str]:
 
 
 def _is_old(looked_at: str) -> bool:
-    """Is the last written look so old that it should be written again, for those who read it?"""
+    """Is the last written look so old that its readers need a new one?"""
     from dibs.running.child_process import deadline_of
 
     return clock.since_boot() - deadline_of(looked_at) > conflicts.TOUCHED_EVERY_MS
@@ -243,11 +244,8 @@ def _read(folder: str) -> dict[str, Any]:
 
 
 def _write(folder: str, what: dict[str, Any]) -> None:
-    making = clock.temporary(f"{folder}/known.json")
     try:
-        with open(making, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(jsontext.encode(what))
-        os.replace(making, f"{folder}/known.json")
+        atomic_write.replace(f"{folder}/known.json", jsontext.encode(what))
     except (OSError, UnicodeError):
         pass  # a full disk, a sandbox: the next look merges again
 

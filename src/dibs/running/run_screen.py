@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.errors import counted
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ class Screen:
     def begin(self, run: str, outlook: dict[str, Any]) -> None:
         """The run has started."""
         self._run = run
-        self.say(f"run {run}: {outlook['total']} tasks")
+        self.say(f"run {run}: {counted(outlook['total'], 'task')}")
 
     def update(self, phase: str, outlook: dict[str, Any], workers: int) -> None:
         """Show progress when it changed, but not too often."""

@@ -11,7 +11,7 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted
 from dibs.facts import clock, relative_times
 from dibs.operations.core.declare import Field
 from dibs.running import undo_plan, undo_scope, undo_work
@@ -202,7 +202,7 @@ def _diff(planner: Planner, one: FilePlan) -> str:
     if one.now[1] != one.to[1] and "-" not in {one.now[0], one.to[0]}:
         lines.insert(0, f"mode: {one.now[1] or 'plain'} becomes {one.to[1] or 'plain'}")
     if len(lines) > MAX_DIFF_LINES:
-        lines = [*lines[:MAX_DIFF_LINES], f"… and {len(lines) - MAX_DIFF_LINES} more lines"]
+        lines = [*lines[:MAX_DIFF_LINES], f"… and {counted(len(lines) - MAX_DIFF_LINES, 'more line')}"]
     return "\n".join(lines)
 
 

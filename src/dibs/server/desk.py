@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from dibs.errors import Busy, Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import TypeVar
 
     from dibs.stores.seam import Outcome, Store, Transaction
@@ -133,14 +133,6 @@ class Desk:
                     self._tell_thread()
         return request
 
-    def submit_many(self, requests: Sequence[Request]) -> None:
-        """Hand in several requests of one caller, all or none, next to each other in the queue."""
-        with self._lock:
-            self._enqueue(*requests)
-            if requests and not self._is_led:
-                self._is_led = True
-                self._tell_thread()
-
     def cancel(self, request: Request) -> bool:
         """Take a request out that has not begun: it will not be done, and nobody is called. False: it has begun."""
         with self._lock:
@@ -173,13 +165,13 @@ class Desk:
 
     # --- one group after the other
 
-    def _enqueue(self, *requests: Request) -> None:
+    def _enqueue(self, request: Request) -> None:
         if self._closed:
             raise _closed()
-        if len(self._queue) + len(requests) > self._max_waiting:
+        if len(self._queue) >= self._max_waiting:
             message = f"the server is busy: {len(self._queue)} requests wait. Try again."
             raise Busy(message)
-        self._queue.extend(requests)
+        self._queue.append(request)
 
     def _lead_in_loop(self, post: Post) -> None:
         """Run one group in the thread of the loop with this `post`, unless that would have to wait for others."""

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 MAX_EVENTS = 1_000  # in one page
 MAX_POLL_S = 20.0  # of one wait; the caller asks again
 MAX_WATCHED = 4_096  # names under which callers are woken
+PIECE_S = 0.5  # of a wait, between two looks whether the server ends: shorter than it waits for answers then
 FORGET_MS = 120_000  # a name that nobody waits for: its caller has gone
 NAME_DIGITS = 12  # of a name under which a caller is woken (clock.random_id)
 MAX_WAITING = 256  # callers that wait at once, each in a thread
@@ -88,7 +89,7 @@ class FarHalf:
             return self._enter(identity, name, given.get("call", {}))
         known = isinstance(name, str) and name not in NOT_FROM_AFAR and (name in index.FILES or name in index.INTERNAL)
         if not known:
-            raise Invalid(f"there is no operation {ascii(name)[:80]} from afar", field="op")
+            raise Invalid(f"there is no operation {ascii(name)[:80]} for callers on other machines", field="op")
         sent = given.get("call", {})
         request = self.half.read(name, sent, given.get("fields", {}), given.get("via"), store=None)
         self._make_known(identity, request.call, sent)
@@ -126,7 +127,7 @@ class FarHalf:
         fields = wire.fields_in(operation, given.get("fields", {}))
         for name in fields:
             if name not in operation.by_name:
-                raise Invalid(f"{operation.name}: there is no field {name[:80]!r}", field=name[:80])
+                raise operation.no_field(name)
         try:
             return {"result": session.answer(operation, call, fields)}
         except DibsError as error:
@@ -237,7 +238,7 @@ class FarHalf:
                 left = (end - clock.since_boot()) / 1000
                 if left <= 0:
                     return False
-                if wait(min(1.0, left)):
+                if wait(min(PIECE_S, left)):
                     return True
             return False
         finally:

@@ -2,7 +2,7 @@
 
 One thread follows the store and puts new events into the ring; listeners are told from that thread that there are more
 (`Listener`), and read the ring for themselves, each from its own place. What is older than the ring is read from the
-store by pages (`older`), and what was pruned is gone: the listener is told from where the log goes on. So nothing is
+store by pages (`older`), and what was pruned is gone: the listener is told where the log continues. So nothing is
 lost and nothing comes twice, whatever the speed of a listener, and the memory is that of the ring.
 
 The frames are those of server-sent events: `id: SEQ`, `event: KIND`, `data:` the JSON object of `dibs log --json`.
@@ -30,7 +30,7 @@ RING_EVENTS = 8_192  # some seconds of a busy fleet: enough for a listener that 
 RING_BYTES = 8 * 1024 * 1024
 BATCH_EVENTS = 500  # in one piece for a listener: about 200 KB
 PAGE_EVENTS = 500  # in one trip to the store
-POLL_S = 0.05  # between two looks at the end of the log while somebody listens
+POLL_S = 0.05  # between two looks at the end of the log while there are listeners
 IDLE_POLL_S = 1.0  # while nobody does: for the figures
 RETRY_S = 1.0  # after the store could not be read
 KEPT_OLD = 32  # pages from before the ring: about 6 MB

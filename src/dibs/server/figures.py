@@ -1,6 +1,6 @@
-"""Figures of a server: what was counted and how long it took, as plain values. A door gives them to whoever asks.
+"""Figures of a server: what was counted and how long it took, as plain values. A door shows them.
 
-Every part of the serving process may count here (`count`, `observe`), whether or not anybody looks. Labels are bounded:
+Every part of the serving process may count here (`count`, `observe`), whether or not they are read. Labels are bounded:
 of a name with very many, the later ones count as `other`. Thread-safe.
 """
 
@@ -47,14 +47,14 @@ class Figures:
             label = _bounded(labels, label)
             labels[label] = labels.get(label, 0) + amount
 
-    def observe(self, name: str, value: float, label: str = "", bounds: tuple[float, ...] = SECONDS) -> None:
+    def observe(self, name: str, value: float, label: str = "") -> None:
         """One more value of a histogram."""
         with self._mutex:
             labels = self._histograms.setdefault(name, {})
             label = _bounded(labels, label)
             found = labels.get(label)
             if found is None:
-                found = labels[label] = Histogram(bounds)
+                found = labels[label] = Histogram(SECONDS)
             found.add(value)
 
     def counts(self) -> dict[str, dict[str, int]]:

@@ -39,7 +39,7 @@ class Host:
         self._store: Store | None = None
         self._retired: list[Desk] = []
         self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
-        self.used = clock.since_boot()  # when somebody last asked for something
+        self.used = clock.since_boot()  # when the last request came
         self.working = 0  # what the server does by itself and should not be ended for being idle
 
     @property

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
-MAX_WAIT_MS = 600_000  # a longer wait is answered after this, as one whose time is over; the caller asks again
+MAX_WAIT_MS = 600_000  # a longer wait is answered after this as timed out; the caller asks again
 QUICK = ("", "note claim")  # steps after an operation that cost nothing, or are done by a thread (`Plain.rest`)
 QUICK_ITEMS = 32  # of a list in a request that an event loop reads itself; a path costs some 30 µs
 KEPT_SESSIONS = 64  # sessions kept for the next request: as many as requests run at once
@@ -135,7 +135,7 @@ class Plain:
     def rest(self, value: Any) -> dict[str, Any]:
         """What one decision was not enough for. Blocking.
 
-        A fact is missing, a job goes on, the store lost commits, or the files of a claim are looked at.
+        A fact is missing, a job is unfinished, the store lost commits, or the files of a claim are looked at.
         """
         session, operation = self.session, self.operation
         try:

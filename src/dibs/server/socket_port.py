@@ -66,7 +66,7 @@ class SocketPort:
         self.path = path
         self.host = host
         self.half = StoreHalf(host)
-        self.requests = 0  # so far: for metrics, and to know whether anybody uses the server
+        self.requests = 0  # so far: for metrics, and to know whether the server is used
         self.last_request = clock.since_boot()
         self._selector = selectors.DefaultSelector()
         self._listener: socket.socket | None = None
@@ -232,7 +232,7 @@ class SocketPort:
     def _request(self, sent: dict[str, Any], number: Any) -> Request:
         """The request that a line is; raises if it is none, or if there are too many."""
         if len(self._waiting) + self._at_work >= MAX_WAITING:
-            raise Busy("the server has too much to do; try again.")
+            raise Busy("the server is busy; try again.")
         via = None if sent.get("via") is None else [sent["via"], number]
         call, fields = sent.get("call", {}), sent.get("fields", {})
         return self.half.read(sent.get("op"), call, fields, via, sent.get("top"), sent.get("store", ""))

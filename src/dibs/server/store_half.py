@@ -1,7 +1,7 @@
 """The store's half of requests that callers elsewhere sent, for every port of the server: read, decide, answer.
 
 A request is read once (`Request`), and can be decided in a group with others: `decide` is the function of its
-transaction, `after` judges what came of it. What takes more than one transaction (deliveries, long jobs, a store that
+transaction, `after` judges its result. What takes more than one transaction (deliveries, long jobs, a store that
 lost commits) goes through `finish`, in a thread that may block. session/remote.py has the meaning of all this.
 
 Nothing is decided here, and nothing is known of sockets.
@@ -16,7 +16,7 @@ from dibs.facts import clock, processes, workspace
 from dibs.operations.core.call import Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue, wire
-from dibs.session.store_link import StoreLink
+from dibs.session.store_link import UNDECIDED, StoreLink
 from dibs.storage import workspace_store
 from dibs.stores.seam import Unsettled
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
-LATE_MS = 3_000  # a request this old is not decided any more: its caller has gone on (remote.ANSWER_TIMEOUT_S)
+LATE_MS = 3_000  # a request this old is not decided any more: its caller no longer waits (remote.ANSWER_TIMEOUT_S)
 MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part
 KEPT_TREES = 64  # working trees whose place is known; the oldest goes first
 
@@ -119,10 +119,10 @@ class StoreHalf:
         return Request(place, operation, call, fields)
 
     def after(self, request: Request, value: Any, error: BaseException | None) -> str:
-        """What to do with what came of one run of a request's transaction."""
+        """What to do after one run of a request's transaction."""
         request.rounds += 1
         if request.rounds > MAX_ROUNDS:
-            request.refuse(Unavailable("the store would not settle; try again."))
+            request.refuse(Unavailable(UNDECIDED))
             return DONE
         if error is None:
             if type(value) is dict:
@@ -161,7 +161,7 @@ class StoreHalf:
                 if not self.host.after(error):
                     return request.refuse(error)
                 session = self._session(request)
-        return request.refuse(Unavailable("the store would not settle; try again."))
+        return request.refuse(Unavailable(UNDECIDED))
 
     def recall(self, request: Request) -> None:
         """The caller has gone before it was answered: what an interrupted one would withdraw is released. Blocks."""

@@ -10,8 +10,8 @@ import os
 
 from dibs import jsontext
 from dibs.errors import Invalid
-from dibs.facts import clock, paths
-from dibs.operations.core.policy import MAX_DURATION_MS, Policy, check_duration
+from dibs.facts import paths
+from dibs.operations.core.policy import Policy, check_duration
 from dibs.session.known_clients import DIGEST
 
 TYPE_CHECKING = False
@@ -49,11 +49,11 @@ id = "{id}"            # names this workspace on a shared store
 
 [guards]
 # on_doubt = "deny"              # "allow": what a guard cannot decide passes, and is logged
-# free = []                      # paths that need no claim, beside those that git ignores
+# free = []                      # paths that need no claim, in addition to those that git ignores
 # across_worktrees = "warn"      # the same path, changed in two working trees: or "block", "ignore"
 # keep = "7d"                    # how long what was in changed files is kept for `dibs undo`
-# strict = ["deploy/"]           # an explicit claim first; beside this config, the rules, the clients' settings and
-#                                # migrations, which are strict anyway (`"!**/migrations/**"` takes one of them out)
+# strict = ["deploy/"]           # an explicit claim first, as for this config, the rules, the clients' settings and
+#                                # migrations, which are always strict (`"!**/migrations/**"` takes one of them out)
 
 # Roles: viewer, worker, agent, orchestrator, and your own. A viewer only reads; a worker writes only to its scratch
 # folder (`dibs scratch`); an orchestrator integrates, commits, deploys, and may act on others' tasks and claims.
@@ -62,7 +62,7 @@ id = "{id}"            # names this workspace on a shared store
 # [roles.assign]                 # an agent's id (with one *), "type:T", "client:C" or "subagents"; the first wins
 # "lead" = "orchestrator"
 # [roles.worker]
-# write = ["reports/"]           # beside the scratch folder
+# write = ["reports/"]           # in addition to the scratch folder
 # tools = ["WebFetch"]           # tools that are refused before they run, whatever they do
 # commit = false
 # deploy = false
@@ -77,7 +77,7 @@ id = "{id}"            # names this workspace on a shared store
 
 # [tasks]
 # max_tasks = 1                  # live tasks of one agent
-# max_attempts = 5               # failed or lost so often, a task is quarantined
+# max_attempts = 5               # after this many failed or lost attempts a task is quarantined
 # backoff = "1s"                 # before the second attempt; doubled before each further one, up to max_backoff
 # max_backoff = "5m"
 # strategy = "priority"          # or round_robin, load_balanced, capability, sticky, auction, preemptive
@@ -116,7 +116,10 @@ id = "{id}"            # names this workspace on a shared store
 # batch = 4                      # branches that are checked together; a failing batch is bisected
 # green = "each"                 # of rebase and squash: "last" checks only the last commit of a batch
 # check_timeout = "30m"
+# sign = "git"                   # landed commits are signed if git's commit.gpgsign says so; or "never"
+# server = true                  # a server lands what is queued
 # remote = "origin"              # pushed there as well; else nowhere
+# remote_timeout = "1m"
 # wait = "1h"                    # how long `dibs land` waits
 
 # [radar]                        # `dibs radar`, see docs/WORKTREES.md
@@ -147,7 +150,9 @@ id = "{id}"            # names this workspace on a shared store
 # remote = "origin"              # where that branch is
 # protected = ["main", "master"] # branches whose push is a deploy
 # placeholders = ["TODO", "TBD", "coming soon"]
-# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, like those known anyway
+# fetch_timeout = 20             # seconds for the remote to answer
+# verify_timeout = 120           # seconds in which the verification is retried
+# commands = {{ "make ship" = "prod" }}  # in an agent's shell they need `dibs deploy`, as do those that dibs knows
 # [deploy.targets.prod]
 # verify = "curl -fsS https://example.com/healthz"
 # branch = "main"
@@ -181,7 +186,7 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
     """The settings in `path`, through what is kept in `local`.
 
     On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
-    `shared`, goes on: to change branches must not free anybody of a role.
+    `shared`, stays in force: a change of branches must not free an agent of its role.
     """
     try:
         status = os.stat(path)
@@ -257,7 +262,7 @@ def _durations(table: dict[str, Any], path: str) -> dict[str, Any]:
     for name in DURATIONS:
         if name in table:
             value = durations.parse(str(table[name]), f"{path}: {name}")
-            found[name] = check_duration(value, f"{path}: {name}", most=MAX_DURATION_MS)
+            found[name] = check_duration(value, f"{path}: {name}")
     return found
 
 
@@ -270,23 +275,21 @@ def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
 
 def _keep_text(path: str, kept: str) -> None:
     """Keep the file itself, as it was just read."""
+    from dibs.storage import atomic_write
+
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        making = clock.temporary(kept)
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(making, kept)
+        atomic_write.replace(kept, text)
     except (OSError, ValueError):
         pass  # no such folder, or a sandbox; the file that was read counts
 
 
 def _keep(path: str, what: dict[str, Any]) -> None:
     """Write what was read, for the next call. Where that cannot be done, the next call reads the file again."""
-    making = clock.temporary(path)
+    from dibs.storage import atomic_write
+
     try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(jsontext.encode(what))
-        os.replace(making, path)
+        atomic_write.replace(path, jsontext.encode(what))
     except OSError:
         pass

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call
 
-TASKS = ("CURRENT_TASK_ID", "DIBS_TASK")  # whoever starts an agent for a task names it in one of these
+TASKS = ("CURRENT_TASK_ID", "DIBS_TASK")  # a program that starts an agent for a task names the task in one of these
 AGENT = "AGENT_ID"  # the id that scripts of old give an agent
 LONGEST = 120  # letters of a task's id
 

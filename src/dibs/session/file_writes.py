@@ -41,7 +41,7 @@ def chmod(path: str, kind: str) -> None:
 
 
 def _mode(path: str, kind: str) -> int:
-    """The mode that the file has, executable for whoever may read it, or for nobody."""
+    """The mode that the file has, executable for all who may read it, or for none."""
     try:
         mode = os.lstat(path).st_mode
         mode = mode & 0o777 if S_ISREG(mode) else NEW_FILE_MODE & ~_umask()

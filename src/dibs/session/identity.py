@@ -41,7 +41,7 @@ def identify_local(
     if client is None:
         client = processes.client_among(chain, PROCESS_NAMES)
     if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
-        session = own  # so whoever started the client named its agent
+        session = own  # so the starter of the client named its agent
     kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
     kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in environ]
     return Call(

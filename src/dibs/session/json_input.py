@@ -1,4 +1,4 @@
-"""JSON that somebody wrote, on a command line or in a file: `{"a": 1}`, or `@result.json`.
+"""JSON that a caller wrote, on a command line or in a file: `{"a": 1}`, or `@result.json`.
 
 A file that is no JSON, or too long for the store, is kept as a file: it is copied to `.dibs/local/results/` under the
 digest of its content, and the value says where. What is copied for a call that is then refused stays there, named by
@@ -11,8 +11,8 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import clock
 from dibs.operations.core.declare import MAX_JSON_CHARS
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dibs.session.session import Session
 
-MAX_FILE_BYTES = 64 * 1024 * 1024  # bytes of a file that is kept beside the store
+MAX_FILE_BYTES = 64 * 1024 * 1024  # bytes of a file that is kept next to the store
 FOLDER = "results"  # below .dibs/local/
 
 
@@ -41,7 +41,7 @@ def read(session: Session, name: str, text: str) -> Any:
 def parse(text: str, name: str) -> Any:
     """The value of a JSON text; says where it is wrong."""
     try:
-        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_once)
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=no_repeated_names)
     except RecursionError:
         raise Invalid(f"{name}: nested too deeply", field=name) from None
     except ValueError as error:
@@ -49,15 +49,17 @@ def parse(text: str, name: str) -> Any:
         raise Invalid(f"{name}: not JSON ({error}){hint}", field=name) from None
 
 
-def _no_constant(word: str) -> Any:
+def no_constant(word: str) -> Any:
+    """For a JSON decoder: NaN and Infinity are not JSON."""
     message = f"{word} is not JSON"
     raise ValueError(message)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def no_repeated_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """For a JSON decoder: a name occurs once in an object; otherwise readers would disagree about its value."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        message = "a name stands twice in one object"
+        message = "a name occurs twice in one object"
         raise ValueError(message)
     return found
 
@@ -74,23 +76,18 @@ def _content(path: str, name: str) -> bytes:
 
 
 def keep(session: Session, name: str, content: bytes) -> dict[str, Any]:
-    """Keep content as a file beside the store, under the digest of it."""
+    """Keep content as a file next to the store, named by its digest."""
     from hashlib import sha256
 
     digest = sha256(content).hexdigest()
     folder = os.path.join(session.place.local, FOLDER)
     kept = os.path.join(folder, digest)
-    making = clock.temporary(kept)
     try:
         os.makedirs(folder, 0o700, exist_ok=True)
         if os.path.exists(kept):
             os.utime(kept)  # young again, so that it is not taken away as a leftover while it is named anew
         else:
-            with open(making, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(making, kept)
+            atomic_write.replace(kept, content, sync=True)
     except OSError as error:
         raise Unavailable(f"{kept} cannot be written: {error.strerror}. Nothing was changed.", path=kept) from None
     return {"file": name, "size": len(content), "sha256": digest, "kept": f"{FOLDER}/{digest}"}

@@ -84,7 +84,7 @@ def mend(place: Place) -> str:
     """Write `run` anew if it starts nothing any more, or this interpreter with a dibs that it had before.
 
     So an upgrade that moves files needs no `dibs init`. A run file that starts another dibs (in another environment)
-    is somebody's choice and stays. Returns what the old one named, "" if it stays.
+    is a person's choice and stays. Returns what the old one named, "" if it stays.
     """
     named = read_run(place.local)
     if named is None or named == (_interpreter(), entry_path()):

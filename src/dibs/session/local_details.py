@@ -19,7 +19,7 @@ def briefing(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     """The briefing of a boot, with the texts of the rules and of the memory files that are new to the agent."""
     from dibs.session import rules_file
 
-    session.store.tidy()  # whoever begins clears away after those that were killed while they waited
+    session.store.tidy()  # each start removes what waiters left that were killed
     if "files" in result:
         from dibs.session import memory_files
 
@@ -53,23 +53,27 @@ def scratch_folder(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def note_claim(session: Session, answer: dict[str, Any]) -> None:
-    """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed."""
+    """A claim by hand, where guards are at work: its files are looked at from now on, so that a change is noticed.
+
+    The claim is granted already: what keeps this from looking (a sandbox, a repository without a working tree, git
+    itself) takes nothing away from the answer.
+    """
     from dibs.session import working_tree
 
     tree = working_tree.of(session.place)
-    found = {name: _files(session, name) for name in answer["resources"]}
-    paths = [path for files in found.values() for path in files][:NOTED]
-    wide = any(_is_wide(session, name) for name in found)
-    if not paths and not wide:
-        return
     try:
+        found = {name: _files(session, name) for name in answer["resources"]}
+        paths = [path for files in found.values() for path in files][:NOTED]
+        wide = any(_is_wide(session, name) for name in found)
+        if not paths and not wide:
+            return
         if wide and session.place.common and not tree.state.full:
             tree.look_at_all()  # from now on a file that appears in the folder is known to be new
         tree.look(paths)
         tree.write()
         tree.add(*[("W", tree.stamp(), path) for path in paths], *_taken_over(session, tree, answer["agent"], paths))
         tree.write()
-    except OSError:  # a client's sandbox keeps its shell from git's directory; the hooks will look
+    except (OSError, Unavailable):  # a client's sandbox keeps its shell from git's directory; the hooks will look
         pass
 
 
@@ -81,7 +85,7 @@ def note_changes(session: Session) -> None:
     try:
         tree.survey()
         tree.write()
-    except OSError:
+    except (OSError, Unavailable):
         pass
 
 
@@ -123,7 +127,7 @@ def below(top: str, name: str) -> list[str]:
 
 
 def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> list[tuple[str, ...]]:
-    """Whoever claims a file with unfinished work of one that is gone, or of several, goes on with it."""
+    """An agent that claims a file with unfinished work of agents that are gone continues that work."""
     heads = tree.state.heads
     owned = {path: heads[path].owners for path in paths if path in heads and heads[path].owners}
     if not owned:
@@ -137,12 +141,12 @@ def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> li
 
 
 def warnings(session: Session) -> list[str]:
-    """What is wrong with the store itself, as far as somebody should do something about it."""
+    """What is wrong with the store itself, as far as a person should act on it."""
     from dibs.storage import workspace_store
 
     pin = workspace_store.read_pin(session.place.local)
     if pin.fallback:
         from dibs.stores.urls import hidden
 
-        return [f"SQLite stands in for {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
+        return [f"SQLite replaces {hidden(pin.fallback)}, which did not start; `dibs up` comes back to it."]
     return session.store.describe()["warnings"]

@@ -5,13 +5,12 @@ process of a machine does it at a time (a file lock); on a store of several mach
 them, and each archive is on the machine that pruned.
 
 Called by `dibs prune`, `dibs sweep`, and by every lasting process (upkeep.py). A hook does not do it itself: it starts
-`dibs sweep` in the background and goes on.
+`dibs sweep` in the background and continues.
 """
 
 from __future__ import annotations
 
 import os
-import sys
 from fcntl import LOCK_EX, LOCK_NB, flock
 
 from dibs.errors import Conflict, DibsError, Invalid, NotFound
@@ -28,8 +27,6 @@ LOCK_FILE = "archive.lock"  # in .dibs/local/
 TRIED_FILE = "archive.tried"  # its time: when a hook last started a sweep
 TRY_EVERY_MS = 600_000
 STEPS_PER_CALL = 64  # archives that one call writes: a backlog is worked off in pieces, so that nobody waits for long
-CODE = "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli.main import entry; entry()"
-SCRIPT = '"$@" </dev/null >/dev/null 2>&1 &'
 
 
 def prune(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
@@ -141,20 +138,18 @@ def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def start(session: Session) -> None:
-    """From a hook: a `dibs sweep` of nobody's, in the background, now and then."""
+    """From a hook: start a `dibs sweep` in the background, at most once in TRY_EVERY_MS."""
     tried = f"{session.place.local}/{TRIED_FILE}"
     try:
         if clock.wall() - os.stat(tried).st_mtime_ns // 1_000_000 < TRY_EVERY_MS:
             return
     except OSError:
         pass
-    source = __file__[: -len("/dibs/session/log_upkeep.py")]
-    words = ["sh", "-c", SCRIPT, "sh", sys.executable, "-c", CODE, source, "sweep", "--workspace", session.place.root]
-    environment = {name: value for name, value in os.environ.items() if name not in {"DIBS_AGENT", "DIBS_RUN"}}
+    from dibs.session import background
+
     try:
         os.close(os.open(tried, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
         os.utime(tried)
-        pid = os.posix_spawn("/bin/sh", words, environment, setpgroup=0)
-        os.waitpid(pid, 0)  # the shell ends at once
+        background.start("sweep", "--workspace", session.place.root)
     except OSError:
         pass  # a sandbox; another caller does it

@@ -1,7 +1,7 @@
 """Carrying on: an answer names jobs that take more than one transaction; this loops until they are done.
 
 The steps are decided in operations/core/long_jobs.py. Between two steps this sleeps for a moment, so that the callers
-who wait for the store come first. Interrupted or killed here, the job stays and somebody else goes on with it.
+who wait for the store come first. Interrupted or killed here, the job stays and another process continues it.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def first(result: dict[str, Any]) -> list[str]:
 
 
 def rest(result: dict[str, Any]) -> list[str]:
-    """The other losses, each with whoever holds it now."""
+    """The other losses, each with its present holder."""
     found = [loss for loss in result["lost"] if not _task_of(loss)]
     lines = []
     for loss in found[:SHOWN]:
@@ -83,4 +83,4 @@ def _settle(loss: dict[str, Any]) -> str:
 
 
 def _more(count: int) -> list[str]:
-    return [f"And {count - SHOWN} more losses: `dibs log --kind claim.ended`."] if count > SHOWN else []
+    return [f"And more losses ({count - SHOWN}): `dibs log --kind claim.ended`."] if count > SHOWN else []

@@ -2,8 +2,8 @@
 
 A file that fits is told whole. Of a longer one the newest part is told: the end, or the top if the file has its newest
 entries first, which its dates (YYYY-MM-DD) say: the first one is later than the last one. The briefing says which part
-it is. All of it is somebody's data, and each line is marked as such. Nothing is decided here; which version an agent
-was told is in its record (operations/agents/presence.py).
+it is. All of it is data, not instructions, and each line is marked so. Nothing is decided here; which version an
+agent was told is in its record (operations/agents/presence.py).
 """
 
 from __future__ import annotations

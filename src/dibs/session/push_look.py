@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.facts import clock
 from dibs.facts.git import pushes
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ def note(local: str, updates: Sequence[tuple[str, str]]) -> None:
         if os.path.exists(path) and os.stat(path).st_size > MAX_CHECKED_BYTES:
             with open(path, encoding="utf-8") as file:
                 kept = file.read()[-MAX_CHECKED_BYTES // 2 :]
-            making = clock.temporary(path)
-            with open(making, "w", encoding="utf-8") as file:
-                file.write(kept.partition("\n")[2])
-            os.replace(making, path)
+            atomic_write.replace(path, kept.partition("\n")[2])
         with open(path, "a", encoding="utf-8") as file:
             file.write(lines)
     except OSError:
@@ -69,10 +66,9 @@ def _report(session: Session, call: Call, remote: str, branch: str, commit: str,
 
 
 def _is_protected(session: Session, branch: str) -> bool:
-    from fnmatch import fnmatchcase
+    from dibs.operations.guards import deploy_guard
 
-    table = session.config.policy.guards.get("deploy") or {}
-    return any(fnmatchcase(branch, pattern) for pattern in table.get("protected", ()))
+    return bool(deploy_guard.pushed_targets(session.config.policy, branch))
 
 
 def _seen(local: str) -> dict[str, int] | None:
@@ -85,11 +81,8 @@ def _seen(local: str) -> dict[str, int] | None:
 
 
 def _remember(local: str, sizes: dict[str, int]) -> None:
-    making = clock.temporary(f"{local}/{SEEN}")
     try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(jsontext.encode(sizes))
-        os.replace(making, f"{local}/{SEEN}")
+        atomic_write.replace(f"{local}/{SEEN}", jsontext.encode(sizes))
     except OSError:
         pass  # the next look sees it again, and its alert is counted
 

@@ -1,4 +1,4 @@
-"""How a message is shown to whoever reads text: as the words of a named sender, from which nothing can escape.
+"""How a message is shown in a text: as the words of a named sender, from which nothing can escape.
 
 A model cannot tell by itself where a message ends and dibs' own words begin. So each line of what a sender wrote begins
 with `> `, whatever it takes for the end of a line; letters that show nothing or turn the text around are spelt out.
@@ -43,7 +43,7 @@ def lines(message: dict[str, Any], when: str = "", longest: int = LONGEST) -> li
 
 
 def task(held: dict[str, Any]) -> list[str]:
-    """A task at hand: what is to be done, and where it stood when somebody last said so."""
+    """A task at hand: what is to be done, and the last note on its state."""
     found = [f"Your task is {held['id']} (token {held['token']})."]
     author = f" by {clean(named(held, 'note_by'))}" if held.get("note_by") else ""
     for name, what in (("title", "What is to be done"), ("note", f"Where it stood, by the last note{author}")):

@@ -20,7 +20,7 @@ DIGITS = 20  # of the largest whole number that is kept; `int` of a text of mill
 
 
 def read(session: Session, field: Field, value: Any, *, typed: bool = False) -> Any:
-    """The value that the operation gets for what somebody wrote; `typed` where it is a value already, from Python.
+    """The value that the operation gets for what a caller wrote; `typed` where it is a value already, from Python.
 
     What a reader makes of it is checked by the declaration: the one place that says what each kind of field holds.
     """
@@ -45,7 +45,7 @@ def request(
     for name, value in given.items():
         field = known.get(name)
         if field is None or field.internal:
-            raise Invalid(f"{operation.name}: there is no field {name!r}", field=name)
+            raise operation.no_field(name)
         written = value if here else _elsewhere(field, value)
         values[name] = read(session, field, written, typed=typed)
     for field in operation.fields if here else ():
@@ -79,10 +79,16 @@ def _words(_: Session, field: Field, value: Any) -> list[str]:
     return [word.strip() for word in words if word.strip()]
 
 
+def plain_path(value: Any) -> Any:
+    """The text of a path that a Python program has as a `pathlib.Path`."""
+    return value.__fspath__() if not isinstance(value, str) and hasattr(value, "__fspath__") else value
+
+
 def _resource(session: Session, field: Field, value: Any) -> Canonical:
     """A canonical resource from text; one that facts/paths made stays as it is."""
     if isinstance(value, Canonical):
         return value
+    value = plain_path(value)
     if not is_text(value):
         raise field.refusal(value, "a path, a glob or a name such as db:migrations")
     return session.paths.canonical(value, session.cwd)
@@ -96,10 +102,11 @@ def _resources(session: Session, field: Field, value: Any) -> list[Canonical]:
         raise Invalid(message, field=field.name)
     found: list[Canonical] = []
     for one in value:
+        text = plain_path(one)
         if isinstance(one, Canonical):
             found.append(one)
-        elif is_text(one):
-            found += session.paths.expanded(one, session.cwd)  # `src/{a,c}*` is two
+        elif is_text(text):
+            found += session.paths.expanded(text, session.cwd)  # `src/{a,c}*` is two
         else:
             raise field.refusal(one, "a path, a glob or a name such as db:migrations")
     return found

@@ -61,7 +61,7 @@ else:
     import _socket  # `socket` itself imports selectors and enum
 
 CONNECT_TIMEOUT_S = 0.05  # a Unix socket accepts at once, or its queue is full
-ANSWER_TIMEOUT_S = 0.9  # a server that takes longer is taken for stopped: the caller goes on within a second
+ANSWER_TIMEOUT_S = 0.9  # a server that takes longer counts as stopped: the caller opens the store itself
 RETRY_WITHIN_MS = 300_000  # operations/core/exchanges.py keeps an answer twice as long
 PAUSE_MS = 2_000  # after a failure a program asks the store itself for this long before it tries the server again
 MAX_LINE = 4 * 1024 * 1024  # bytes of a request; a longer one goes to the store directly
@@ -252,4 +252,4 @@ def _settled(link: Link, session: Session, operation: Operation, call: Call, fie
         except Need as need:
             for process in need.processes:
                 call.facts[process_name(process)] = processes.alive(process)
-    raise Unavailable("the facts about other processes would not settle; try again.")
+    raise Unavailable(Need.UNSETTLED)

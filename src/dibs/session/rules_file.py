@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.workspace import Place
 
-LARGEST = 64 * 1024  # rules that long are not read by anybody; the rest is left out, and the file is named
+LARGEST = 64 * 1024  # longer rules are not read by any agent; the rest is left out, and the file is named
 DIGITS = 12  # of the digest: it tells versions of one file apart, it is no seal
 
 

@@ -9,7 +9,7 @@ import os
 from hashlib import sha256
 
 from dibs.errors import Unauthorized
-from dibs.facts import clock
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +58,4 @@ def opened(token: str) -> tuple[str, str]:
 
 def write(path: str, token: str) -> None:
     """Write a token to a file that its owner alone may read, in one step."""
-    making = clock.temporary(path)
-    descriptor = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    try:
-        with open(descriptor, "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-        os.replace(making, path)
-    except BaseException:
-        os.unlink(making)
-        raise
+    atomic_write.replace(path, f"{token}\n", mode=atomic_write.PRIVATE_MODE)

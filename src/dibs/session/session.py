@@ -105,7 +105,7 @@ class Session:
         self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
         self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
         self.proving: Callable[[Session], Any] | None = None  # how the guards are tried, for `check`
-        self.telling: Callable[[str], None] | None = None  # how a person is told that something long goes on
+        self.telling: Callable[[str], None] | None = None  # how a person is told that a long operation runs
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 
@@ -244,10 +244,10 @@ class Session:
             if type(result) is dict and "again" in result:  # a command is to be run before the rest
                 return self.run(operation, call, self._after_command(call, fields, result["again"]))
             return result
-        raise Unavailable("the facts about other processes would not settle; try again.")
+        raise Unavailable(Need.UNSETTLED)
 
     def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-        """The request again, with what came of the command that the operation asks for."""
+        """The request again, with the result of the command that the operation asks for."""
         if self.running is None:
             raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
         return self.running(self, call, fields, asked)
@@ -259,7 +259,7 @@ class Session:
         fields: dict[str, Any],
         told: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
-        """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+        """Run an operation that may have to wait, until it is granted, refused, or times out."""
         from dibs.session import wait_loop
 
         return wait_loop.run(self, operation, call, fields, told)

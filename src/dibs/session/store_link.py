@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Event, Transaction
 
 STORE_ROUNDS = 64  # times the store may have lost commits, or moved, before one answer
+UNDECIDED = "the store kept changing while this was decided; try again."
 
 
 class StoreLink:
@@ -61,7 +62,7 @@ class StoreLink:
 
                     long_jobs.carry_on(session, call, result)
             return result
-        raise Unavailable("the store would not settle; try again.")
+        raise Unavailable(UNDECIDED)
 
     def recall(self, *_: object) -> bool:
         """Nothing is ever under way elsewhere."""
@@ -104,7 +105,7 @@ def _settle(session: Session, call: Call) -> None:
     from dibs.operations.upkeep.recovery import VOID
 
     store = session.store
-    # Not through the way in: whoever comes first settles, also one that may do nothing else.
+    # Not through the way in: the first caller settles, also one that may do nothing else.
     # A caller with a credential is not verified yet: then the server's user settles.
     mine = Call(call.policy, agent=user_name() if call.credential is not None else call.agent or call.fallback)
     store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))

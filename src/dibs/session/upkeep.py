@@ -1,4 +1,4 @@
-"""The look for trouble, by whichever process of dibs is alive: whoever waits, works, sweeps, serves, or gives a sign.
+"""The look for trouble, by any live process of dibs: a waiter, a worker, a sweep, a server, or an agent's call.
 
 `step` is all that such a process calls, as often as it likes. A stamp in `.dibs/local/` says when a process of this
 machine last looked: a step that comes too early ends there, at the price of one stat. Then it asks, without a write,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 STAMP = "look"  # in .dibs/local/
-EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found within 5 s, whoever is there
+EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found within 5 s by any process
 STORE_EVERY_MS = 60_000  # between two looks at the store itself
 MAX_ROUNDS = 16  # sweeps in one step; the next step continues
 CALL = "call"  # a command that looks once, because it was asked
@@ -115,16 +115,12 @@ def _of_store(session: Session) -> dict[str, Any] | None:
 
 
 def _stamp(local: str, how: str) -> None:
-    making = clock.temporary(f"{local}/{STAMP}")
+    from dibs.storage import atomic_write
+
     try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(jsontext.encode({"by": how, "process": processes.this()}))
-        os.replace(making, f"{local}/{STAMP}")
-    except OSError:  # a sandbox, a full disk: it looks again at its next step
-        try:
-            os.unlink(making)
-        except OSError:
-            pass
+        atomic_write.replace(f"{local}/{STAMP}", jsontext.encode({"by": how, "process": processes.this()}))
+    except OSError:
+        pass  # a sandbox, a full disk: it looks again at its next step
 
 
 def last(local: str) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""Waiting: an operation that answers "not yet" is asked again when its caller is woken, until its time is over.
+"""Waiting: an operation that answers "not yet" is asked again when its caller is woken, until its timeout.
 
 The place in the queue is a record of the store; this only sleeps, and looks again. Interrupted, it leaves the queue.
 """
@@ -6,8 +6,9 @@ The place in the queue is a record of the store; this only sleeps, and looks aga
 from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
-from dibs.errors import DibsError, Unauthorized
+from dibs.errors import DibsError, Unauthorized, Unavailable
 from dibs.facts import clock
+from dibs.operations.claims import endings
 from dibs.session import upkeep
 
 TYPE_CHECKING = False
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
     from dibs.session.session import Session
 
+PAUSE_S = 0.1  # between two attempts at a store that is out of reach
 DELIVERY_SPARE_MS = 15_000  # more than a delivery takes, and more than a hook ever waits
 
 
@@ -29,7 +31,7 @@ def run(
     fields: dict[str, Any],
     told: Callable[[dict[str, Any]], None] | None = None,
 ) -> Any:
-    """Run an operation that may have to wait, until it is granted, refused, or its time is over."""
+    """Run an operation that may have to wait, until it is granted, refused, or times out."""
     place: list[str] = []  # in the queue, as far as an answer told of it
     call.decided = None
     try:
@@ -55,6 +57,7 @@ def _wait_for(
     place: list[str],
 ) -> Any:
     end = clock.since_boot() + fields["wait"]
+    kept_until = 0  # its place in the queue is kept until then
     channel = session.channels.pop() if session.channels else ""  # a process that never waits listens to nothing
     opened = session.store if channel else None  # the store, once there is something to wait for
     try:
@@ -62,9 +65,16 @@ def _wait_for(
             call.facts.clear()  # who was alive at the last look may be dead by now
             left = max(0, end - clock.since_boot())
             waiter = "".join(place)
-            result = session.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
+            try:
+                result = session.run(operation, call, {**fields, "wait": left, "waiter": waiter, "wake": channel})
+            except Unavailable as error:
+                if not waiter or "unreachable" not in error.fields or clock.since_boot() >= min(end, kept_until):
+                    raise
+                clock.sleep(PAUSE_S)  # its turn may come when the store is back, for as long as its place lasts
+                continue
             if "waiting" not in result:
                 return result
+            kept_until = clock.since_boot() + endings.WAITER_LEASE_MS
             place[:] = [result["waiting"]]
             if session.store is not opened:
                 if opened is not None:  # the workspace was moved meanwhile: nobody wakes us by the old name
@@ -72,7 +82,7 @@ def _wait_for(
                 opened = session.store
             if told is not None:
                 told({**result, "wake": channel})
-            # In a quiet workspace, who waits looks for trouble; with time to spare it also delivers what was found.
+            # In a quiet workspace a waiter looks for trouble; with time to spare it also delivers alerts.
             spare = end - clock.since_boot() > DELIVERY_SPARE_MS
             upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))
             if not channel:

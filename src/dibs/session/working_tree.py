@@ -13,9 +13,11 @@ import os
 from dibs.facts import caller, contents, ledger_files, workspace
 from dibs.operations.guards.ledger import (
     BASE,
+    CARRIED,
     CLOSED,
     GIT,
     GITTED,
+    INODE_LAG_NS,
     LIKELY,
     MAX_PATHS_WATCHED,
     MISSING,
@@ -26,6 +28,7 @@ from dibs.operations.guards.ledger import (
     SURE,
     UNKNOWN,
     UNSURE,
+    WHOLE,
     State,
 )
 
@@ -151,7 +154,7 @@ class Tree:
         """Look at every file that git calls changed. Unfinished work that is not among them was committed unseen."""
         from dibs.facts.git.queries import dirty
 
-        before = ledger_files.now()[0]
+        before, offset = ledger_files.now()
         found = dirty(self.top)
         changed = [change.path for change in found if not change.path.endswith("/")]
         self._staged = None if any(change.staged not in " ?!" for change in found) else {}
@@ -161,7 +164,7 @@ class Tree:
         self.write()
         clean = set(self.state.owned()) - set(changed)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
-        self.add(("F", self.stamp(), str(ledger_files.now()[0] - before)))
+        self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
 
     def _refresh(self) -> None:
@@ -192,7 +195,7 @@ class Tree:
         if seen.content != in_git:
             self.keep(seen)
         before = head.content if head is not None else in_git
-        if before == seen.content and self._is_whole and seen.path in self.staged:
+        if before == seen.content and (self._is_whole or self._is_recent(seen)) and seen.path in self.staged:
             mode, blob = self.staged[seen.path]
             before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
@@ -201,6 +204,12 @@ class Tree:
         if head is not None:
             kind = contents.kind_of(head.signature)
         self._judge(seen, head, before, kind, is_git=seen.content == in_git)
+
+    def _is_recent(self, seen: Seen) -> bool:
+        """Was it written after the last look at the whole tree? Then git's index alone may have it: it was staged."""
+        if not self.state.full or seen.signature == contents.MISSING:
+            return False
+        return contents.changed_at(f"{self.top}/{seen.path}", seen.signature) > self.state.full - INODE_LAG_NS
 
     def _became(self, seen: Seen, head: Head) -> bool:
         """Is it executable now and was not, or the other way round? Then that is noted as a change of its own."""
@@ -236,14 +245,23 @@ class Tree:
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
         verdict = attribution.judge(
-            self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git
-        )
+            self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
+            written=contents.written_at(seen.signature),
+        )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_git and seen.path in self.staged:
             flags += STAGED
+        if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
+            flags += CARRIED
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
             flags += UNSURE
         self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
+
+    def _carries(self, head: Head, path: str, actor: str) -> bool:
+        """Was there something uncommitted that no agent made and the actor had not read? It may still be in it."""
+        if not head.is_carried or head.content in {MISSING, self.index.blob(path)}:
+            return False
+        return ledger_files.Seen(self.folder, actor).last(path) != head.content
 
     def _is_in_new_folder(self, path: str) -> bool:
         """Was a folder above it seen to be missing? Then there was no such file."""
@@ -396,6 +414,15 @@ class Tree:
             return False
         calls = [call for call in self.state.calls.values() if call.agent == change.actor]
         return all(call.named.get(change.path, ("", ""))[1] != change.after for call in calls)
+
+    def unread(self, agent: str) -> list[str]:
+        """The files whose content no agent made (a person did, as far as is known) and this agent has not read."""
+        seen = ledger_files.Seen(self.folder, agent)
+        return [
+            path
+            for path, head in self.state.heads.items()
+            if head.content != MISSING and head.is_carried and seen.last(path) != head.content
+        ]
 
     def untold(self) -> list[Change]:
         """The unreported changes."""

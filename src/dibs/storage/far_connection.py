@@ -119,6 +119,8 @@ certificates of a private authority."
         if isinstance(answer, dict) and isinstance(answer.get("error"), dict):
             fields = dict(answer["error"])
             code, message = fields.pop("code", ""), fields.pop("message", "")
+            if fields.get("ending"):
+                raise Lost(str(message), sent=True)
             if code in ERRORS:
                 raise ERRORS[code](str(message), **fields)
         if status in RETRY_AFTER:

@@ -93,9 +93,8 @@ class FarStore(Engine):
 
     def follow(self, after: int, timeout: float) -> bool:
         """Wait until the log has an event after number `after`."""
-        seconds = min(timeout, POLL_S)
-        asked = {"after": after, "timeout": seconds}
-        return bool(self.reach("POST", "/link/follow", lambda _: asked, timeout=seconds + self.timeout)["grown"])
+        found = self._poll("/link/follow", {"after": after}, timeout)
+        return self.head().seq > after if found is None else bool(found["grown"])
 
     # --- waiting
 
@@ -105,9 +104,16 @@ class FarStore(Engine):
 
     def wait(self, name: str, timeout: float) -> bool:
         """Wait until `name` is woken, at most `timeout` seconds; sooner back where the server waits no longer."""
+        found = self._poll("/link/wait", {"name": name}, timeout)
+        return found is None or bool(found["woken"])
+
+    def _poll(self, path: str, asked: dict[str, Any], timeout: float) -> Any:
+        """A wait at the server. None if that was lost: the caller looks, and learns whether there is a server."""
         seconds = min(timeout, POLL_S)
-        asked = {"name": name, "timeout": seconds}
-        return bool(self.reach("POST", "/link/wait", lambda _: asked, timeout=seconds + self.timeout)["woken"])
+        try:
+            return self.connection.ask("POST", path, {**asked, "timeout": seconds}, timeout=seconds + self.timeout)
+        except Lost:
+            return None
 
     def unwatch(self, name: str) -> None:
         """Stop listening; where that cannot be said, the server stops by itself."""

@@ -23,14 +23,14 @@ CONFIG_CACHE_LIFE_S = 7 * DAY_S  # what was read of a config that is not used an
 COMMIT_MEMORY_LIFE_S = DAY_S  # of a git process that checked a commit
 
 
-def temporary_files(local: str, older: float = HOUR_S) -> list[str]:
+def temporary_files(local: str) -> list[str]:
     """Files that a process was writing when it ended: `NAME.PID.THREAD` of a dead process, older than an hour."""
     found = []
     for folder in TEMPORARY_FOLDERS:
         where = os.path.join(local, folder)
         for name, _, age in _files(where):
             pid = _writer(name)
-            if pid and age > older and not _lives(pid):
+            if pid and age > HOUR_S and not _lives(pid):
                 found.append(os.path.join(where, name))
     return sorted(found)
 

@@ -20,6 +20,7 @@ from hashlib import sha256
 from dibs import jsontext
 from dibs.errors import Unavailable
 from dibs.facts import clock
+from dibs.storage import atomic_write
 from dibs.stores.seam import Event, digest_of, link_of
 
 TYPE_CHECKING = False
@@ -73,7 +74,7 @@ def write(store: Store, local: str, workspace: str, plan: dict[str, Any], host: 
         except BaseException:
             _unlink(making)
             raise
-        sync_folder(folder_of(local))
+        atomic_write.sync_folder(folder_of(local))
         if digest_and_size(path) != (digest, size):
             raise Unavailable(f"{path} does not read as it was written; nothing was dropped.", path=path)
     except OSError as error:
@@ -156,15 +157,6 @@ def digest_and_size(path: str) -> tuple[str, int]:
             digest.update(chunk)
             size += len(chunk)
     return digest.hexdigest(), size
-
-
-def sync_folder(folder: str) -> None:
-    """Make new names survive a power loss."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def remove(local: str, names: list[str]) -> list[str]:

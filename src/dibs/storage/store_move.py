@@ -17,9 +17,9 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Busy, Invalid, Unavailable
+from dibs.errors import Busy, Invalid, Unavailable, counted
 from dibs.facts import clock
-from dibs.storage import workspace_store
+from dibs.storage import atomic_write, workspace_store
 from dibs.storage.redis_autostart import FileMutex
 from dibs.stores.move import carry, moved_mark
 from dibs.stores.urls import hidden
@@ -113,7 +113,7 @@ def _copy(
         beat()
     contents = carry.Contents(old, beat=beat)
     if told is not None:
-        told(f"copied {contents.rows} rows and {contents.events} events; comparing")
+        told(f"copied {counted(contents.rows, 'row')} and {counted(contents.events, 'event')}; comparing")
     _compare(contents, carry.Contents(new, identifier, beat=beat))
     new.complete(identifier)
     return contents
@@ -237,13 +237,8 @@ def run_pinned(session: Session, operation: Any, call: Any, fields: dict[str, An
 
 
 def _note(local: str, what: dict[str, Any]) -> None:
-    path = f"{local}/{INTENTION_FILE}"
-    making = clock.temporary(path)
-    with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-        file.write(jsontext.encode(what) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(making, path)
+    text = jsontext.encode(what) + "\n"
+    atomic_write.replace(f"{local}/{INTENTION_FILE}", text, mode=atomic_write.PRIVATE_MODE, sync=True)
 
 
 def _noted(local: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import caller, clock
+from dibs.facts import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -385,14 +385,11 @@ def read_pin(local: str) -> Pin:
 
 def write_pin(local: str, pin: Pin) -> None:
     """Pin this workspace to a store: from now on a missing database is an error."""
+    from dibs.storage import atomic_write
+
     path = f"{local}/{PIN_FILE}"
-    making = clock.temporary(path)
     try:
-        with open(os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(pin.text())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(making, path)
+        atomic_write.replace(path, pin.text(), mode=atomic_write.PRIVATE_MODE, sync=True)
     except OSError as error:
         raise Unavailable(f"{path} cannot be written: {error.strerror}. Nothing was changed.", path=path) from None
     try:  # another store has another log: the witness of the old one does not apply

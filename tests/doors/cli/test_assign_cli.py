@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 import dibs
 from dibs.errors import Conflict, Forbidden
-from tests.waiting import LIMIT_S
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.shell import Shell
@@ -48,10 +47,12 @@ def test_the_highest_bidder_has_it_when_the_window_is_over(shell: Shell) -> None
     assert shell.json("task", "bid", "x", "-1", "--as", "ann", exit=64)["error"]["field"] == "amount"
     assert shell.json("task", "bid", "nothing", "1", "--as", "ann", exit=1)["error"]["code"] == "not_found"
     with dibs.open(str(shell.folder), agent="bob") as bob:
-        end = time.monotonic() + LIMIT_S
-        while "bids_until" in bob.task_show("x")["task"] and time.monotonic() < end:
+
+        def is_decided() -> bool:
             bob.sweep()
-            time.sleep(0.05)
+            return "bids_until" not in bob.task_show("x")["task"]
+
+        until(is_decided, "the end of the auction")
         assert bob.task_show("x")["task"]["assigned"]["agent"] == "bob"
         with pytest.raises(Conflict):
             bob.task_bid("x", 9)

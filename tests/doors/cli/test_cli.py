@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -273,7 +274,7 @@ def test_settings_in_the_config_are_obeyed_and_nonsense_in_it_is_said(shell: She
     config = shell.folder / ".dibs" / "config.toml"
     text = config.read_text()
     config.write_text(text + '\n[[claims.patterns]]\nmatch = "db/**"\nmax_ttl = "1m"\n')
-    assert "at most 60 s" in shell.json("claim", "db/x", "--ttl", "5m", "--as", "a", exit=64)["error"]["message"]
+    assert "at most 1m" in shell.json("claim", "db/x", "--ttl", "5m", "--as", "a", exit=64)["error"]["message"]
     for broken in ("[claims", '[claims]\nttl = "soon"', '[claims]\nordering = "maybe"', "claims = 5", "store = 5"):
         config.write_text(broken)
         assert str(config) in shell.json("claim", "x", "--as", "a", exit=64)["error"]["message"]
@@ -461,3 +462,66 @@ def test_a_reader_that_goes_away_ends_a_command_quietly(shell: Shell, words: tup
     assert done.returncode == (64 if usage else 2), done
     assert bool(done.stderr) is usage, done.stderr
     assert "ipe" not in done.stderr
+
+
+def test_a_claim_in_a_repository_without_a_working_tree_is_answered(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path)], check=True)
+    shell = Shell(tmp_path)
+    shell.json("init", "--clients", "none", exit=0)
+    for wanted in (["x"], ["src/", "lib/*.py"]):  # what is granted is never answered with an error
+        granted = shell.json("claim", *wanted, "--as", "ann", exit=0)
+        assert granted["token"]
+    assert len(shell.json("release", "--all", "--as", "ann", exit=0)["released"]) == 3
+
+
+def test_what_has_a_place_may_be_named_too(shell: Shell) -> None:
+    run = shell.json("run", "start", "spring", "--as", "boss", exit=0)["run"]["id"]
+    for command in ("show", "progress", "gates"):
+        for words in ([run], ["--run", run], [f"--run={run}"]):
+            assert shell.json("run", command, *words)["run"]["id"] == run
+    for words in ([run], ["--run", run]):
+        assert shell.run("run", "report", *words).stdout.startswith("# spring\n")
+    assert shell.json("run", "end", run, "--as", "boss", exit=0)["run"]["state"] == "ended"
+    claimed = shell.json("claim", "--resources", "a.py", "b.py", "--resources=c.py", "--as", "ann", exit=0)
+    assert sorted(claimed["resources"]) == ["a.py", "b.py", "c.py"]
+    assert "unexpected argument: b" in shell.run("run", "show", "--run", "a", "b").stderr
+
+
+@pytest.mark.parametrize("words", [["--as", "--json"], ["--as", "--wait", "1s"], ["--reason", "--as=ann"]])
+def test_an_option_is_never_the_value_of_another_one(shell: Shell, words: list[str]) -> None:
+    refused = shell.run("claim", "a.py", *words)  # as `--as $NOTHING --json` arrives
+    assert refused.returncode == 64
+    assert f"{words[0]} needs a value, and {words[1]} is an option" in refused.stdout + refused.stderr
+    assert shell.json("agents", exit=0)["agents"] == []
+    assert shell.json("claim", "a.py", "--reason=--json", "--as", "ann", exit=0)["token"]  # said on purpose
+
+
+def test_a_folder_that_takes_no_file_is_named_and_not_called_an_error_of_dibs(shell: Shell) -> None:
+    shell.json("claim", "db:x", "--as", "ann", exit=0)
+    shutil.rmtree(shell.folder / ".git" / "dibs", ignore_errors=True)
+    (shell.folder / ".git" / "dibs").symlink_to("/sys/kernel")  # no user may write there, root included
+    refused = shell.json("undo", "ann", "--as", "ann", exit=2)["error"]
+    assert refused["code"] == "unavailable"
+    assert refused["path"].endswith(".git/dibs/undo")
+    assert "internal" not in refused
+
+
+@pytest.mark.parametrize("words", [["status"], ["claim", "x.py"], ["init"], ["log"], ["task", "next", "--as", "a"]])
+def test_a_removed_folder_is_called_that(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "worktree").mkdir()
+    command = f"rmdir ../worktree && {DIBS} {' '.join(words)} --json"
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path / "worktree", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "the current folder was removed" in json.loads(done.stdout)["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [
+        (["--ttl", "100d"], "ttl: at most 8h for x.py"),
+        (["--ttl", "0"], "ttl: a duration from 1ms to 366d, not 0s"),
+        (["--wait", "36h"], "wait: a duration from 0s to 1d, not 36h"),
+    ],
+)
+def test_a_limit_of_a_duration_is_told_as_it_is_written(shell: Shell, words: list[str], limit: str) -> None:
+    assert limit in shell.json("claim", "x.py", *words, "--as", "ann", exit=64)["error"]["message"]

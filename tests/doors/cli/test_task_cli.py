@@ -247,8 +247,8 @@ def test_a_task_that_somebody_has_is_waited_for_and_finished_without_naming_the_
         [DIBS, "task", "claim", "T", "--wait", "30s", "--as", "bob", "--json"], cwd=shell.folder, stdout=subprocess.PIPE
     )
     try:
-        while not any(one["agent"] == "bob" for one in shell.json("agents", exit=0)["agents"]):
-            assert waiting.poll() is None
+        until(lambda: "bob" in [one["agent"] for one in shell.json("agents", exit=0)["agents"]], "bob's call")
+        assert waiting.poll() is None
         shell.json("task", "release", "T", "--as", "ann", exit=0)
         assert waiting.wait(30) == 0
     finally:
@@ -271,3 +271,22 @@ def test_a_worker_cannot_do_what_is_an_orchestrators_and_is_told_who_can(shell: 
     assert [event["data"]["code"] for event in shell.json("log", "--kind", "call.refused", exit=0)["events"]] == [
         "forbidden"
     ] * 4
+
+
+def test_a_task_is_shown_to_people_in_words(shell: Shell) -> None:
+    shell.json("boot", "--type", "w", "--as", "ann", exit=0)
+    add(shell, "build it", "--id", "b", "--for", "w")
+    shell.json("task", "assign", "b", "--as", "boss", exit=0)
+    assert "assigned     to ann, 2m left to take it (priority)" in shell.run("task", "show", "b").stdout
+    shell.json("task", "claim", "b", "--as", "ann", exit=0)
+    shell.json("task", "note", "b", "half done", "--as", "ann", exit=0)
+    shell.json("task", "split", "b", "--children", '[{"title": "x", "id": "x"}]', "--as", "ann", exit=0)
+    shown = shell.run("task", "show", "b").stdout
+    assert "children     1, 1 open, 0 % done: x\n" in shown
+    assert shown.count("half done") == 1
+    assert "note by" not in shown
+    shell.json("task", "claim", "x", "--as", "ann", exit=0)
+    shell.json("task", "done", "x", "--verify", "true", "--as", "ann", exit=0)
+    assert "verified     by `true` in " in shell.run("task", "show", "x").stdout
+    for one in ("b", "x"):
+        assert "{" not in shell.run("task", "show", one).stdout

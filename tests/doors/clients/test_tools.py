@@ -28,7 +28,16 @@ def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:
         ("mcp__fs__rename", {"old_path": "a.py", "new_path": "b.py"}, ["a.py", "b.py"]),
         ("mcp__gh__push_files", {"files": [{"path": "a.py", "content": "x"}, {"path": "b.py",
         "content": "y"}]}, ["a.py", "b.py"]),
-        ("mcp__fs__delete_file", {"path": "a.py"}, ["a.py"]),
+        ("mcp__fs__delete_file", {"path": "a.py"}, ["a.py"]), ("mcp__fs__remove", {"paths": ["a.py"]}, ["a.py"]),
+        ("mcp__fs__rename", {"oldPath": "a.py", "newPath": "b.py"}, ["a.py", "b.py"]),
+        ("mcp__fs__write", {"absolutePath": "/a.py", "data": "x"}, ["/a.py"]),
+        ("mcp__fs__write", {"uri": "file:///a%20b.py", "text": "x"}, ["/a b.py"]),
+        ("mcp__fs__write_multiple", {"files": {"a.py": "x"}}, ["a.py"]),
+        ("mcp__serena__replace_regex", {"relative_path": "a.py", "regex": "a", "repl": "b"}, ["a.py"]),
+        ("mcp__serena__insert_after_symbol", {"relative_path": "a.py", "body": "b"}, ["a.py"]),
+        ("find_and_replace", {"path": "a.py", "text": "b"}, ["a.py"]),
+        ("multi_replace_string_in_file", {"replacements": [{"filePath": "a.py", "newString": "b"}]}, ["a.py"]),
+        ("insert_edit_into_file", {"filePath": "a.py", "code": "b"}, ["a.py"]),
     ],
 )  # fmt: skip
 def test_a_tool_that_names_a_file_and_brings_content_is_an_edit(
@@ -43,7 +52,10 @@ def test_a_tool_that_names_a_file_and_brings_content_is_an_edit(
     [
         ("mcp__fs__read", {"relative_path": "a.py"}), ("mcp__mail__send", {"from": "a", "to": "b", "text": "hi"}),
         ("mcp__db__query", {"command": "select 1"}), ("mcp__fs__list", {"files": ["a.py"]}),
-        ("TodoWrite", {"todos": []}),
+        ("TodoWrite", {"todos": []}), ("mcp__lint__check_file", {"path": "a.py", "content": "x"}),
+        ("mcp__x__update_resource", {"uri": "memo://a", "text": "x"}),
+        ("mcp__fs__search_files", {"path": "a", "text": "x"}),
+        ("mcp__git__git_status", {"files": ["a.py"]}), ("mcp__db__query", {"cmd": "select"}),
     ],
 )  # fmt: skip
 def test_other_tools_are_left_to_the_audit(tool: str, given: dict[str, Any]) -> None:
@@ -54,6 +66,25 @@ def test_other_tools_are_left_to_the_audit(tool: str, given: dict[str, Any]) -> 
 def test_a_tool_that_is_called_a_shell_and_brings_a_command_is_one(tool: str) -> None:
     found = event("claude", tool, {"command": "echo x > a.py"})
     assert (found.kind, found.command) == (SHELL, "echo x > a.py")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("mcp__commander__start_process", {"command": "rm a.py"}), ("mcp__fast__run", {"command": "rm a.py"}),
+        ("local_shell", {"command": ["rm", "a.py"]}), ("container.exec", {"cmd": ["bash", "-lc", "rm a.py"]}),
+    ],
+)  # fmt: skip
+def test_a_tool_that_runs_a_process_or_a_list_of_words_is_a_shell(tool: str, given: dict[str, Any]) -> None:
+    found = event("codex", tool, given)
+    assert (found.kind, found.command.replace("'", "")) == (SHELL, "rm a.py")
+
+
+def test_a_path_in_the_home_folder_is_the_file_that_the_client_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert event("claude", "Write", {"file_path": "~/x/a.py", "content": ""}).paths == ["/home/me/x/a.py"]
+    assert event("claude", "Write", {"file_path": "file:///x/a.py", "content": ""}).paths == ["/x/a.py"]
+    assert event("claude", "Write", {"file_path": "file.py", "content": ""}).paths == ["file.py"]
 
 
 @pytest.mark.parametrize("field", ["directory", "dir_path", "workdir"])

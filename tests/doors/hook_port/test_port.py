@@ -498,7 +498,7 @@ def test_a_text_that_never_ends_is_refused(repo: Repository, server: Server) -> 
     for one in (ours, its):
         one.close()
     assert done.returncode == 2
-    assert b"did not come to an end" in done.stderr
+    assert b"did not finish sending" in done.stderr
     assert time.monotonic() - began < PATIENCE / 2
     server.end()
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.doors.quick import QuickClient, Scratch
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
-PLAYS, STEPS = (20, 50) if TORTURE else (3, 30)
+PLAYS, STEPS = (150, 50) if TORTURE else (3, 30)
 MOST = 5  # agents
 
 Stage = tuple["Scratch", list[Path], list[tuple["QuickClient", str]]]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.facts import ledger_files
+from dibs.operations.guards.ledger import SECOND_NS
 from tests.doors.hooking import Agent, Repository
 
 if TYPE_CHECKING:
@@ -64,6 +66,31 @@ def test_a_folder_with_anothers_work_is_deleted_after_that_work_was_read(
     kept = repo.person.dibs("restore", "--list")["kept"]
     assert [entry["path"] for entry in kept] == ["lib/x.py"]
     assert "lib/x.py" in ada.hook("UserPromptSubmit", prompt="go on").told
+
+
+def test_all_files_of_a_folder_that_have_to_be_read_first_are_named_at_once(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    script(ada, "for f in x y z; do echo of ada >> lib/$f.py; done")
+    refused = bob.may_run("rm -rf lib").refusal
+    assert "3 files were changed" in refused
+    assert all(refused.count(f"lib/{name}.py") == 1 for name in "xyz"), refused
+    bob.bash("cat lib/x.py lib/y.py lib/z.py")
+    assert bob.may_run("rm -rf lib").silent
+
+
+def test_a_file_in_a_folder_is_named_once_in_a_refusal(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.edit("lib/y.py", "of ada\n")
+    assert "dibs claim lib --wait 60s`" in bob.may_run("rm -rf lib").refusal
+    ada.dibs("release", "lib/y.py")
+    ada.dibs("claim", "lib/")
+    refused = bob.may_run("git add -A").refusal
+    assert refused.count("lib/y.py") == 1, refused
+    ada.dibs("release", "lib/")
+    for resource in ("lib/y.py", "lib/"):
+        ada.dibs("claim", resource)
+    refused = bob.may_run("git add -A").refusal
+    assert refused.count("lib/y.py") == 1, refused
 
 
 # --- a program that the client itself leaves running
@@ -210,6 +237,42 @@ def test_what_is_committed_at_once_is_nobodys_work(repo: Repository, two: tuple[
     assert bob.may_run("git reset --hard").silent
 
 
+def test_what_another_agent_staged_before_any_look_is_still_its_makers_work(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    command = "git add -A && git commit -qm all"
+    assert bob.may_run(command, "all").silent
+    now, offset = ledger_files.now()
+    with (repo.folder / ".git" / "dibs" / "live").open("a") as ledger:  # a look takes long: a large tree
+        ledger.write(f"F\t{now}:{offset}\t{60 * SECOND_NS}\n")
+    script(ada, "echo of ada > new.txt")
+    done = bob.client.run("bash", "-c", command, cwd=repo.folder, CLAUDE_CODE_SESSION_ID="bob", PATH=repo.path)
+    assert "new.txt" in done.err, done
+    bob.did("Bash", "all", command=command)
+    assert owners(repo) == {"new.txt": ["ada"]}
+    assert "ada changed new.txt, and you have not read it" in bob.may_write("new.txt").refusal
+
+
+# --- a person's file
+
+
+def test_a_file_that_a_person_makes_where_an_agent_named_a_missing_one_is_not_the_agents(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.bash("git mv a.py moved.py")
+    edit = {"file_path": str(repo.folder / "a.py"), "old_string": "a", "new_string": "b"}
+    assert ada.may("Edit", "edit", **edit).silent
+    ada.did("Edit", "edit", **edit)  # it failed: there is no such file
+    bob.stop()  # looks at it
+    repo.write("a.py", "of a person\n")
+    bob.may_run("make")
+    assert "read it" in ada.may_write("a.py").refusal
+    ada.read("a.py")
+    assert ada.may_write("a.py").silent
+
+
 # --- large files
 
 
@@ -241,3 +304,32 @@ def test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it(
     bob.did("Bash", "make", command="make")
     assert not repo.events("edit.violated", "edit.unattributed")
     assert owners(repo) == {"lib/x.py": ["ada"]}
+
+
+# --- mail
+
+
+def test_a_refused_command_swallows_no_message(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    bob.edit("b.py", "of bob\n")
+    script(bob, "echo of bob > a.py")
+    assert not ada.may_run("git rm -f b.py").allowed  # it had git's index by then, and gives it back
+    assert "a.py" in ada.hook("UserPromptSubmit", prompt="go on").told
+
+
+# --- advice
+
+
+def test_what_a_gone_session_left_can_be_taken_over_also_if_others_are_at_work(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    cyd = ada.repo.agent("cyd")
+    ada.edit("a.py", "of ada\n")
+    bob.edit("b.py", "of bob\n")
+    ada.client.kill()
+    refused = cyd.may_run("git checkout .").refusal
+    assert "What was left can be taken over" in refused
+    assert "claim a.py`" in refused
+    cyd.dibs("claim", "a.py")
+    assert "Run `git restore -- a.py` instead" in cyd.may_run("git checkout .").refusal
+    cyd.bash("git restore -- a.py")

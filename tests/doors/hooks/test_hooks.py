@@ -120,7 +120,7 @@ def test_a_briefing_names_who_else_is_at_work_and_is_short_and_has_no_time_of_a_
     own = briefing.partition("The rules of this workspace")[0]
     assert "ivo holds ivo.py (29 min left; ends with its commit)." in own
     assert own.count(" holds ") == 6
-    assert re.search(r"And 2 more agents hold something: `\S*dibs status`\.", own)
+    assert re.search(r"And 2 more agents with claims: `\S*dibs status`\.", own)
     assert len(own) < 700
     assert not re.search(r"\d\d:\d\d", briefing)
 

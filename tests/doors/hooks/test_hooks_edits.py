@@ -51,7 +51,7 @@ def test_a_change_of_which_no_call_tells_is_stale_without_a_name(repo: Repositor
     ada.edit("a.py", "ada's\n")
     repo.later()
     repo.write("a.py", "a person's\n")
-    assert "somebody changed a.py since you last read or wrote it" in ada.may_write("a.py").refusal
+    assert "an unknown agent or program changed a.py since you last read or wrote it" in ada.may_write("a.py").refusal
     ada.read("a.py")
     assert ada.may_write("a.py").silent
 

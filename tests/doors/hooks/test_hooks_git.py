@@ -524,6 +524,13 @@ def test_a_push_past_gits_own_hook_to_a_protected_branch_is_refused(busy: Shared
         assert "past git's own hook" in busy.bob.may_run(line).refusal, line
 
 
+def _ignore(shared: Shared, pattern: str) -> None:
+    """Git ignores this, by a committed file."""
+    shared.write(".gitignore", f"{pattern}\n")
+    shared.git("add", ".gitignore")
+    shared.git("commit", "-qm", "ignored", "--", ".gitignore")
+
+
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
@@ -539,7 +546,7 @@ def test_what_would_take_dibs_own_record_away_is_refused_with_the_command_that_l
 ) -> None:
     bob = shared.bob
     bob.edit("lib/own.py", "bob's\n")
-    shared.write(".gitignore", "*.o\n")
+    _ignore(shared, "*.o")
     shared.write("lib/a.o", "made\n")
     refusal = bob.may_run(line).refusal
     assert "dibs' own record" in refusal
@@ -553,7 +560,7 @@ def test_what_would_take_dibs_own_record_away_is_refused_with_the_command_that_l
 
 
 def test_what_is_ignored_and_held_by_others_is_not_cleaned_away(shared: Shared) -> None:
-    shared.write(".gitignore", "out/\n")
+    _ignore(shared, "out/")
     shared.ada.dibs("claim", "out/")
     shared.write("out/a.txt", "ada's\n")
     assert "out (ada" in shared.bob.may_run("git clean -fdx -e .dibs/local").refusal
@@ -623,8 +630,7 @@ def test_with_many_files_the_safe_command_says_what_to_leave_out_and_works(share
     bob = shared.both_at_work()
     shared.ada.edit("src/with blank's.py", "ada's\n")
     names = [f"lib/new{number:02}.py" for number in range(15)]
-    for name in names:
-        shared.write(name, "bob's\n")
+    bob.bash(f"for f in {' '.join(names)}; do echo new > $f; done")
     for line, wanted in (
         ("git add -A", "git add -A -- . ':!src/held.py' ':!src/with blank'\\''s.py'"),
         ("cd lib && git add -A :/", "git add -A -- :/"),
@@ -641,8 +647,7 @@ def test_with_many_files_the_safe_command_says_what_to_leave_out_and_works(share
     shared.git("add", "-A", "lib")
     shared.git("commit", "-qm", "many")
     for line in ("git commit -am 'a message' --author='a b <a@example.com>'", "git stash push -m kept"):
-        for name in names:
-            shared.write(name, f"changed for {line}\n")
+        bob.bash(f"for f in {' '.join(names)}; do echo {line.split()[1]} > $f; done")
         found = re.search("Run `([^`]+)` instead", bob.may_run(line).refusal)
         assert found is not None
         assert "':!src/held.py'" in found[1]
@@ -650,9 +655,7 @@ def test_with_many_files_the_safe_command_says_what_to_leave_out_and_works(share
         assert done.code == 0, done
         assert shared.git("status", "--porcelain", "src/held.py") == " M src/held.py\n"
     assert shared.git("log", "-1", "--format=%an %s") == "a b a message\n"
-    for name in names:
-        shared.write(f"{name}.txt", "more\n")
-    shared.write("made/one.txt", "more\n")
+    bob.bash(f"mkdir made; for f in {'.txt '.join(names)}.txt made/one.txt; do echo more > $f; done")
     shared.ada.edit("made/hers.txt", "ada's\n")
     found = re.search("Run `([^`]+)` instead", bob.may_run("git clean -fd").refusal)
     assert found is not None

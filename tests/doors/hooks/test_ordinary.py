@@ -134,6 +134,7 @@ def test_ordinary_commands_pass_while_another_holds_two_files(
         "ls src | xargs -I{} cp README.md src/{}",
         "codex apply_patch '*** Begin Patch\n*** Delete File: src/held_a.py\n*** End Patch'",
         "cd lib; cat > ../src/held_a.py <<'E'\nx\nE", 'eval "rm $X"', "split -l 1 README.md src/h", "cp $X src/",
+        "echo x > $OUT/held_a.py", "rm -rf $OUT/src", "cp -r lib $OUT/docs", "rm -f $OUT/*.md", "mv README.md $X.py",
         "find . -type f -print0 | xargs -0 perl -pi -e s/a/b/", "trap 'rm -f src/held_a.py' EXIT; ls",
     ],
 )  # fmt: skip
@@ -154,7 +155,7 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     assert open_targets.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)
     assert open_targets.placed(session, [Doubt("cp $X", [f"{above}/"], "/")]) == [
-        {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", "", ""]]}
+        {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", "", ""]], "end": ""}
     ]
 
 

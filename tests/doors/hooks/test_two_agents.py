@@ -55,6 +55,14 @@ def test_nothing_of_an_agent_s_is_lost_or_taken_or_overwritten_unseen(
 
 # What the search found once, and what must never come back.
 STORIES = {
+    "what another added to the work of a session that has ended is not overwritten unread": """
+        a do Edit b.txt
+        b before sh gen.sh (appends to b.txt)
+        b run
+        a end
+        a do heredoc b.txt
+        b after
+    """,
     "what its author has read after a script made it is still the author's": """
         a do sh gen.sh (writes c.txt)
         a do Read c.txt

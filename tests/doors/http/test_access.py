@@ -155,8 +155,10 @@ def test_an_agents_credential_is_no_way_to_speak_for_another_by_body_header_or_q
         ("x-forwarded-user", "ann"),
         ("x-forwarded-for", "9.9.9.9"),
     ]
-    reply = shared.call("POST", "/v1/claim?as=ann&agent=ann", {"resources": ["bob.py"]}, token=bob, headers=forged)
+    reply = shared.call("POST", "/v1/claim", {"resources": ["bob.py"]}, token=bob, headers=forged)
     assert reply.json["agent"] == "bob"
+    reply = shared.call("POST", "/v1/claim?as=ann&agent=ann", {"resources": ["bob.py"]}, token=bob, headers=forged)
+    assert (reply.status, reply.code) == (422, "invalid"), "what it says is not ignored without a word"
     for field in ("agent", "credential", "role", "by", "tree", "waiter", "hash", "workspace", "timeout"):
         assert shared.post("claim", {"resources": ["b2.py"], field: "ann"}, token=bob).status == 422, field
     last = shared.workspace.log(agent="bob")["events"]

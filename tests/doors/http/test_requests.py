@@ -21,6 +21,14 @@ from tests.shell import Shell
 from tests.waiting import LIMIT_S, until, until_async
 
 
+def test_a_wrong_name_of_a_field_is_answered_with_the_one_that_was_meant(shared: Web) -> None:
+    token = shared.token(person="ann")
+    reply = shared.post("claim", {"resource": ["x.py"]}, token=token)
+    assert reply.json["error"]["message"] == "claim: there is no field 'resource'; did you mean 'resources'?"
+    reply = shared.post("claim", {"resources": "x.py"}, token=token)
+    assert "resources: a list of paths" in reply.json["error"]["message"]
+
+
 def test_a_trace_of_operations_gets_the_answers_that_the_command_line_prints(web: Web, tmp_path_factory: Any) -> None:
     other = tmp_path_factory.mktemp("cli")
     dibs.init(str(other))
@@ -266,7 +274,8 @@ def test_a_wait_whose_caller_goes_or_whose_server_ends_leaves_the_queue_at_once(
             left.set()
         else:
             web.app.stop()
-        await asyncio.wait_for(work, LIMIT_S)
+        done, _ = await asyncio.wait([work], timeout=LIMIT_S)
+        assert done, "the request waits"
         return sent
 
     try:

@@ -38,6 +38,11 @@ def test_every_operation_and_query_has_a_route_and_no_route_has_none() -> None:
     assert routes == {*index.FILES, *index.QUERIES}
 
 
+def test_every_route_has_a_name_of_its_own_for_programs_that_are_made_from_the_description() -> None:
+    names = [route["operationId"] for methods in DESCRIPTION["paths"].values() for route in methods.values()]
+    assert len(set(names)) == len(names) == len(DESCRIPTION["paths"])
+
+
 def test_every_reference_of_the_description_is_there() -> None:
     found: list[str] = []
 

@@ -117,7 +117,7 @@ def test_a_dibs_that_was_moved_is_found_again_by_the_next_call_and_doctor_says_s
     run.write_text("python='/nowhere/python'\nentry='/nowhere/entry.py'\n")
     (check,) = doctor(repository, exit=0, PATH="/usr/bin:/bin")["launcher"]
     assert check["ok"]
-    assert "(it named /nowhere/python; it was written anew just now)" in check["message"]
+    assert "(it named /nowhere/python; it was rewritten just now)" in check["message"]
     assert run.read_text() == was
     assert "/nowhere" not in doctor(repository, exit=0)["launcher"][0]["message"]
 

@@ -23,19 +23,6 @@ ALL = ("--clients", "all")
 LAUNCHER = ".dibs/hook"
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Shell:
-    return shell_in(rich(tmp_path / "a repo"))
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Shell:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    git("init", "-q", "-b", "main", cwd=folder)
-    return shell_in(folder)
-
-
 def names(folder: Path) -> set[str]:
     """The files that git would commit."""
     listed = git("ls-files", "--cached", "--others", "--exclude-standard", cwd=folder).stdout

@@ -13,7 +13,7 @@ import pytest
 
 from dibs.doors import clients
 from dibs.doors.install import mcp_entries, mcp_probe, scripts
-from tests.doors.installing import everything, git, shell_in, write
+from tests.doors.installing import everything, write
 from tests.shell import DIBS
 
 if TYPE_CHECKING:
@@ -25,14 +25,6 @@ JSON = {
 }  # fmt: skip
 KEYS = {"codex": "mcp_servers", "opencode": "mcp"}  # of the list of servers
 FILES = {**JSON, "codex": ".codex/config.toml"}
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Shell:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    git("init", "-q", "-b", "main", cwd=folder)
-    return shell_in(folder)
 
 
 def entry(folder: Path, client: str) -> Any:

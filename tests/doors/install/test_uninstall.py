@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from tests.doors.installing import everything, git, rich, shell_in
+from tests.doors.installing import everything, git
 from tests.shell import Shell
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Shell:
-    return shell_in(rich(tmp_path / "a repo"))
-
-
-@pytest.fixture
-def plain(tmp_path: Path) -> Shell:
-    folder = tmp_path / "plain"
-    folder.mkdir()
-    git("init", "-q", "-b", "main", cwd=folder)
-    return shell_in(folder)
 
 
 def test_a_workspace_in_use_is_not_taken_away_unless_somebody_says_so(plain: Shell) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import threading
-import time
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +25,7 @@ from dibs.facts import processes, workspace
 from dibs.operations.core.call import Call
 from dibs.server.host import Host
 from dibs.server.requests import Requests
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -95,10 +94,7 @@ def serving(folder: Path) -> Iterator[tuple[str, Host]]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
-    end = time.monotonic() + PATIENCE
-    while not server.started:
-        assert time.monotonic() < end, "the server did not start"
-        time.sleep(0.005)
+    until(lambda: server.started, "the server")
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}/mcp", host

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import pytest
 
-from tests.doors.mcp.serving import DIBS, ERAS, ask, connected, play
+from tests.doors.mcp.serving import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,6 +54,31 @@ def test_the_server_s_own_checks_stand_before_it(served: tuple[str, str]) -> Non
     large = httpx2.post(f"{url}/mcp", json={"x": "y" * (2 << 20)}, headers=mine)
     for reply, status in ((form, 415), (large, 413)):
         assert (reply.status_code, reply.json()["error"]["code"]) == (status, "invalid")
+
+
+def test_a_server_that_ends_answers_the_calls_that_wait_and_ends_its_streams(
+    served: tuple[str, str], shell: Shell
+) -> None:
+    url, token = served
+    meta = {"io.modelcontextprotocol/protocolVersion": NEW, "io.modelcontextprotocol/clientCapabilities": {}}
+
+    def post(method: str, **params: Any) -> httpx2.Response:
+        head = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream",
+                "Mcp-Protocol-Version": NEW, "Mcp-Method": method, "Mcp-Name": params.get("name", "")}  # fmt: skip
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+        return httpx2.post(f"{url}/mcp", json=asked, headers=head, timeout=PATIENCE)
+
+    shell.json("claim", "a", "--as", "ann", exit=0)
+    with ThreadPoolExecutor(2) as pool:
+        wait = pool.submit(post, "tools/call", name="claim", arguments={"resources": ["a"], "wait": "50s"})
+        listens = pool.submit(post, "subscriptions/listen", notifications={"resourceSubscriptions": ["dibs://status"]})
+        until(lambda: shell.json("status")["waiting"])
+        shell.json("serve", "--stop", exit=0)
+        assert wait.result().status_code == 503
+        assert wait.result().json()["error"]["ending"]
+        assert listens.result().status_code == 200, "and its end is there: nothing was cut"
+    assert shell.json("status")["waiting"] == []
+    assert (shell.folder / ".dibs/local/serve.log").read_text() == ""
 
 
 @pytest.mark.parametrize("words", [["status"], ["version"], ["init", "--dry-run"], ["help"]])

@@ -102,6 +102,18 @@ def test_noise_on_stdin_ends_nothing_and_leaves_no_traceback(folder: Path) -> No
     assert (code, "Traceback" in errors) == (0, False)
 
 
+def test_a_request_that_cannot_be_read_is_answered(folder: Path) -> None:
+    raw = Raw(folder)
+    half = (
+        '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"claim","arguments":{"resources":["\\ud83d"]}}}'
+    )
+    raw.send(half)
+    assert raw.read(7)["error"] == {"code": -32700, "message": "a text in this message is not valid Unicode"}
+    raw.send('{"jsonrpc":"2.0","id":8,"method":"tools/call","params":[1]}')
+    assert raw.read(8)["error"]["code"] == -32600
+    assert raw.close() == (0, "")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_it_although_its_stdin_is_open_and_a_call_that_waits_leaves_the_queue(
     folder: Path, number: int, code: int
@@ -124,6 +136,7 @@ def test_outside_a_workspace_each_call_says_so_until_there_is_one(tmp_path: Path
             found = await ask(client, "claim", resources=["a"])
             assert found["error"]["code"] == "invalid"
             assert "dibs init" in found["message"]
+            assert "Tell your user" in found["next"], "it is no fault of the arguments"
             await asyncio.to_thread(dibs.init, str(tmp_path))
             assert (await ask(client, "claim", resources=["a"]))["ok"]
 

@@ -64,7 +64,18 @@ def test_no_tool_runs_a_command_writes_a_file_or_takes_a_process_of_the_model_s_
     assert not [name for name, tool in ALL.items() if field in tool.input_schema["properties"]]
 
 
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_a_field_is_described_without_the_words_of_a_command_line(name: str) -> None:
+    for field, schema in ALL[name].input_schema["properties"].items():
+        assert not any(word in schema.get("description", "") for word in (" --", "@FILE")), field
+
+
 def test_a_refusal_s_commands_are_named_as_tools_and_others_stay() -> None:
     text = "Wait: `dibs claim a --wait 60s`; or `dibs task next`, or `dibs restore a`, `dibs"
     spoken = results.spoken(text, CHOSEN)
     assert spoken == "Wait: the tool `claim`; or the tool `task_next`, or `dibs restore a`, `dibs"
+    text = "`dibs ask a TEXT` asks. `dibs agents --all` lists them, and --not-later keeps it. `dibs boot` tells"
+    spoken = results.spoken(text, CHOSEN)
+    assert (
+        spoken == "The tool `ask` asks. `dibs agents --all` lists them, and `not_later` keeps it. The tool `boot` tells"
+    )

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -18,6 +17,7 @@ import pytest
 import dibs
 from dibs.doors.page import sign_in
 from tests.doors.http.web import Server
+from tests.waiting import until
 
 WAIT_S = 60
 
@@ -35,17 +35,10 @@ def test_open_gives_the_browser_an_address_that_signs_in_once_and_has_no_token(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     dibs.init(str(tmp_path))
-    said = tmp_path / "said"
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {said}.making && mv {said}.making {said}\n', encoding="utf-8")
-    browser.chmod(0o755)
-    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    said = a_browser(tmp_path, monkeypatch)
     try:
         with Server(tmp_path, *words) as server:
-            end = time.monotonic() + WAIT_S
-            while not said.exists():
-                assert time.monotonic() < end
-                time.sleep(0.05)
+            until(said.exists, "the browser")
             address = said.read_text(encoding="utf-8").strip()
             url, _, code = address.partition("/#code=")
             assert url == server.about["url"]
@@ -55,6 +48,26 @@ def test_open_gives_the_browser_an_address_that_signs_in_once_and_has_no_token(
                 redeem(url, code)
     finally:
         subprocess.run([sys.executable, "-m", "dibs", "serve", "--stop"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_open_opens_the_page_of_a_server_that_is_there_already(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dibs.init(str(tmp_path))
+    said = a_browser(tmp_path, monkeypatch)
+    with Server(tmp_path) as server:
+        command = [sys.executable, "-m", "dibs", "serve", "--open", "--json"]
+        opened = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+        assert json.loads(opened.stdout)["url"] == server.about["url"]
+        url, _, code = said.read_text(encoding="utf-8").strip().partition("/#code=")
+        assert redeem(url, code)["session"]
+
+
+def a_browser(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program in the place of the browser; the file in which it keeps the address."""
+    said, browser = folder / "said", folder / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {said}.making && mv {said}.making {said}\n', encoding="utf-8")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    return said
 
 
 def test_a_server_that_does_not_answer_is_opened_without_a_code(tmp_path: Path) -> None:
@@ -76,10 +89,7 @@ def test_the_demo_serves_its_fleet_and_leaves_no_process_and_no_folder(tmp_path:
             assert redeem(url, code)["session"]
             repo = next(tmp_path.glob("dibs-demo-*")) / "repo"
             with dibs.open(str(repo), agent="eyes", timeout=10) as workspace:
-                limit = time.monotonic() + WAIT_S
-                while not workspace.status()["claims"]:
-                    assert time.monotonic() < limit
-                    time.sleep(0.1)
+                until(lambda: workspace.status()["claims"], "a claim")
         finally:
             running.send_signal(end)
         assert running.wait(WAIT_S) in {0, 128 + signal.SIGTERM}

@@ -29,6 +29,16 @@ def test_a_claim_in_a_with_is_released_at_its_end(shell: Shell) -> None:
             claim.check()
 
 
+def test_a_path_may_be_a_path_of_pathlib(shell: Shell) -> None:
+    top = shell.folder
+    assert dibs.init(top) == str(top)
+    with dibs.open(top, agent="ann") as ws, ws.claim(top / "x.py", top / "src") as claim:
+        assert sorted(claim.resources) == ["src", "x.py"]
+        assert ws.confirm(top / "x.py", token=claim.token)["holder"] == "ann"
+        (top / "x.py").write_text("new")
+        assert ws.undo("ann", top / "x.py", dry_run=True)["files"][0]["path"] == "x.py"
+
+
 def test_a_refusal_is_an_exception_with_fields(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         ann.claim("x.py")

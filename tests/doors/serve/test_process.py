@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import shutil
 import signal
 import socket
@@ -12,7 +13,6 @@ import stat
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +109,37 @@ def test_detach_returns_when_it_answers_a_second_one_names_the_first_and_stop_wa
     assert shell.json("serve", "--stop", exit=0)["stopped"] == 0
 
 
+def test_detach_says_that_a_server_is_stopped_and_that_one_is_not_as_this_call_wants_it(folder: Path) -> None:
+    shell = Shell(folder)
+    first = shell.json("serve", "--detach", exit=0)
+    port = first["url"].rpartition(":")[2]
+    try:
+        assert shell.run("serve", "--detach", "--port", port).stderr == ""
+        for words in (("--port", "1"), ("--tls-cert", "cert.pem")):
+            other = shell.run("serve", "--detach", "--json", *words)
+            assert (json.loads(other.stdout), other.returncode) == (first, 0)
+            assert f"already, at {first['url']}: the words of this call were not used" in other.stderr
+        os.kill(first["pid"], signal.SIGSTOP)
+        error = shell.json("serve", "--detach", exit=2)["error"]
+        assert error["stopped"]
+        assert f"kill -CONT {first['pid']}" in error["message"]
+    finally:
+        os.kill(first["pid"], signal.SIGCONT)
+        shell.json("serve", "--stop", exit=0)
+
+
+def test_a_caller_that_sends_a_huge_body_before_it_reads_gets_the_refusal_and_goes_on(folder: Path) -> None:
+    with Server(folder) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT_S)
+        for path in ("/v1/claim", "/link/run", "/mcp"):
+            connection.request("POST", path, b"x" * 20_000_000, {**server.head, "content-type": "application/json"})
+            reply = connection.getresponse()
+            assert (reply.status, json.loads(reply.read())["error"]["code"]) == (413, "invalid"), path
+        connection.request("GET", "/healthz")
+        assert connection.getresponse().status == 200
+        connection.close()
+
+
 def test_what_a_killed_server_answered_is_kept_and_the_next_one_starts_at_once(folder: Path) -> None:
     with Server(folder) as server:
         answered = ask(server, "/v1/claim", b'{"resources": ["x"], "as": "bob"}')[1]
@@ -188,6 +219,8 @@ def test_with_tls_it_is_reached_by_https_and_by_nothing_else(folder: Path) -> No
     subprocess.run(locked, cwd=folder, check=True, capture_output=True)
     refused = shell.json("serve", "--tls-cert", "../cert.pem", "--tls-key", "../locked.pem", exit=64)
     assert "passphrase" in refused["error"]["message"]
+    refused = shell.json("serve", "--tls-cert", "../cert.pem", exit=64)
+    assert "--tls-key" in refused["error"]["message"]
 
 
 def test_without_its_packages_it_says_what_to_install(folder: Path) -> None:
@@ -224,8 +257,7 @@ class Running:
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=lambda: self.server.run([self.socket]))
         self.thread.start()
-        while not self.server.started:
-            time.sleep(0.01)
+        until(lambda: self.server.started, "the server")
 
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), LIMIT_S)

@@ -140,7 +140,7 @@ def test_a_lost_connection_stops_the_clocks_and_says_how_old_all_is(busy: Look) 
     shown = busy.shown()
     assert "UNKNOWN  1 needed you" in shown
     assert "Connection lost: this is 1m3" in shown
-    assert "clocks stand still" in shown
+    assert "clocks are stopped" in shown
     before = busy.shown().split("\n")[6]
     busy.state.lost("still", 0)
     assert busy.shown().split("\n")[6] == before

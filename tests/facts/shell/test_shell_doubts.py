@@ -60,6 +60,21 @@ def test_a_target_behind_a_known_beginning_lies_there(here: str, command: str, w
 
 
 @pytest.mark.parametrize(
+    ("command", "end"),
+    [
+        ("echo > $D/x.json", "/x.json"), ('cp a.py "$D"/lib/', "/lib"), ("rm -f ${D}${E}/man/a.1", "/man/a.1"),
+        ("F=$D/x.txt; echo > $F", "/x.txt"), ("F=$D/x; echo > $F.bak", ".bak"), ("mv a.py $X.old", ".old"),
+        ("rsync -a lib/ $D/dist/", "/dist"), ("echo > $D/$E", ""), ('echo > "$D/a_$E.txt"', ".txt"),
+        ("rm $D/.env", "/.env"), ("rm $D/a_$E.txt", ""), ("rm $D/*.py", ".py"),
+        ("rm $D/lib/../a.py", ""), ("split a.py $D/part_", ""), ("echo > $F", ""), ("cd $D && rm a.py", ""),
+        ("rm $D/a[1]", ""), ("for f in $(cat l); do rm $f.pyc; done", ".pyc"),
+    ],
+)  # fmt: skip
+def test_the_known_end_of_a_target_is_told(here: str, command: str, end: str) -> None:
+    assert [doubt.end for doubt in shell.read(command, here, home="/home/me").unresolved] == [end]
+
+
+@pytest.mark.parametrize(
     ("command", "ways"),
     [
         ("grep -rl foo lib | xargs sed -i s/a/b/", ["lib/"]), ('sed -i "s/a/$B/" $(grep -rl foo lib)', ["lib/"]),

@@ -184,6 +184,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("rg -l foo", ["a.py", "lib/d.md", "new.py"]),
         ("grep -ril foo lib", ["lib/c.py", "lib/d.md"]), ("grep -l foo *.py", ["a.py", "new.py"]),
         ("grep -rl --include='*.md' foo", ["lib/d.md"]), ("grep -rlF foo.bar .", ["lib/d.md"]),
+        ("grep -rl --include='*\\.m\\d' foo", ["lib/d.md"]), ("grep -rl --include='\\*.md' foo", []),
         ("grep -rl 'foo\\.bar' .", ["lib/d.md"]), ("grep -rlw '\\bfoo\\b' lib", ["lib/d.md"]),
         ("grep -rl '^x.Y_z' .", ["b.py"]),
         ("grep -rl 'fo*' lib", ["lib/"]), ("grep -rl 'a|b' lib", ["lib/"]), ("grep -rL foo lib", ["lib/"]),

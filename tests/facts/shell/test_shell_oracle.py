@@ -271,7 +271,7 @@ def covered(path: str, reading: shell.Reading) -> bool:
         foretold = {os.path.join(os.path.realpath(head), tail), os.path.realpath(target.path)}
         if any(real == one or real.startswith(one + "/") for one in foretold):
             return True
-    doubts = [doubt.below for doubt in reading.unresolved]
+    doubts = [doubt.below for doubt in reading.unresolved if any(f"{doubt.end}/" in f"{one}/" for one in (path, real))]
     return any(below is None or any(lies_below(path, real, way) for way in below) for below in doubts)
 
 

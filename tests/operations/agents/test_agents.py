@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from dibs.errors import Fenced, Held, Invalid, Killed, NotFound
 from tests.operations.fleet import Fleet
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def test_an_unseen_agent_is_registered_by_its_first_call(fleet: Fleet) -> None:
@@ -174,6 +165,25 @@ def test_kill_all_stops_every_family_but_the_callers_and_no_person(fleet: Fleet)
     assert fleet.call("boss", "kill", agent="all", why="again")["killed"] == 0
     fleet.claim("late", "z.py")  # who comes later is not meant
     assert fleet.call("boss", "kill", agent="all", why="again")["killed"] == 1
+
+
+def test_revive_all_lets_those_go_on_that_kill_all_stopped_and_no_other(fleet: Fleet) -> None:
+    for agent in ("a", "a/sub", "b", "rogue"):
+        fleet.claim(agent, f"{agent.replace('/', '-')}.py")
+    fleet.call("boss", "kill", agent="rogue", why="it rewrote the history")
+    fleet.call("boss", "kill", agent="all", why="the wrong branch")
+    answer = fleet.call("boss", "revive", agent="all")
+    assert answer["revived"] == 2
+    assert [agent["agent"] for agent in answer["agents"]] == ["a", "b"]
+    for agent in ("a", "a/sub", "b"):
+        fleet.claim(agent, f"again-{agent.replace('/', '-')}.py")
+    with pytest.raises(Killed):
+        fleet.claim("rogue", "x.py")
+    assert [event["subject"] for event in fleet.events("agent.revived")] == ["a", "b"]
+    assert fleet.call("boss", "revive", agent="all") == {"agents": [], "revived": 0}
+    fleet.call("boss", "kill", agent="a", why="by its name, after it was revived")
+    assert fleet.call("boss", "revive", agent="all")["revived"] == 0
+    assert fleet.call("boss", "revive", agent="b")["revived"] == 0  # it was not killed
 
 
 def test_kill_all_gives_what_they_held_to_a_waiting_caller(fleet: Fleet) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from dibs.operations.upkeep import sweeps
 from tests.operations.fleet import Fleet
 
 MINUTE = 60_000
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def wait(fleet: Fleet, agent: str, *names: str, **fields: Any) -> str:

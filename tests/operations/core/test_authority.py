@@ -164,6 +164,19 @@ def test_a_refusal_is_in_the_log_and_names_who_could(fleet: Fleet) -> None:
     fleet.clean()
 
 
+def test_a_refusal_to_kill_does_not_name_the_agent_that_would_be_killed() -> None:
+    made = Fleet(guards=roles(assign={}))
+    for name in ("b", "b/child"):
+        made.call(name, "boot")
+    for agent, may in (("b", ""), ("all", ""), ("b/child", "b, or ")):
+        theirs = " of what is not its own" if may else " in this way"
+        expected = f"`dibs kill`{theirs} is not for a (an agent): {may}an orchestrator, or a person at a terminal can"
+        error = refused(made, "a", "kill", client=CLIENT, agent=agent, why="w")
+        assert error is not None
+        assert error.message.startswith(expected)
+    assert refused(made, "b/child", "revive", client=CLIENT, agent="b/child") is not None
+
+
 def test_a_refusal_names_nobody_who_is_dead_killed_or_left() -> None:
     made = Fleet(guards=roles(assign={"l*": "orchestrator", "w": "worker"}))
     for number, name in enumerate(("l1", "l2", "l3", "l4"), 20):
@@ -276,3 +289,21 @@ def test_deploys_and_roles_are_anybodys_where_nobody_orchestrates(fleet: Fleet) 
     assert refused(fleet, "x", "claim", client=CLIENT, resources=["deploy:prod"]) is not None
     plain = Fleet()
     assert refused(plain, "x", "claim", client=CLIENT, resources=["deploy:prod", "role:lead"]) is None
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "fields", "words"),
+    [
+        ("a1", "kill", {"agent": "a2/x", "why": "x"}, "`dibs kill` of what is not its own is not for a1 (an agent): "),
+        ("a1", "release", {"force": True, "why": "x"}, "`dibs release` in this way is not for a1 (an agent): "),
+        ("v1", "release", {}, "`dibs release` is not for v1 (a viewer): "),
+    ],
+)
+def test_a_refusal_names_a_command_that_there_is_and_whether_another_use_of_it_is_allowed(
+    fleet: Fleet, agent: str, name: str, fields: dict[str, Any], words: str
+) -> None:
+    fields = {**fields, "resources": [["file", "x"]]} if name == "release" else fields
+    found = refused(fleet, agent, name, client=CLIENT, **fields)
+    assert found is not None
+    assert found.message.startswith(words)
+    assert found.act == name

@@ -65,7 +65,7 @@ def test_every_row_says_what_happened_in_one_sentence() -> None:
 
 
 def test_no_two_records_share_a_prefix_unless_they_are_places_of_claims() -> None:
-    prefixes = [keys.prefix_of(form) for form in keys.KEYS]
+    prefixes = [record_tables.prefix_of(form) for form in keys.KEYS]
     assert sorted(prefix for prefix in prefixes if prefixes.count(prefix) > 1) == ["r", "r", "r"]
     rooms = {room for room, *_ in keys.KEYS.values()}
     assert rooms == {

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from dibs.operations.guards.attribution import AFTER_NAMED_NS, AFTER_OPEN_NS, FIRM_COMMAND_NS, FIRM_EDIT_NS, knowledge
-from dibs.operations.guards.ledger import SECOND_NS
+from dibs.operations.guards.ledger import MISSING, SECOND_NS
 from tests.operations.ledgering import Book
 
 SURE, LIKELY = "sure", "likely"
@@ -111,6 +111,20 @@ def test_the_owners_formatter_after_its_edit_is_likely_where_nobody_else_ran(boo
     assert verdict(book) == ("a", LIKELY)
 
 
+def test_a_formatter_is_done_within_seconds_after_the_edit_also_if_a_look_came_in_between(book: Book) -> None:
+    book.end(book.edit("a", 8), 9.5)
+    assert verdict(book, written=19, now=20) == ("a", LIKELY)
+    assert verdict(book, written=70, now=71) == OUTSIDE
+
+
+def test_a_formatter_makes_no_file_where_there_is_none(book: Book) -> None:
+    call = book.edit("a", 10.5)
+    book.find(MISSING, 11, 11.2)
+    book.end(call, 11.1)
+    assert book.owners() == ["a"]
+    assert verdict(book) == NOBODY
+
+
 def test_an_owner_that_is_known_to_format_after_its_edits_is_likely_in_spite_of_others(book: Book) -> None:
     book.end(book.edit("a", 8), 9.5)
     book.begin("b", 5)
@@ -196,7 +210,7 @@ def test_after_its_end_a_call_is_suspected_for_some_seconds_longer_if_it_named_t
 ) -> None:
     book.see("c1", 11, written=8)
     book.end(book.edit("b", 8) if named else book.begin("b", 8), 9)
-    assert verdict(book, written=12, now=13) == (NOBODY if 9 + seconds >= 11 else OUTSIDE)
+    assert verdict(book, written=12, now=13) == (NOBODY if 9 + seconds >= 12 else OUTSIDE)
     book.see("c1", 9 + seconds + 0.5, written=8)
     assert verdict(book, written=9 + seconds + 1, now=40) == OUTSIDE
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +11,6 @@ from dibs.operations.guards.audits import ACTIVITY, AUDIT, CHANGED, DOUBT, IDLE,
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item
 
 MINUTE = 60_000
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def held(fleet: Fleet, agent: str = "a", name: str = "x.py") -> dict[str, Any]:

@@ -5,8 +5,6 @@ Whose a change is, the ledger says (test_attribution.py). A change here is what 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from dibs.errors import Conflict, Held, Killed, NotFound
@@ -19,13 +17,6 @@ from dibs.operations.guards.restores import RESTORABLE, RESTORE
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item, known
 
 MINUTE, DAY = 60_000, 86_400_000
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def kinds(fleet: Fleet) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,13 +13,6 @@ from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, resource
 
 MINUTE = 60_000
 INDEX, HEAD = ["name", "git:index", ""], ["name", "git:head", ""]
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def run(fleet: Fleet, agent: str, *, tree: str = TREE, **facts: Any) -> Any:
@@ -83,7 +75,7 @@ def test_names_that_a_shell_would_break_are_quoted_in_the_safe_command(fleet: Fl
         run(
             fleet, "b", sweeps=sweep("a.py", "two words.py", "it's.py", "$HOME.py", "app/[id]/page.tsx", "plain-1_2.py")
         )
-    listed = r"'two words.py' 'it'\''s.py' '$HOME.py' 'app/[id]/page.tsx' plain-1_2.py"
+    listed = r"'two words.py' 'it'\''s.py' '$HOME.py' ':(literal)app/[id]/page.tsx' plain-1_2.py"
     assert refusal.value.instead == f"Run `git add -- {listed}` instead."
 
 
@@ -401,11 +393,25 @@ def test_dibs_own_record_is_not_taken_away_and_no_push_goes_past_the_hook(fleet:
 
 
 def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
-    with pytest.raises(Forbidden, match=r"Run it as `dibs deploy prod -- wrangler deploy --minify`") as refusal:
-        run(fleet, "a", deploys=[["wrangler deploy --minify", "prod", ""]], index=[INDEX])
-    assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --minify", "prod")
+    with pytest.raises(
+        Forbidden, match=r"Run it as `dibs deploy prod --unverified -- wrangler deploy --min`"
+    ) as refusal:
+        run(fleet, "a", deploys=[["wrangler deploy --min", "prod", ""]], index=[INDEX])
+    assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --min", "prod")
     assert fleet.holders() == []
-    assert fleet.events("command.refused")[-1]["subject"] == "wrangler deploy --minify"
+    assert fleet.events("command.refused")[-1]["subject"] == "wrangler deploy --min"
+
+
+def test_the_line_to_run_instead_of_a_deploy_runs_as_it_is(fleet: Fleet) -> None:
+    with pytest.raises(Forbidden, match="`dibs deploy prod --unverified -- env A=1 fly deploy`"):
+        run(fleet, "a", deploys=[["A=1 fly deploy", "prod", ""]])
+    with pytest.raises(Forbidden, match="Put `dibs deploy prod --unverified --` before `kubectl apply -f -`"):
+        run(fleet, "a", deploys=[["kubectl apply -f -", "prod", ""]])
+    checked = guards()
+    declared = Fleet(guards={**checked, "deploy": {**checked["deploy"], "targets": {"prod": {"verify": "true"}}}})
+    with pytest.raises(Forbidden, match=r"`dibs deploy prod -- fly deploy`: .* and verifies the result"):
+        run(declared, "a", deploys=[["fly deploy", "prod", ""]])
+    declared.clean()
 
 
 def test_what_speaks_against_a_deploy_right_now_is_said_with_it(fleet: Fleet) -> None:

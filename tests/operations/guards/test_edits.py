@@ -5,8 +5,6 @@ Which paths need a claim at all, or an explicit one, is in test_strict.py; roles
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from dibs.errors import Conflict, Fenced, Held, Killed
@@ -15,13 +13,6 @@ from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, guards, item, known
 
 MINUTE = 60_000
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 def refused(fleet: Fleet) -> list[str]:
@@ -197,7 +188,7 @@ def test_content_that_somebody_else_changed_is_refused_with_who_and_the_claim_is
 
 @pytest.mark.parametrize("author", ["", "outside", "git", "?", "unknown"])
 def test_content_changed_by_an_unknown_hand_is_refused_too(fleet: Fleet, author: str) -> None:
-    with pytest.raises(Conflict, match=r"^somebody changed x\.py since") as refusal:
+    with pytest.raises(Conflict, match=r"^an unknown agent or program changed x\.py since") as refusal:
         fleet.edit("a", item("x.py", changed=author))
     assert refusal.value.changed_by is None
 
@@ -279,7 +270,7 @@ def test_unfinished_work_of_an_ended_agent_may_be_written_over_and_that_is_told(
 
 
 def test_what_changed_since_the_agent_began_is_not_written_over_unread(fleet: Fleet) -> None:
-    with pytest.raises(Conflict, match=r"^somebody changed x\.py, and you have not read it"):
+    with pytest.raises(Conflict, match=r"^an unknown agent or program changed x\.py, and you have not read it"):
         fleet.edit("a", item("x.py", facts=known(NOTHING, "outside", since=True)))
     fleet.edit("a", item("y.py", facts=known(NOTHING, "outside", since=False)))
     assert fleet.told("a") == []

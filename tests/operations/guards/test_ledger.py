@@ -423,6 +423,21 @@ def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(
     assert owes == [True, False, False]
 
 
+def test_such_a_look_is_owed_sooner_while_another_agents_command_runs(book: Book) -> None:
+    """Later it could not be told which of the two wrote what."""
+    book.write(("F", stamp(1), str(SECOND_NS)))
+    others = book.begin("b", 10)
+    quick, instant, closed = book.begin("a", 25), book.begin("a", 39), book.begin("a", 25, is_open=False)
+
+    def owes() -> list[bool]:
+        return [book.state.owes(book.state.calls[call], ns(40)) for call in (quick, instant, closed)]
+
+    assert owes() == [True, False, False]
+    book.begin("a/child", 10)
+    book.end(others, 40)
+    assert owes() == [False, False, False], "a subagent's is its own"
+
+
 # --- cutting it down
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,13 +11,6 @@ from tests.operations.fleet import TREE, Fleet, guards, item
 
 MINUTE = 60_000
 SQL = "db/migrations/1.sql"  # strict without a word in the config
-
-
-@pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    made = Fleet()
-    yield made
-    made.clean()
 
 
 # --- free

@@ -153,7 +153,8 @@ def test_a_task_that_a_worker_takes_from_the_queue_forgets_that_it_was_scoped(fl
     assert seen(fleet, "T") == ("planned", "")
 
 
-def test_a_complete_task_may_begin_so_only_if_it_was_imported(fleet: Fleet) -> None:
+def test_a_complete_task_may_begin_so_only_if_it_was_imported() -> None:
+    fleet = Fleet()
     brought(fleet, spec("T", "complete"))
     fleet.clean()
     fleet.store.run(lambda tx: tx.append("task.added", "x", "T9", {"title": "t", "state": "complete"}))

@@ -586,3 +586,33 @@ def test_an_expired_task_can_be_claimed_by_another_at_once(crew: Crew) -> None:
     assert crew.take("t", "v")
     assert crew.show("t")["attempt"] == 2
     crew.clean()
+
+
+# --- what a look shows
+
+
+def test_a_task_whose_claim_expired_is_shown_as_that_before_anybody_returns_it(crew: Crew) -> None:
+    for name in ("old", "new", "waits"):
+        crew.add(name)
+    crew.take("old", "a")
+    crew.now += TTL
+    crew.take("new", "b")
+    shown = {task["id"]: task.get("expired") for task in crew.call("c", "task list")["tasks"]}
+    assert shown == {"old": True, "new": None, "waits": None}
+    assert crew.show("old")["expired"]
+    assert "expired" not in crew.show("new")
+    assert "token" not in crew.show("old")
+    crew.take("old", "c")  # whoever takes it has it
+    assert "expired" not in crew.show("old")
+
+
+def test_the_advice_for_a_task_that_another_agent_has_is_a_command_that_takes_tasks(crew: Crew) -> None:
+    crew.add("t-1")
+    crew.take("t-1", "a")
+    with pytest.raises(Held, match="Wait: `dibs task claim t-1 --wait 60s`"):
+        crew.call("b", "task claim", id="t-1")
+    with pytest.raises(Fenced, match="`dibs task claim t-1 --wait 60s` waits for it"):
+        crew.release("b", "task:t-1")
+    crew.claim("a", "task:no-task")
+    with pytest.raises(Held, match="Wait: `dibs claim task:no-task --wait 60s`"):
+        crew.claim("b", "task:no-task")

@@ -82,6 +82,57 @@ def test_a_circle_of_agents_that_wait_for_each_others_tasks_is_refused(crew: Cre
     assert [step["agent"] for step in refused.value.cycle] == ["b", "a"]
 
 
+def test_a_deadlock_of_a_task_and_a_claim_is_refused_whichever_wait_comes_last(crew: Crew) -> None:
+    crew.take("T", "a")
+    crew.call("b", "claim", resources=[["name", "db:x"]])
+    place = ask(crew, "b")["waiting"]
+    with pytest.raises(Deadlock) as refused:
+        crew.call("a", "claim", resources=[["name", "db:x"]], wait=WAIT)
+    steps = [(step["agent"], step["resource"], step["holder"]) for step in refused.value.cycle]
+    assert steps == [("a", "db:x", "b"), ("b", "task:T", "a")]
+    with pytest.raises(Held):
+        ask(crew, "b", waiter=place, wait=0)
+    assert "waiting" in crew.call("a", "claim", resources=[["name", "db:x"]], wait=WAIT), "b waits no more"
+    with pytest.raises(Deadlock):
+        ask(crew, "b")
+    crew.clean()
+
+
+def crowd(crew: Crew) -> None:
+    """More agents than one look reads wait for work that none of them fits."""
+    for number in range(80):
+        assert "waiting" in crew.call(f"idle{number}", "task next", wait=WAIT, wake=f"i{number}")
+
+
+def test_waiters_for_a_task_are_served_in_order_however_many_others_wait_for_work(crew: Crew) -> None:
+    token = crew.take("T", "a")
+    crowd(crew)
+    first, second, third = (ask(crew, agent)["waiting"] for agent in "bcd")
+    with pytest.raises(Held):
+        ask(crew, "d", waiter=third, wait=0)
+    crew.call("a", "task release", id="T", token=token)
+    with pytest.raises(NotFound):
+        crew.next("e")
+    assert ask(crew, "c", waiter=second)["waiting"] == second
+    assert ask(crew, "b", waiter=first)["task"]["agent"] == "b"
+
+
+def test_a_deadlock_of_tasks_is_found_however_many_others_wait_for_work(crew: Crew) -> None:
+    crew.add("U")
+    crew.take("T", "a")
+    crew.take("U", "b")
+    crowd(crew)
+    ask(crew, "a", "U")
+    with pytest.raises(Deadlock):
+        ask(crew, "b", "T")
+
+
+def test_nothing_ready_in_a_run_is_not_put_down_to_the_tasks_of_another(crew: Crew) -> None:
+    run = crew.call("boss", "run start", name="other")["run"]["id"]
+    with pytest.raises(NotFound, match=f"no task of run {run} is ready"):
+        crew.call("a", "task next", run=run)
+
+
 def test_who_has_all_it_may_have_does_not_wait(crew: Crew) -> None:
     for name in ("U", "V"):
         crew.add(name)

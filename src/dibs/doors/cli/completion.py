@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Field
 
 Found = list[tuple[str, str]]  # a value and what it is
-MOST = 200  # values: more than anybody looks through
+MAX_VALUES = 200  # values: more than a person looks through
 
 
 def complete(words: list[str]) -> list[tuple[str, str]]:
@@ -31,7 +31,7 @@ def complete(words: list[str]) -> list[tuple[str, str]]:
     for value, text in found:
         if value.startswith(current) and value not in seen:
             seen[value] = text
-    return list(seen.items())[:MOST]
+    return list(seen.items())[:MAX_VALUES]
 
 
 def _common(words: list[str]) -> tuple[dict[str, str], list[str]]:

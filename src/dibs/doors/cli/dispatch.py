@@ -66,7 +66,7 @@ def _leading(arguments: list[str]) -> tuple[list[str], list[str]]:
             place += 1
         else:
             known = f"{', '.join(f'--{one}' for one in parse.COMMON)} and --json"
-            raise Invalid(f"unknown option {word} before the command; {known} may stand there", field=word)
+            raise Invalid(f"unknown option {word} before the command; only {known} may come there", field=word)
     return arguments[:place], arguments[place:]
 
 
@@ -191,6 +191,6 @@ def answer(command: str, result: dict[str, Any], *, as_json: bool, ok: bool = Tr
 
 
 def _tell(text: str) -> None:
-    """A line for the person who waits for something long."""
+    """A line for a person who waits for a long operation."""
     sys.stderr.write(f"dibs: {text}\n")
     sys.stderr.flush()

@@ -31,9 +31,12 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "agents": (("dibs agents", "the agents that are there"), ("dibs agents --all", "also those that left")),
     "kill": (
         ("dibs kill codex-2 --why 'runs in circles'", "stop an agent"),
-        ("dibs kill all --why 'the wrong branch'", "stop all agents; each is revived by its name"),
+        ("dibs kill all --why 'the wrong branch'", "stop all agents; `dibs revive all` lets them go on"),
     ),
-    "revive": (("dibs revive codex-2", "let it act again"),),
+    "revive": (
+        ("dibs revive codex-2", "let it act again"),
+        ("dibs revive all", "all that `dibs kill all` stopped; not those that were killed by name"),
+    ),
     "rules": (("dibs rules", "print the rules"), ("dibs rules --ack", "also record that you have read them")),
     "scratch": (('cd "$(dibs scratch)"', "work in your scratch folder"),),
     "token new": (
@@ -89,7 +92,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "task fail": (("dibs task fail T7 --class transient --why 'no network'", "it is retried later"),),
     "task turn": (("dibs task turn --done @done.json --take 2", "finish these tasks and take up to two, in one call"),),
     "task release": (("dibs task release T7", "return a task to the queue"),),
-    "task split": (("dibs task split T7 --children @children.json", "replace a task by its children"),),
+    "task split": (
+        ("""dibs task split T7 --children '[{"title": "the parser"}, {"title": "its tests"}]'""", "two children"),
+        ("dibs task split T7 --children @children.json", "the same list from a file"),
+    ),
     "task progress": (("dibs task progress T7 60", "60 percent done"),),
     "task note": (("dibs task note T7 'parser done, tests left'", "leave a note for the next agent"),),
     "task inputs": (("dibs task inputs T7", "the results that it builds on"),),

@@ -59,8 +59,8 @@ COMMON = (
 )
 EXITS = "Exit codes: 0 yes · 1 no, the reason is printed · 2 could not decide · 64 usage error · 130, 143 interrupted"
 OK = "With --json, `ok` is true exactly when the exit code is 0; an `error` object says why something was not done."
-WIDEST = 100  # columns: longer lines are hard to read
-NARROW = 34  # columns of the left side of a list, at most
+MAX_COLUMNS = 100  # columns: longer lines are hard to read
+MAX_LEFT_COLUMNS = 34  # columns of the left side of a list, at most
 
 
 def everyday() -> list[str | terminal.Table]:
@@ -189,7 +189,7 @@ def bold(text: str) -> terminal.Line:
 def _option(field: Field, command: Command) -> tuple[str, str]:
     """One field: how it is written, and what it means."""
     text = field.help
-    if field.choices and (field.positional or len("|".join(field.choices)) > parse.WIDE):
+    if field.choices and (field.positional or len("|".join(field.choices)) > parse.MAX_CHOICES_CHARS):
         text = f"{text}: {', '.join(field.choices)}"
     if field.positional:
         return field.metavar, text
@@ -208,7 +208,7 @@ def _examples(examples: tuple[tuple[str, str], ...], width: int) -> list[str]:
 
 def _pairs(rows: list[tuple[str, str]] | tuple[tuple[str, str], ...], width: int) -> list[str]:
     """Two columns; the right one is wrapped."""
-    left = min(NARROW, width // 3, max([len(name) for name, _ in rows]))
+    left = min(MAX_LEFT_COLUMNS, width // 3, max([len(name) for name, _ in rows]))
     lines = []
     for name, text in rows:
         parts = wrapped(text, max(20, width - left - 4))
@@ -230,4 +230,4 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 def _width() -> int:
     """Columns of a help text: the terminal's, but none so long that they are hard to read."""
-    return min(WIDEST, terminal.width())
+    return min(MAX_COLUMNS, terminal.width())

@@ -7,6 +7,7 @@ import signal
 
 from dibs.doors.cli.dispatch import open_session
 from dibs.errors import DibsError
+from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +18,14 @@ if TYPE_CHECKING:
     from dibs.doors.python.workspace import Workspace
 
 SIGNALLED = 128  # plus the signal's number is the exit code, as a shell has it
+
+
+class Interrupted(BaseException):
+    """A signal's handler ends the command with this, wherever it is.
+
+    It is no Exception: those are handled on the way. The Redis engine, for one, runs a decision on cached records
+    again after any error.
+    """
 
 
 def open_workspace(words: parse.Words, kind: str) -> Workspace:
@@ -44,10 +53,30 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
 
 
 def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
-    """Call `handler` when somebody wants us to end; a signal that we were started to ignore (`nohup`) stays ignored."""
+    """Call `handler` when a signal asks this process to end; a signal ignored at the start (`nohup`) stays ignored."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def until_signalled(step: Callable[[], None], pause_s: float) -> int:
+    """Repeat `step` until a signal comes; returns the exit code. A step that is interrupted is done or not at all."""
+    number = 0
+
+    def interrupt(got: int, _: FrameType | None) -> None:
+        nonlocal number
+        number = got
+        raise Interrupted
+
+    try:
+        on_signals(interrupt)
+        while not number:  # a finalizer or a callback of C code may have swallowed it
+            step()
+            if not number:
+                clock.sleep(pause_s)
+    except Interrupted:
+        pass
+    return SIGNALLED + number
 
 
 def leave(ws: Workspace) -> None:

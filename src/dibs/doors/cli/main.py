@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 NO_SPACE = 28  # errno.ENOSPC, on Linux and macOS
+REFUSED_FILE = (1, 13, 28, 30)  # EPERM, EACCES, ENOSPC, EROFS: the same on both
 
 
 def entry() -> NoReturn:
@@ -76,7 +77,28 @@ def main(arguments: list[str]) -> int:
         if isinstance(error, OSError) and error.errno == NO_SPACE and error.filename is None:  # not one of our files
             _say_full(error)
             return CANNOT_DECIDE
-        return _unexpected(error, json)
+        return _say(_of_the_machine(error) or _unexpected(error), json)
+
+
+def _stands_somewhere() -> bool:
+    """Is the current folder there? A worktree may be removed under the feet of a shell."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _of_the_machine(error: Exception) -> DibsError | None:
+    """What the machine refuses (a full disk, a read-only folder, a folder that is gone) is no error of dibs."""
+    from dibs.errors import Unavailable
+
+    if isinstance(error, FileNotFoundError) and not _stands_somewhere():
+        return Unavailable("the current folder was removed; go to another one (`cd`), then call again")
+    if isinstance(error, OSError) and error.errno in REFUSED_FILE and isinstance(error.filename, str):
+        message = f"{error.filename} cannot be used: {error.strerror}. Mend that, then run the command again."
+        return Unavailable(message, path=error.filename)
+    return None
 
 
 def _say(error: DibsError, json: bool) -> int:
@@ -108,7 +130,7 @@ def _is_closed_pipe(error: BaseException | None) -> bool:
     return any(found & select.POLLERR for _, found in poll.poll(0))
 
 
-def _unexpected(error: Exception, json: bool) -> int:
+def _unexpected(error: Exception) -> DibsError:
     from dibs.errors import Unavailable
 
     if os.environ.get("DIBS_TRACEBACK"):  # for those who work on dibs
@@ -119,4 +141,4 @@ def _unexpected(error: Exception, json: bool) -> int:
         f"internal error: {type(error).__name__}: {error}. The operation may or may not have completed. "
         "Please report it, with what `DIBS_TRACEBACK=1` prints."
     )
-    return _say(Unavailable(message, internal=True), json) or YES
+    return Unavailable(message, internal=True)

@@ -1,7 +1,8 @@
 """Reads a command's arguments by its declaration. One small parser; argparse alone would cost 10 ms and click 60.
 
 Options may stand anywhere, as `--name value` or `--name=value`; `--` ends them. Every command takes the common ones,
-also before its name. A command may declare one-letter options (`-n 20`, `-n20`, `-f`).
+also before its name. A command may declare one-letter options (`-n 20`, `-n20`, `-f`). What has its place among the
+arguments may also be named: `run show --run r1`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 COMMON = (*[field.name.replace("_", "-") for field in declare.COMMON], "color")  # take a value, on every command
 COLORS = ("auto", "always", "never")
 SWITCHES = ("json", "help")
-WIDE = 30  # most letters of choices that a usage line spells out
+MAX_CHOICES_CHARS = 30  # most letters of choices that a usage line spells out
 LETTER = 2  # letters of `-n`
 
 
@@ -51,7 +52,7 @@ def parse(
     words = Words()
     if short:
         arguments = _lengthen(arguments, fields, short)
-    options = {field.name.replace("_", "-"): field for field in fields if not field.positional and not field.internal}
+    options = {field.name.replace("_", "-"): field for field in fields if not field.internal}
     loose: list[str] = []
     left = iter(arguments)
     for word in left:
@@ -126,13 +127,22 @@ def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[s
     following = value if given else next(left, None)
     if following is None:
         return f"--{name} needs a value"
-    if field is not None:
+    if not given and following[:2] == "--" and _is_option(following, options):  # `--as $NOTHING --json`
+        return f"--{name} needs a value, and {following} is an option; `--{name}={following}` says that it is meant"
+    if field is not None and field.kind == "resources":
+        words.fields.setdefault(field.name, []).append(following)
+    elif field is not None:
         words.fields[field.name] = following
     elif not following:  # `--as "$AGENT"` with nothing in it would act as somebody else
         return f"--{name} needs a value, and the one given is empty"
     else:
         words.common[name] = following
     return ""
+
+
+def _is_option(word: str, options: dict[str, Field]) -> bool:
+    name = word[2:].partition("=")[0]
+    return name in options or name in COMMON or name in SWITCHES
 
 
 def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Words, rest: str) -> None:
@@ -142,16 +152,16 @@ def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Wor
             continue
         if field.kind == "resources":
             if loose:
-                words.fields[field.name] = loose
+                words.fields[field.name] = [*words.fields.get(field.name, ()), *loose]
             loose = []
-        elif loose:
+        elif loose and field.name not in words.fields:
             words.fields[field.name] = loose.pop(0)
     if loose:
         raise _wrong(command, fields, f"unexpected argument: {' '.join(loose[:3])}", rest)
     for field in fields:
         if field.required and field.name not in words.fields:
             name = field.metavar if field.positional else f"--{field.name.replace('_', '-')}"
-            which = f": {', '.join(field.choices)}" if field.choices else ""
+            which = f": {', '.join(field.choices)}" if field.choices and field.choices[0] not in field.help else ""
             raise _wrong(command, fields, f"{name} is missing ({field.help}{which})", rest)
 
 
@@ -177,7 +187,7 @@ def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:
 def value_of(field: Field) -> str:
     """What stands for an option's value in a usage line: its choices, if they are few."""
     choices = "|".join(field.choices)
-    return choices if 0 < len(choices) <= WIDE else field.metavar
+    return choices if 0 < len(choices) <= MAX_CHOICES_CHARS else field.metavar
 
 
 def _wrong(command: str, fields: tuple[Field, ...], message: str, rest: str = "") -> Invalid:

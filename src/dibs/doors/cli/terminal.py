@@ -49,6 +49,12 @@ class Line(str):
         return made
 
 
+class Aside(str):
+    """A line about the answer that is no part of it: for stderr, so that the answer can be piped on."""
+
+    __slots__ = ()
+
+
 class Table:
     """Rows below a head. An empty head is not shown."""
 
@@ -66,7 +72,7 @@ def color_choice(chosen: str) -> None:
 
 
 def colored(stream: TextIO) -> bool:
-    """Whether this stream gets colours: --color, else NO_COLOR, else whether somebody looks at it."""
+    """Whether this stream gets colours: --color, else NO_COLOR, else whether it is a terminal."""
     if _choice[0] != "auto":
         return _choice[0] == "always"
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and _is_terminal(stream)
@@ -80,7 +86,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def is_terminal() -> bool:
-    """Whether somebody looks at the output."""
+    """Whether the output is a terminal."""
     return _is_terminal(sys.stdout)
 
 
@@ -122,7 +128,12 @@ def complain(message: str) -> None:
 
 def write(items: Iterable[str | Table]) -> None:
     """Print lines and tables."""
-    sys.stdout.write("".join([f"{line}\n" for line in text(items)]))
+    given = list(items)
+    sys.stdout.write("".join([f"{line}\n" for line in text([one for one in given if not isinstance(one, Aside)])]))
+    asides = [clean(one) for one in given if isinstance(one, Aside)]
+    if asides:
+        sys.stdout.flush()
+        sys.stderr.write("".join([f"{line}\n" for line in asides]))
 
 
 def text(items: Iterable[str | Table]) -> list[str]:

@@ -79,7 +79,7 @@ class Spinner(Lines):
 
 
 def choose() -> Lines:
-    """A spinner where somebody looks, else lines."""
+    """A spinner on a terminal, else lines."""
     fits = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return Spinner() if fits else Lines()
 

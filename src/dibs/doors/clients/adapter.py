@@ -142,7 +142,7 @@ class Client:
         return {"command": COMMAND[0], "args": list(COMMAND[1:])}
 
     def mcp_merged(self, text: str | None, path: str) -> str | None:
-        """That file (None if it is missing) with our entry; None if a server of our name is somebody else's."""
+        """That file (None if it is missing) with our entry; None if a server of our name is not ours."""
         from dibs.doors.install import mcp_entries
 
         return mcp_entries.merged(text, self.mcp_entry(), path)

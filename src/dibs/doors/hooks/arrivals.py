@@ -8,7 +8,7 @@ see git_scope.py.
 from __future__ import annotations
 
 from dibs.doors.hooks import remotes
-from dibs.doors.hooks.gitadvice import OWN_TREE
+from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE
 from dibs.errors import Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
@@ -160,7 +160,7 @@ def _mail(found: Look, effect: GitEffect) -> None:
             return
         paths += found_here
     if not effect.refspecs:
-        found.sweep(effect, None, "may change", other="Write the patch into a file first, and name it.", may=True)
+        found.sweep(effect, None, "may change", other=IN_A_FILE, may=True)
         return
     _sweep(found, effect, paths)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import named
+from dibs.errors import counted, named
 from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -88,7 +88,7 @@ def _others(result: dict[str, Any]) -> list[str]:
         more = f" and {other['more']} more" if other["more"] else ""
         lines.append(f"{named(other)} holds {', '.join(other['resources'])}{more} ({other['left']}).")
     if found["more"]:
-        lines.append(f"And {found['more']} more agents hold something: `dibs status`.")
+        lines.append(f"And {counted(found['more'], 'more agent')} with claims: `dibs status`.")
     return lines
 
 

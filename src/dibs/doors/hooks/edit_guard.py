@@ -14,7 +14,7 @@ from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.paths import of_parts
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
-from dibs.operations.guards.ledger import GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
+from dibs.operations.guards.ledger import BASE, GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -235,23 +235,29 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     if change is not None and author != agent and change.after != MISSING:
         began = tree.state.began.get(agent, tree.now)
         since = int(change.signature.split(":")[2]) > began
-    disputed = how == SAME and change is not None and change.actor != agent
+    # what it knows is what is there: it has seen whatever others put there before
+    disputed = how == SAME and any(maker not in {agent, GIT, BASE} for maker in head.authors.values())
     return {
         "merges": one.write.how == MERGES, "known": how, "author": author, "owners": head.owners, "since": since,
-        "disputed": disputed,
+        "disputed": disputed, "loose": author == OUTSIDE and head.content != tree.index.blob(one.path),
     }  # fmt: skip
 
 
 def _unfinished_within(session: Session, tree: Tree, agent: str, items: list[_NamedPath]) -> list[_NamedPath]:
-    """Other agents' unfinished work in the folders that are written as a whole: each such file counts as named."""
+    """Uncommitted work in the folders that are written as a whole: each such file counts as named.
+
+    It is other agents' unfinished work, and what no agent made and this one has not read.
+    """
     folders = [one for one in items if one.kind == "tree" and not one.ignored]
     if not folders:
         return []
+    changed = _changed_within(session, tree, folders)
     from dibs.doors.hooks.git_paths import resource_of
 
     known = {one.path for one in items}
     found = []
-    for path in tree.state.owned(agent):
+    unread = [path for path in tree.unread(agent) if path in changed]
+    for path in dict.fromkeys([*tree.state.owned(agent), *unread]):
         folder = next((one for one in folders if path.startswith(f"{one.path}/" if one.path else "")), None)
         if folder is not None and path not in known:
             write = Write(path, folder.write.how, goes=folder.write.goes)
@@ -259,6 +265,23 @@ def _unfinished_within(session: Session, tree: Tree, agent: str, items: list[_Na
             if kind == "file":
                 found.append(_NamedPath(write, f"{tree.top}/{path}", path, (kind, text, alias[0] if alias else "")))
     return found
+
+
+def _changed_within(session: Session, tree: Tree, folders: list[_NamedPath]) -> set[str]:
+    """Look at every file in these folders that git calls changed; nobody may have looked at one before."""
+    if not session.place.common:
+        return set()
+    from dibs.errors import Unavailable
+    from dibs.facts.git.queries import dirty
+
+    try:
+        found = dirty(tree.top, [f":(literal){one.path}" if one.path else "." for one in folders])
+    except Unavailable:  # what is known already counts
+        return set(tree.state.heads)
+    paths = [change.path for change in found if not change.path.endswith("/")][:MAX_FILES_IN_FOLDER]
+    tree.look(paths)
+    tree.settle()
+    return set(paths)
 
 
 def _folded(targets: list[Target]) -> list[Target]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, quoted, what, without_paths
+from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
+from dibs.operations.guards.working_tree import OTHER_WAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Look:
         if not os.path.isdir(self.where):  # the line itself makes it, or git fails there
             self.where = self.top
         if effect.unknown and (effect.tree or effect.index):
-            self.sweep(effect, None, _may(effect), other=SPELL_OUT, may=True)
+            self.sweep(effect, None, _may(effect), other=IN_A_FILE if effect.kind == "apply" else SPELL_OUT, may=True)
         for name, touched in (("git:index", effect.index), ("git:head", effect.head)):
             if touched and not self.prefix:
                 self.hold(name)
@@ -86,6 +87,8 @@ class Look:
     def fact(self, effect: GitEffect, **fields: Any) -> dict[str, Any]:
         """One effect of a git command here."""
         found = {"what": what(effect), "tree": self.top, "main": self.top == self.session.place.root, **fields}
+        if "else" in found:
+            found["else"] = placed(found["else"] or OTHER_WAY, self.session, self.where)
         self.sweeps.append(found)
         return found
 
@@ -143,7 +146,9 @@ class Look:
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
-        self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=("a", "all", "i", "include", "o", "only")))
+        drop = ("a", "all", "i", "include", "o", "only")
+        dropped = [f"-{name}" if len(name) == 1 else f"--{name}" for name, _ in effect.options if name in drop]
+        self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=drop), dropped=" and ".join(dropped))
         if effect.has("amend"):
             last = git_commits.chosen(self.where, ["HEAD"])
             self.fact(effect, does="rewrite", makers=git_commits.makers(self.where, last))
@@ -168,16 +173,18 @@ class Look:
             self.sweep(effect, git.stash_paths(self.where, chosen), "write over", other=OWN_TREE)
         if effect.action not in {"push", "save"}:
             return
-        untracked = effect.has(*UNTRACKED)
-        if effect.has("a", "all"):
-            verb = "stash push" if "push" in effect.words else ""
-            drop = ("a", "all", "u", "include-untracked")
-            self.fact(effect, record=without_paths(effect, verb=verb, drop=drop, also=("-u",)))
-        safe = without_paths(effect, verb="stash push")
+        untracked, whole = effect.has(*UNTRACKED), effect.has("a", "all")
+        drop, also = (("a", "all", "u", "include-untracked"), ("-u",)) if whole else ((), ())
+        safe = without_paths(effect, verb="stash push", drop=drop, also=also)
+        changes = git.dirty(self.where, effect.paths, untracked=untracked)
+        unknown = {change.path for change in changes} - {change.path for change in changes if change.staged != "D"}
         self.sweep(
-            effect, _paths(git.dirty(self.where, effect.paths, untracked=untracked)), "take away",
+            effect, _paths(changes), "take away", drops=True, skips=[self.text(path) for path in unknown],
             safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
         )  # fmt: skip
+        if whole:
+            verb = "stash push" if "push" in effect.words else ""
+            self.fact(effect, record=without_paths(effect, verb=verb, drop=drop, also=also))
 
     def restore(self, effect: GitEffect) -> None:
         """Reset files to the index or a commit."""
@@ -193,13 +200,15 @@ class Look:
         if source:
             paths = git_commits.changed(self.where, source, effect.paths)
         else:
-            paths = [change.path for change in git.dirty(self.where, effect.paths, untracked=False)]
+            both = effect.kind == "restore" and effect.has("S", "staged")  # then it is HEAD's content that comes
+            changes = git.dirty(self.where, effect.paths, untracked=False)
+            paths = [change.path for change in changes if both or change.tree != " "]
         same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
         options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
         safe = without_paths(effect, verb="restore", keep=same, also=options)
-        self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE)
+        self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE, drops=True)
         for path in effect.paths:
             real = os.path.realpath(os.path.join(self.where, path))
             if real.startswith(f"{self.top}/") and os.path.isfile(real):
@@ -223,13 +232,17 @@ class Look:
                 (folders if row.endswith(("/", '/"')) else files).append("" if inner == "." else inner)
         named = "".join([f" -- {' '.join([quoted(path) for path in effect.paths])}" if effect.paths else ""])
         only = "!" if effect.has("X") else ""  # then a pattern says what else goes, and with a ! what stays
+        safe = without_paths(effect)
+        record = ""
         if self.top == self.session.place.root and not self.prefix and any(_holds_record(one) for one in folders):
-            left = [f"-e {quoted(only + LOCAL_FOLDER)}"]
+            safe += f" -e {quoted(only + LOCAL_FOLDER)}"
             if only:  # the record has an ignore file of its own, which applies inside it
-                left.append(f"-e {quoted(f'{only}{LOCAL_FOLDER}/**')}")
-            self.fact(effect, record=f"{without_paths(effect)} {' '.join(left)}{named}")
-        self.sweep(effect, files, "delete", safe=without_paths(effect), without=only, named=named,
+                safe += f" -e {quoted(f'{only}{LOCAL_FOLDER}/**')}"
+            record = f"{safe}{named}"
+        self.sweep(effect, files, "delete", safe=safe, without=only, named=named, drops=True,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
+        if record:
+            self.fact(effect, record=record)
 
     def names(self, effect: GitEffect) -> None:
         """rm, mv: edits of the files that they name."""
@@ -257,13 +270,13 @@ class Look:
         """Change the index by hand."""
         base = os.path.join(self.top, self.prefix)
         paths = [os.path.relpath(os.path.join(self.where, path), base) for path in effect.paths]
-        self.sweep(effect, paths, "change in the index", other="Leave them to those who hold them.")
+        self.sweep(effect, paths, "change in the index", other="Leave them to their holders.")
 
     def checkout_index(self, effect: GitEffect) -> None:
         """Write files as the index has them; existing ones only if forced."""
         if effect.force and not effect.has("prefix"):
             changes = git.dirty(self.where, effect.paths, untracked=False)
-            self.sweep(effect, _paths(changes), "write over", safe="git restore")
+            self.sweep(effect, _paths(changes), "write over", safe="git restore", drops=True)
 
     def read_tree(self, effect: GitEffect) -> None:
         """Set the index, and with -u the files, to a commit's."""
@@ -271,9 +284,11 @@ class Look:
         paths = git.staged(self.where)
         for commit in commits:
             paths += git.diff_paths(self.where, "HEAD", commit)
-        if effect.force and effect.tree:
+        drops = effect.force and effect.tree
+        if drops:
             paths += _paths(git.dirty(self.where, untracked=False))
-        self.sweep(effect, paths, "write over" if effect.tree else "change in the index", other=OWN_TREE)
+        does = "write over" if effect.tree else "change in the index"
+        self.sweep(effect, paths, does, other=OWN_TREE, drops=drops)
 
     def submodule(self, effect: GitEffect) -> None:
         """Claims in a submodule are affected with its files."""
@@ -304,6 +319,10 @@ class Look:
                 "what": what(effect), "paths": None, "does": does, "tree": top, "own": True,
                 "else": "Wait until they have committed there, or ask them.",
             })  # fmt: skip
+            if effect.action == "remove" and effect.force and os.path.isdir(top):
+                lost = [self.text(path) for path in _paths(git.dirty(top))]
+                fact = {"what": what(effect), "paths": lost, "does": "delete", "tree": top, "own": True, "drops": True}
+                self.sweeps.append(fact)
 
 
 def _may(effect: GitEffect) -> str:

@@ -6,13 +6,43 @@ in more than is named.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.git.effects import GitEffect
+    from dibs.session.session import Session
 
 MAX_VALUE_CHARS = 200  # of an option's value, in a safe command
 MAX_COMMAND_CHARS = 120  # of the command, in a refusal
-OWN_TREE = "Work in a working tree of your own (`git worktree add`), or wait until they have committed."
+IN_A_FILE = "Write the patch into a file first, and name it."
+NEW_TREE = "`git worktree add`"  # in a text for refusals: the door puts the place in
+OWN_TREE = f"Work in a working tree of your own ({NEW_TREE}), or wait until they have committed."
+MAX_NAMES_TRIED = 100  # for a new folder
+
+
+def placed(text: str, session: Session, where: str) -> str:
+    """A text for a refusal with the whole command for a new working tree, to be typed as it is."""
+    if NEW_TREE not in text:
+        return text
+    return text.replace(NEW_TREE, f"`git worktree add {quoted(new_place(session, where))}`")
+
+
+def new_place(session: Session, where: str, name: str = "") -> str:
+    """A folder next to the main working tree that does not exist, as it is typed in a directory.
+
+    Without a name, git names a new branch after the folder, so there must be no such branch either.
+    """
+    root, branches = session.place.root, f"{session.place.common}/refs/heads"
+    parent = os.path.dirname(root)
+    base = f"{os.path.basename(root)}-{name}" if name else os.path.basename(root)
+    folder = base
+    for number in range(1 if name else 2, MAX_NAMES_TRIED):
+        folder = base if number == 1 else f"{base}-{number}"
+        taken = os.path.lexists(f"{parent}/{folder}") or (not name and os.path.lexists(f"{branches}/{folder}"))
+        if not taken:
+            break
+    return f"../{folder}" if os.path.dirname(os.path.realpath(where)) == parent else f"{parent}/{folder}"
 
 
 def what(effect: GitEffect) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks.gitadvice import OWN_TREE, git_prefix, quoted
+from dibs.doors.hooks.gitadvice import OWN_TREE, git_prefix, new_place, quoted
 from dibs.facts.git import commits
 from dibs.facts.git import queries as git
 
@@ -32,6 +32,8 @@ def look(found: Look, effect: GitEffect) -> None:
         _branch(found, effect)
     elif effect.kind in {"update-ref", "symbolic-ref"}:
         _reference(found, effect)
+    elif effect.kind == "fetch":
+        _fetch(found, effect)
     elif effect.kind == "push":
         _push(found, effect)
     elif effect.kind in {"replace", "filter-branch", "filter-repo"}:
@@ -50,13 +52,15 @@ def switched(found: Look, effect: GitEffect, name: str, *, new: str = "", start:
 def _way_out(found: Look, name: str, new: str, start: str) -> str:
     """The same in a working tree of one's own."""
     branch = new or name
-    if not branch or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
+    if not branch or branch == "HEAD" or branch.startswith(("-", "@", ".")) or not _is_plain(branch):
         return OWN_TREE
-    folder = f"{os.path.basename(found.session.place.root)}-{branch.replace('/', '-')}"
-    parent = os.path.dirname(found.session.place.root)
-    place = f"../{folder}" if os.path.dirname(os.path.realpath(found.where)) == parent else f"{parent}/{folder}"
-    words = ["-b", quoted(new), quoted(place)] if new else [quoted(place), quoted(name)]
-    words += [quoted(start)] if start else []
+    if new and found.commit_of(f"refs/heads/{new}"):
+        return OWN_TREE
+    words = ["-b", quoted(new)] if new else []
+    if name in commits.checked_out(found.where).values():  # a branch is in one working tree at a time
+        words = ["--detach"]
+    words.append(quoted(new_place(found.session, found.where, branch.replace("/", "-"))))
+    words += [quoted(name)] if not new else [quoted(start)] if start else []
     added = f"git worktree add {' '.join(words)}"
     return f"Work in a working tree of your own, `{added}`, or wait until they have committed."
 
@@ -92,9 +96,9 @@ def _switch(found: Look, effect: GitEffect) -> None:
     lost = _lost(found) if effect.force else []
     brought = list(git.diff_paths(found.where, "HEAD", commit)) if commit else []
     if name:
-        found.sweep(effect, [*lost, *brought], "write over", other=_way_out(found, name, "", ""))
+        found.sweep(effect, [*lost, *brought], "write over", other=_way_out(found, name, "", ""), drops=effect.force)
     else:
-        found.sweep(effect, lost, "write over", safe=_back(effect), other=OWN_TREE)
+        found.sweep(effect, lost, "write over", safe=_back(effect), other=OWN_TREE, drops=effect.force)
 
 
 def _create(found: Look, effect: GitEffect) -> None:
@@ -107,7 +111,7 @@ def _create(found: Look, effect: GitEffect) -> None:
         paths += git.diff_paths(found.where, "HEAD", commit)
     if effect.kind == "switch" and effect.has("orphan"):
         paths += git.tracked_matching(found.top)
-    found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start))
+    found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start), drops=effect.force)
 
 
 def _lost(found: Look) -> list[str]:
@@ -137,12 +141,14 @@ def _reset(found: Look, effect: GitEffect) -> None:
     if effect.tree:
         paths = _lost(found) if effect.force else git.staged(found.where) if effect.has("merge") else []
     if not commit or commit == here:
-        found.sweep(effect, paths, "write over", safe=_back(effect) if effect.force else "", other=OWN_TREE)
+        safe = _back(effect) if effect.force else ""
+        found.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE, drops=effect.force)
         return
     dropped = commits.between(found.where, commit)
     found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
     does = "write over" if effect.tree else "move the branch away from commits of"
-    found.sweep(effect, [*paths, *git.diff_paths(found.where, "HEAD", commit)], does, other=OWN_TREE)
+    found.sweep(effect, [*paths, *git.diff_paths(found.where, "HEAD", commit)], does, other=OWN_TREE,
+                drops=effect.force and effect.tree)  # fmt: skip
 
 
 def _bisect(found: Look, effect: GitEffect) -> None:
@@ -205,6 +211,17 @@ def _reference(found: Look, effect: GitEffect) -> None:
         _update(found, effect, branch, found.commit_of(value) if effect.action == "set" else "")
 
 
+def _fetch(found: Look, effect: GitEffect) -> None:
+    """`git fetch -u REMOTE SOURCE:BRANCH`, where BRANCH is in use."""
+    if effect.unknown:
+        _moved(found, effect, found.top)
+    for spec in effect.refspecs[1:]:
+        source, _, branch = spec.lstrip("+").partition(":")
+        if branch:
+            commit = found.commit_of(source) if effect.refspecs[0] == "." else "unknown"
+            _update(found, effect, branch.removeprefix("refs/heads/"), commit)
+
+
 def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
     """A branch moves to another commit ("" if it is deleted), wherever it is checked out."""
     old = found.commit_of(f"refs/heads/{branch}")
@@ -226,17 +243,18 @@ def _push(found: Look, effect: GitEffect) -> None:
     done = git.ask(found.where, "rev-parse", "--git-path", "hooks/pre-push", fine=(0, 128))
     if not os.path.exists(os.path.join(found.where, os.fsdecode(done.out).strip())):
         return
-    from dibs.running import deploy_checks
+    from dibs.operations.guards.deploy_guard import pushed_targets
 
+    policy = found.session.config.policy
     here = git.branch(found.where)
     if effect.all or effect.unknown:
-        names = [name for name in commits.branches(found.where) if deploy_checks.targets_of(found.session, name)]
+        names = [name for name in commits.branches(found.where) if pushed_targets(policy, name)]
     elif effect.refspecs:
         ends = [spec.lstrip("+").rpartition(":")[2].removeprefix("refs/heads/") for spec in effect.refspecs]
         names = [here if end == "HEAD" else end for end in ends]
     else:
         follows = git.upstream(found.where)
         names = [here, *([follows.branch] if follows else [])]
-    protected = [name for name in dict.fromkeys(names) if name and deploy_checks.targets_of(found.session, name)]
+    protected = [name for name in dict.fromkeys(names) if name and pushed_targets(policy, name)]
     if protected:
         found.fact(effect, past=effect.past, protected=protected)

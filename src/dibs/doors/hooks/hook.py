@@ -137,7 +137,7 @@ def _sent() -> bytes:
 
 
 def _too_late(_: int, __: object) -> NoReturn:
-    raise payload.Unreadable(f"the client's text did not come to an end within {HOOK_STDIN_TIMEOUT_S} s.")
+    raise payload.Unreadable(f"the client did not finish sending its JSON within {HOOK_STDIN_TIMEOUT_S} s.")
 
 
 # --- answers

@@ -25,18 +25,20 @@ GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
-    """The doubts that concern a working tree: `words`, `tree`, and `below`, resources or None for anywhere in it."""
+    """The doubts that concern a working tree: `words`, `tree`, `end`, and `below`, resources or None for anywhere."""
     found: list[dict[str, Any]] = []
     for doubt in doubts:
         if doubt.below is None:
-            found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None})
+            found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None, "end": doubt.end})
             continue
         trees: dict[str, list[Canonical]] = {}
         for beginning in doubt.below:
             tree, resources = _resources(session, beginning)
             if resources:
                 trees.setdefault(tree, []).extend(resources)
-        found += [{"words": doubt.words, "tree": tree, "below": below} for tree, below in trees.items()]
+        found += [
+            {"words": doubt.words, "tree": tree, "below": below, "end": doubt.end} for tree, below in trees.items()
+        ]
     return found
 
 

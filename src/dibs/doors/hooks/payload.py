@@ -18,21 +18,37 @@ if TYPE_CHECKING:
 
     from dibs.doors.clients.adapter import Dialect
 
-_PATHS = (
-    "file_path", "notebook_path", "path", "absolute_path", "filePath", "relative_path", "relativePath", "pathInProject",
-    "target_file", "targetFile", "filename", "file_name", "file",
-)  # fmt: skip
-_MOVES = (("source", "destination"), ("from", "to"), ("old_path", "new_path"), ("src", "dst"))  # both are written
+# Names of fields, without case and underscores: `filePath` and `file_path` are one.
+_PATHS = frozenset((
+    "absolutepath", "file", "filename", "filepath", "notebookpath", "outputpath", "path", "pathinproject",
+    "relativepath", "relativeworkspacepath", "targetfile", "targetnotebook", "targetpath", "uri",
+))  # fmt: skip
+_LISTS = ("files", "paths", "edits", "changes", "operations", "replacements")  # of paths, or of objects with one each
+_MOVES = (
+    ("source", "destination"),
+    ("from", "to"),
+    ("old_path", "new_path"),
+    ("oldPath", "newPath"),
+    ("src", "dst"),
+)  # fmt: skip - both are written
 _MOVING = ("move", "rename", "copy")
+_DELETING = ("delete", "remove", "unlink", "trash")
+# How the name of a tool begins that only looks, unless another word of it says that it writes
+_LOOKING = (
+    "analy", "check", "describe", "diagnose", "explain", "fetch", "find", "get", "grep", "lint", "list", "open",
+    "preview", "query", "read", "review", "search", "show", "validate", "view",
+)  # fmt: skip
+_WRITING = ("apply", "create", "edit", "fix", "insert", "replace", "save", "update", "write")
 # in the name of a tool that runs a shell
-_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "run_command", "runcommand")
+_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "process", "run_command", "runcommand")
 _OLD = ("old_string", "old_str", "oldString")
 _NEW = ("new_string", "new_str", "newString")
 _WHOLE = ("content", "contents", "file_text", "text")
-_CONTENTS = (
-    "content", "contents", "new_string", "new_str", "newString", "old_string", "old_str", "oldString", "edits",
-    "file_text", "new_source", "patch", "diff", "text",
-)  # fmt: skip
+_CONTENTS = frozenset((
+    "body", "code", "codeedit", "content", "contents", "data", "diff", "edits", "filetext", "newcode", "newcontent",
+    "newsource", "newstr", "newstring", "newtext", "oldstr", "oldstring", "oldtext", "patch", "repl", "replacement",
+    "text",
+))  # fmt: skip
 
 
 _COMMANDS = ("command", "cmd", "input")
@@ -164,7 +180,7 @@ def _read_tool(event: Event, sent: dict[str, Any]) -> None:
     for path in _named(event, given):
         if not isinstance(path, str) or not path or "\0" in path:
             raise Unreadable(f"{event.tool} has no readable path")
-        event.paths.append(path)
+        event.paths.append(path if path[0] not in "~f" else _plain_path(event, path))
     if not event.paths:
         raise Unreadable(f"{event.tool} names no path")
     if event.tool == "str_replace_editor" and given.get("command") == "view":
@@ -195,39 +211,70 @@ def _read_change(event: Event, given: dict[str, Any]) -> None:
         event.content = next((given[name] for name in _WHOLE if isinstance(given.get(name), str)), None)
 
 
+def _plain_path(event: Event, path: str) -> str:
+    """A path as the system has it: clients put the home folder in for `~`, and take URLs of files."""
+    if path.startswith("~/") and not os.path.lexists(os.path.join(event.where, "~")):
+        return caller.environ().get("HOME", "~").rstrip("/") + path[1:]
+    if path.startswith("file:///"):
+        if "%" not in path:
+            return path[7:]
+        from urllib.parse import unquote
+
+        return unquote(path[7:], errors="surrogateescape")
+    return path
+
+
+def _field(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _paths_in(given: dict[str, Any]) -> list[Any]:
+    """The values of fields that name a file."""
+    return [value for name, value in given.items() if value is not None and _field(name) in _PATHS]
+
+
 def _named(event: Event, given: dict[str, Any]) -> list[Any]:
     """The files that a tool's input names, in any of its fields."""
-    found = [given[field] for field in _PATHS if given.get(field) is not None]
-    if event.tool not in event.dialect.TOOLS:
-        for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
-            if all(isinstance(given.get(field), str) for field in pair):
-                found += [given[field] for field in pair]
-        for one in given["files"] if isinstance(given.get("files"), list) else ():
-            if isinstance(one, dict):
-                found += [one[field] for field in _PATHS if one.get(field) is not None]
-    return found
+    found = _paths_in(given)
+    if event.tool in event.dialect.TOOLS:
+        return found
+    for pair in _MOVES if any(sign in event.tool.lower() for sign in _MOVING) else ():
+        if all(isinstance(given.get(field), str) for field in pair):
+            found += [given[field] for field in pair]
+    for name in _LISTS:
+        several = given.get(name, ())
+        found += several if isinstance(several, dict) and name == "files" else ()
+        for one in several if isinstance(several, list) else ():
+            found += _paths_in(one) if isinstance(one, dict) else [one] if isinstance(one, str) else []
+    return [path for path in found if not isinstance(path, str) or "://" not in path or path.startswith("file://")]
+
+
+def _brings(given: Any) -> bool:
+    """Does a tool's input have a content for a file in it?"""
+    if not isinstance(given, dict):
+        return False
+    return any(_field(name) in _CONTENTS for name in given) or isinstance(given.get("files"), dict)
 
 
 def _writes(event: Event, given: Any) -> bool:
-    """Does an unknown tool look like one that writes? It names a file, and brings a content."""
-    if not isinstance(given, dict):
+    """Does an unknown tool look like one that writes? It names a file, and brings a content, or moves or deletes it."""
+    if not isinstance(given, dict) or not any(isinstance(path, str) and path for path in _named(event, given)):
         return False
-    named = any(isinstance(path, str) and path for path in _named(event, given))
-    brings = any(field in given for field in _CONTENTS)
-    if isinstance(given.get("files"), list):
-        brings = brings or any(field in one for one in given["files"] if isinstance(one, dict) for field in _CONTENTS)
-    plain = event.tool.lower().replace("_", "")
-    return named and (brings or any(sign in plain for sign in (*_MOVING, "deletefile", "removefile")))
+    own = event.tool.lower().rpartition("__")[2]
+    if own.startswith(_LOOKING) and not any(sign in own for sign in _WRITING):
+        return False
+    if any(sign in own for sign in (*_MOVING, *_DELETING)):
+        return True
+    several = [one for name in _LISTS if isinstance(given.get(name), list) for one in given[name]]
+    return _brings(given) or any(map(_brings, several))
 
 
 def _runs(tool: str, given: Any) -> bool:
     """Does an unknown tool look like one that runs a shell command?"""
     plain = tool.lower().replace("-", "_")
-    return (
-        isinstance(given, dict)
-        and isinstance(given.get("command"), str)
-        and any(sign in plain for sign in _SHELL_NAMES)
-    )
+    if not isinstance(given, dict) or not any(isinstance(given.get(field), str | list) for field in ("command", "cmd")):
+        return False
+    return plain.rpartition("__")[2].startswith("run") or any(sign in plain for sign in _SHELL_NAMES)
 
 
 def _read_command(event: Event, given: dict[str, Any], answered: Any) -> None:

@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import audit
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, clock, ledger_files, shell
+from dibs.facts import caller, clock, contents, ledger_files, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -151,19 +151,23 @@ def _decide(
     sweeps: list[dict[str, Any]] = []
     index: list[Canonical] = []
     owned: list[list[Any]] = []
+    loose: list[list[Any]] = []
     undone: list[tuple[str, str]] = []
     if effects:
         from dibs.doors.hooks import git_scope
 
-        owned = _owned(session, call, known)
+        swept = _swept_trees(session, effects, known)
+        owned = _owned(session, call, swept)
         found = git_scope.look(session, effects)
         sweeps, index, undone = found.sweeps, found.index, found.undone
+        if any(sweep.get("drops") for sweep in sweeps):
+            loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
-        "index": index, "client": event.client, "owned": owned,
+        "index": index, "client": event.client, "owned": owned, "loose": loose,
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
@@ -177,10 +181,36 @@ def _decide(
             raise
     for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
         tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
-        if path not in tree.state.heads:
-            tree.look([path])
         tree.name(event.key, path, WHOLE)
     return taken, bool(undone)
+
+
+def _swept_trees(session: Session, effects: list[Effect], known: dict[str, Tree]) -> dict[str, Tree]:
+    """These working trees, and those in which the git commands act (`git -C TREE`), or which they remove."""
+    from dibs.facts import workspace
+
+    found = dict(known)
+    for effect in effects:
+        if effect.cwd is not None:
+            removed = effect.kind == "worktree" and effect.action == "remove" and effect.paths
+            where = os.path.join(effect.cwd, effect.paths[0]) if removed else effect.cwd
+            top = workspace.tree_of(session.place, f"{os.path.realpath(where)}/.")
+            if top and top not in found:
+                found[top] = working_tree.at(top, session.place)
+    return found
+
+
+def _loose(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
+    """Uncommitted changes that no agent made, as far as the ledger knows, and that this one has not read."""
+    from dibs.doors.hooks.git_paths import resource_of
+
+    found = []
+    for tree in known.values():
+        began = tree.state.began.get(call.agent, tree.now if tree.top == session.place.top else 0)
+        for path in tree.unread(call.agent):
+            later = contents.changed_at(f"{tree.top}/{path}", tree.state.heads[path].signature) > began
+            found.append([tree.top, resource_of(session, path, tree.top), later])
+    return found
 
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
@@ -265,9 +295,9 @@ def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
 
 
 def _give_back(session: Session, call: Call, taken: list[str]) -> None:
-    from dibs.operations.guards.audits import AUDIT
+    from dibs.operations.guards.audits import GIVE_BACK
 
-    session.run(AUDIT, call, {"release": taken})
+    session.run(GIVE_BACK, call, {"release": taken})
 
 
 # --- deploys

@@ -66,6 +66,7 @@ class Application:
         self.host, self.figures = host, Figures()
         # what other parts run for as long as the application does, entered when it starts
         self.lifespans: list[Callable[[], AbstractAsyncContextManager[Any]]] = []
+        self.at_stop: list[Callable[[], None]] = []  # what ends the waits of other parts
         self.pool = ThreadPoolExecutor(WORKERS, "dibs-request")
         # for both kinds of callers that wait: those of `/v1` must not use up the threads of those of `/link`
         self.waiting = ThreadPoolExecutor(settings.waits + MAX_WAITING, "dibs-wait")
@@ -123,6 +124,8 @@ class Application:
         """End what would not end by itself: streams and waits. From the event loop."""
         self.events.stop()
         self.operations.stop()
+        for end in self.at_stop:
+            end()
 
     def _heard(self, event: dict[str, Any]) -> None:
         metrics.counted(self.figures, event)

@@ -9,8 +9,9 @@ import asyncio
 import json
 from math import isinf
 
-from dibs.doors.http.replies import Refusal
+from dibs.doors.http.replies import Refusal, caller_gone
 from dibs.errors import Invalid
+from dibs.session.json_input import no_constant, no_repeated_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> byt
         async with asyncio.timeout(READ_TIMEOUT_S):
             while True:
                 if message["type"] == "http.disconnect":
-                    raise Refusal(BAD, Invalid("the caller has gone", field="body"))
+                    raise caller_gone()
                 part = message.get("body", b"")
                 size += len(part)
                 if size > limit:
@@ -53,7 +54,11 @@ async def read(receive: Receive, headers: dict[bytes, bytes], limit: int) -> byt
 
 
 def _too_large(limit: int) -> Refusal:
-    return Refusal(TOO_LARGE, Invalid(f"body: at most {limit} bytes", field="body"), [(b"connection", b"close")])
+    """Told at once. The connection stays: what the caller still sends is passed over (wire.py limits how long).
+
+    A caller that sends all before it reads would find a closed connection, not the refusal.
+    """
+    return Refusal(TOO_LARGE, Invalid(f"body: at most {limit} bytes", field="body"))
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -77,11 +82,6 @@ def _bad(what: str) -> Refusal:
     return Refusal(BAD, Invalid(f"body: {what}", field="body"))
 
 
-def _no_constant(word: str) -> Any:
-    message = f"{word} is not JSON"
-    raise ValueError(message)
-
-
 def _finite(text: str) -> float:
     value = float(text)
     if isinf(value):
@@ -90,15 +90,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        message = "a name stands twice in one object"
-        raise ValueError(message)
-    return found
-
-
-DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_once)
+DECODER = json.JSONDecoder(parse_constant=no_constant, parse_float=_finite, object_pairs_hook=no_repeated_names)
 
 
 def _check_depth(value: Any) -> None:

@@ -91,7 +91,7 @@ class Events:
         self._streams.add(stream)
         try:
             if not await stream.run(begin, head, receive, send):
-                scope.get("abort", _nothing)()  # what waits to be sent would wait for ever
+                scope.get("abort", _nothing)()  # what is still to be sent would never leave
         finally:
             self._streams.discard(stream)
             self._slots.free()
@@ -230,7 +230,7 @@ def _query(text: bytes) -> dict[str, str]:
     for name, value in pairs:
         if name not in FIELDS or name in found:
             known = ", ".join(sorted(FIELDS))
-            raise Invalid(f"events: no field {name[:60]!r}, or it stands twice; there are {known}", field="query")
+            raise Invalid(f"events: no field {name[:60]!r}, or it occurs twice; there are {known}", field="query")
         found[name] = value
     return found
 

@@ -2,8 +2,9 @@
 
 In this order: the Host is one of the server's own names (else a page of another site could reach a server on loopback
 under its own name: 421), the Origin is the server's own (403), the address has not failed too often (429), the
-credential counts (401), and it does not call too often (429). A credential is a token in the header, or below `/s/` the
-cookie of a session (sessions.py). `/healthz` and the files of the page need none. A WebSocket is refused.
+credential counts (401), it does not call too often (429), and the caller is still there: a server that was stopped does
+nothing for those who have given up. A credential is a token in the header, or below `/s/` the cookie of a session
+(sessions.py). `/healthz` and the files of the page need none. A WebSocket is refused.
 Errors of all that come after are answered here: never a stack trace, always the CLI's error object.
 """
 
@@ -15,7 +16,7 @@ from collections import OrderedDict
 from math import ceil
 
 from dibs.doors.http.limits import Buckets
-from dibs.doors.http.replies import Refusal, refuse
+from dibs.doors.http.replies import Refusal, caller_gone, ending, refuse
 from dibs.doors.http.sessions import PREFIX, Sessions
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.server import locations
@@ -88,7 +89,13 @@ class Guard:
             self._check_place(scope, headers)
             if not _is_public(scope):
                 scope["identity"] = await self._identity(scope, headers)
+            if scope["method"] == "POST":
+                _check_presence(scope)
             await self._app(scope, receive, sending)  # type: ignore[arg-type]
+        except asyncio.CancelledError:  # the server ends, and this took longer than it waits
+            if started:
+                raise
+            self._counted("http_refusals", str(await refuse(send, ending())))
         except Exception as failed:
             error = await self._still(scope, failed)
             if isinstance(error, DibsError):
@@ -174,17 +181,23 @@ class Guard:
         self._known.pop(secrets.hash_of(given), None)
 
 
+def _check_presence(scope: Scope) -> None:
+    """Do nothing for a caller that has hung up."""
+    if "has_gone" in scope and scope["has_gone"]():
+        raise caller_gone()
+
+
 def _check_twice(scope: Scope) -> None:
     """Refuse a header that stands twice where one counts: a proxy in front may have believed the other one."""
     names = [name for name, _ in scope["headers"]]
     twice = next((name for name in ONCE if names.count(name) > 1), b"")
     if twice:
         shown = twice.decode().title()
-        raise Refusal(BAD, Invalid(f"{shown}: this header stands twice", field=shown))
+        raise Refusal(BAD, Invalid(f"{shown}: this header occurs twice", field=shown))
 
 
 def _too_often(wait: float, what: str) -> Refusal:
-    error = Quota(f"too many {what}; again in {wait:.1f} s.", what=what, limit=1)
+    error = Quota(f"too many {what}; try again in {wait:.1f} s.", what=what, limit=1)
     return Refusal(TOO_MANY, error, [(b"retry-after", str(max(1, ceil(wait))).encode())])
 
 

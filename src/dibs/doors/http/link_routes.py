@@ -7,7 +7,6 @@ wait in the pool for that. No route has an effect on GET.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from urllib.parse import parse_qsl
 
 from starlette.routing import Mount
@@ -21,7 +20,6 @@ from dibs.server.far_half import FarHalf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from typing import Any
 
     from starlette.routing import BaseRoute
@@ -41,14 +39,6 @@ class LinkRoutes:
         self.half = FarHalf(app.host)
         self._app = app
         self._routes = self.half.routes()
-
-    @contextlib.asynccontextmanager
-    async def lifespan(self) -> AsyncIterator[None]:
-        """Those who wait are answered when the server ends."""
-        try:
-            yield
-        finally:
-            self.half.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path, method = scope["path"], scope["method"]
@@ -80,5 +70,5 @@ def _words(query: bytes) -> dict[str, Any]:
 def routes(app: Application) -> list[BaseRoute]:
     """For the application."""
     link = LinkRoutes(app)
-    app.lifespans.append(link.lifespan)
+    app.at_stop.append(link.half.stop)  # those who wait are answered when the server ends
     return [Mount("/link", app=link)]

@@ -1,6 +1,6 @@
 """`GET /metrics`: the server's figures and the workspace's state, in the text that Prometheus reads.
 
-Counters are of what this process saw since it started: its own requests, and every event of the log, whoever caused it.
+Counters are of what this process saw since it started: its own requests, and every event of the log, by any agent.
 Gauges (tasks by state, agents, alerts) are looked up when they are asked for, at most once in `FRESH_MS`. Other parts
 of the server say how to read their counts (`add`).
 """

@@ -117,7 +117,7 @@ def _others(errors: dict[str, Any]) -> dict[str, Any]:
     stream = {"200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {}}}}}
     page = {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
     misdirected = {status: refused[status] for status in ("403", "421", "500")}
-    return {
+    routes: dict[str, Any] = {
         "/healthz": {"get": {"summary": "Does the server run?", "security": [], "responses": {
             "200": {"description": "It does.", "content": _json(ok)}, **misdirected}}},
         "/readyz": {"get": {"summary": "Does the store answer?", "responses": {
@@ -129,6 +129,9 @@ def _others(errors: dict[str, Any]) -> dict[str, Any]:
             **stream, **refused}}},
         "/": {"get": {"summary": "The page.", "security": [], "responses": {**page, **misdirected}}},
     }  # fmt: skip
+    for path, route in routes.items():
+        route["get"]["operationId"] = f"get_{path.strip('/').removesuffix('.json') or 'page'}"
+    return routes
 
 
 def _json(schema: dict[str, Any]) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from time import perf_counter
 from dibs import jsontext
 from dibs.doors.http import body
 from dibs.doors.http.limits import Slots
-from dibs.doors.http.replies import Refusal, reply
-from dibs.errors import Busy, Invalid, NotFound, Quota
+from dibs.doors.http.replies import Refusal, ending, reply
+from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.core import index
 from dibs.server.requests import Caller, Gone
 
@@ -48,7 +48,7 @@ class Operations:
         self._callers: set[Caller] = set()
 
     def stop(self) -> None:
-        """Everybody who waits is answered now: the server ends. From the event loop."""
+        """Every waiting request is answered now: the server is stopping. From the event loop."""
         loop = asyncio.get_running_loop()
         for caller in list(self._callers):
             loop.run_in_executor(None, caller.leave)
@@ -62,13 +62,15 @@ class Operations:
         if scope["method"] != "POST":
             why = Invalid(f"{scope['path']}: POST, with the fields as a JSON object", field="method")
             raise Refusal(NOT_ALLOWED, why, [(b"allow", b"POST")])
+        if scope["query_string"]:  # `?as=ann` would be lost without a word
+            raise Invalid("fields are in the body, a JSON object; there is no query", field="query")
         headers = scope["headers_by_name"]
         check_type(headers)
         given = body.parse(await body.read(receive, headers, self._limit))
         agent, request = _text(given, "as"), _text(given, "request_id")
         key = headers.get(KEY, b"").decode("latin-1")
         if key and request and key != request:
-            raise Invalid("request_id: the header Idempotency-Key says another", field="request_id")
+            raise Invalid("request_id: the header Idempotency-Key has a different one", field="request_id")
         began = perf_counter()
         status = "error"
         try:
@@ -101,7 +103,7 @@ class Operations:
             self._callers.discard(caller)
             self._slots.free()
         if found is None:
-            raise Busy("the server ends; ask again.")
+            raise ending()
         return found
 
     async def _decided(self, plain: Plain) -> dict[str, Any]:
@@ -156,7 +158,10 @@ def check_type(headers: dict[bytes, bytes]) -> None:
     kind, _, rest = headers.get(b"content-type", b"").partition(b";")
     encoding = rest.strip().lower().replace(b'"', b"")
     if kind.strip().lower() != b"application/json" or encoding not in {b"", b"charset=utf-8"}:
-        raise Refusal(WRONG_TYPE, Invalid("Content-Type: application/json alone", field="Content-Type"))
+        raise Refusal(
+            WRONG_TYPE,
+            Invalid("send the header `Content-Type: application/json`; nothing else is read", field="Content-Type"),
+        )
     if headers.get(b"content-encoding", b"identity") != b"identity":
         raise Refusal(WRONG_TYPE, Invalid("Content-Encoding: none", field="Content-Encoding"))
     if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":

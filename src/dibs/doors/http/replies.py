@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import Busy, DibsError, Invalid, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ SECURITY: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
 )  # fmt: skip
-SERVER_ERROR = 500
+BAD, SERVER_ERROR = 400, 500
 
 
 class Refusal(Exception):
@@ -54,6 +54,16 @@ def refusal_of(error: BaseException) -> Refusal:
         return Refusal(error.status, error, headers)
     message = "internal error: the request may or may not have completed. The server's log has the details."
     return Refusal(SERVER_ERROR, Unavailable(message, internal=True))
+
+
+def caller_gone() -> Refusal:
+    """The end of a request whose caller has hung up; nobody reads it."""
+    return Refusal(BAD, Invalid("the caller has gone", field="request"))
+
+
+def ending() -> Busy:
+    """What those are told who ask, or wait, while the server ends. dibs itself asks again (far_connection.py)."""
+    return Busy("the server is stopping; try again.", ending=True)
 
 
 def body_of(refusal: Refusal) -> bytes:

@@ -1,6 +1,6 @@
 """Sessions of the page: a cookie in the place of a token, which a page cannot send with its stream of events.
 
-A session begins with a token, or with a code that somebody with a token was given (`dibs serve --open`): it counts
+A session begins with a token, or with a code that a caller with a token was given (`dibs serve --open`): it counts
 once and for a minute, so nothing that a browser's history or a list of processes keeps is worth anything. The session
 has the rights of its credential, no others, and ends with it: each call verifies that in its own transaction.
 
@@ -21,6 +21,7 @@ from dibs.errors import Forbidden, NotFound, Unauthorized
 from dibs.facts import clock
 from dibs.server.identity import Identity
 from dibs.session import secrets
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,12 +148,8 @@ class Sessions:
         for one in self._live.values():
             who = one.identity
             kept[one.id] = [one.digest, one.until, who.credential, who.agent, who.role, who.person, who.bearer]
-        making = clock.temporary(self._path)
         try:
-            fd = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with open(fd, "w", encoding="utf-8") as file:
-                file.write(jsontext.encode(kept))
-            os.replace(making, self._path)
+            atomic_write.replace(self._path, jsontext.encode(kept), mode=atomic_write.PRIVATE_MODE)
         except OSError:
             pass  # a full disk: the sessions of now last as long as this process
 
@@ -162,7 +159,7 @@ def check_own_page(scope: Scope, headers: dict[bytes, bytes]) -> None:
     if scope["method"] in {"GET", "HEAD"}:
         return
     if b"origin" not in headers or headers.get(HEADER) != b"1":
-        raise Forbidden("a session changes things from the server's own page alone: Origin and X-Dibs-Page are needed")
+        raise Forbidden("a session can change things only from the server's own page: send Origin and X-Dibs-Page")
 
 
 def _secret(headers: dict[bytes, bytes]) -> str:

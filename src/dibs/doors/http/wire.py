@@ -6,6 +6,8 @@ request exists; and what is no HTTP gets the CLI's error object, too.
 
 from __future__ import annotations
 
+import select
+
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from dibs.doors.http.replies import JSON, Refusal, body_of
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 HEADERS_TIMEOUT_S = 10.0  # from the connection, or the first byte of a request, to the end of its headers
 BODY_TIMEOUT_S = 15.0  # from the end of its headers to the end of a request
+HUNG_UP = getattr(select, "POLLRDHUP", 0)  # Linux; elsewhere only a connection that is closed on both sides is seen
 MAX_HEADER_BYTES = 32 * 1024  # of one request, with its address
 BAD, TOO_LARGE, UNAVAILABLE = 400, 431, 503
 WORDS = {BAD: b"Bad Request", TOO_LARGE: b"Request Header Fields Too Large", UNAVAILABLE: b"Service Unavailable"}
@@ -70,6 +73,7 @@ class Wire(HttpToolsProtocol):
         super().connection_made(Corked(transport, self.loop))  # type: ignore[arg-type]  # all that is asked of it
         self._size = 0
         self._earlier: list[RequestResponseCycle] = []  # requests that are not answered yet, before the last one
+        self._line: select.poll | None = None  # says whether the caller has hung up
         self._late: asyncio.TimerHandle | None = None  # looks at the deadline
         self._deadline = 0.0  # when it is cut; 0: nothing is due
         if len(self.connections) > self.most:
@@ -108,10 +112,20 @@ class Wire(HttpToolsProtocol):
     def _cut(self) -> None:
         self.transport.abort()
 
+    def _has_gone(self) -> bool:
+        """Has the caller hung up? The loop may not have seen it yet, if this process was stopped or asleep."""
+        if self.transport.is_closing():
+            return True
+        if self._line is None:
+            self._line = select.poll()
+            self._line.register(self.transport.get_extra_info("socket").fileno(), HUNG_UP)
+        return bool(self._line.poll(0))
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._size = 0
         self.scope["abort"] = self._cut  # type: ignore[typeddict-unknown-key]
+        self.scope["has_gone"] = self._has_gone  # type: ignore[typeddict-unknown-key]
         if not self._deadline:
             self._begin()
 

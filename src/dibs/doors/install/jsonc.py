@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 
+from dibs.errors import Invalid
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -48,6 +50,17 @@ class Node:
     def begins(self, place: int) -> int:
         """Where the item at this place starts, its key included."""
         return self.keys[place][1] if self.kind == "object" else self.items[place].start
+
+
+def document(text: str, path: str) -> Node:
+    """The object in the text of a file; a refusal names the file and says that nothing was changed."""
+    try:
+        found = read(text)
+    except ValueError as error:
+        raise Invalid(f"{path} is not valid JSON ({error}); fix it first. Nothing was changed.", path=path) from None
+    if found.kind != "object":
+        raise Invalid(f"{path} holds no JSON object; nothing was changed", path=path)
+    return found
 
 
 def read(text: str) -> Node:

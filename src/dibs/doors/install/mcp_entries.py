@@ -40,10 +40,10 @@ def merged(
     keys: tuple[str, ...] = (KEY,),
     start: Mapping[str, Any] | None = None,
 ) -> str | None:
-    """The text with our entry below `keys`; None if a server of that name is somebody else's. A new one has `start`."""
+    """The text with our entry below `keys`; None if a server of that name is not ours. A new one has `start`."""
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         return jsonc.dump({**(start or {}), **_nested(keys, {NAME: entry})})
-    servers = _document(text, path)
+    servers = jsonc.document(text, path)
     for place, key in enumerate(keys):
         inner = servers.get(key)
         if inner is None:
@@ -67,7 +67,7 @@ def _nested(keys: tuple[str, ...], inner: dict[str, Any]) -> dict[str, Any]:
 
 def cleaned(text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping[str, Any] | None = None) -> str | None:
     """The text without our entry, and without the objects that become empty; None if nothing but `start` is left."""
-    above = [_document(text, path)]
+    above = [jsonc.document(text, path)]
     for key in keys:
         inner = above[-1].get(key)
         if inner is None or inner.kind != "object":
@@ -81,7 +81,7 @@ def cleaned(text: str, path: str, keys: tuple[str, ...] = (KEY,), start: Mapping
     while place and len(above[place].items) == 1:
         place -= 1
     left = jsonc.remove(text, above[place], [name for name, _ in above[place].keys].index(names[place]))
-    rest = _document(left, path).plain()
+    rest = jsonc.document(left, path).plain()
     commented = "//" in left.replace("://", "") or "/*" in left
     return None if rest in ({}, dict(start or {})) and not commented else left
 
@@ -96,7 +96,7 @@ def command(text: str, path: str, keys: tuple[str, ...] = (KEY,)) -> list[str]:
 
 def plain(text: str, path: str) -> dict[str, Any]:
     """The document as plain values."""
-    found: dict[str, Any] = _document(text, path).plain()
+    found: dict[str, Any] = jsonc.document(text, path).plain()
     return found
 
 
@@ -110,16 +110,6 @@ def command_of(entry: Any) -> list[str]:
     return words if ours else []
 
 
-def _document(text: str, path: str) -> jsonc.Node:
-    try:
-        document = jsonc.read(text)
-    except ValueError as error:
-        raise Invalid(f"{path} is not valid JSON ({error}); fix it first. Nothing was changed.", path=path) from None
-    if document.kind != "object":
-        raise Invalid(f"{path} holds no JSON object; nothing was changed", path=path)
-    return document
-
-
 # --- TOML: a block of lines between two comments, at the end of the file
 
 BEGIN = "# dibs: begin; made by `dibs init`, and `dibs init --uninstall` takes it out\n"
@@ -127,7 +117,7 @@ END = "# dibs: end\n"
 
 
 def merged_toml(text: str | None, table: str, lines: str, path: str) -> str | None:
-    """The text with our table in a block of its own; None if such a table is somebody else's."""
+    """The text with our table in a block of its own; None if such a table is not ours."""
     block = f"{BEGIN}[{table}.{NAME}]\n{lines}{END}"
     before, begin, after = _parted(text or "")
     if begin:

@@ -88,9 +88,9 @@ def attempt(client: str, command: str, tree: str, scratch: str) -> str:
     if code == 0 and not out.strip():
         return "it fails open: the write was let through"
     if code != REFUSED:
-        return f"it fails open: exit code {code} lets the write through ({said or 'it said nothing'})"
+        return f"it fails open: exit code {code} lets the write through ({said or 'no output'})"
     if not _denies(adapter, out):
-        return f"refused with exit code 2, but not in the client's own form ({said or 'it said nothing'})"
+        return f"refused with exit code 2, but not in the client's own form ({said or 'no output'})"
     code, _, _ = _run(adapter, command, tree, scratch, FREE)
     return "" if code == 0 else f"refused, but not because of the claim: {said}"
 

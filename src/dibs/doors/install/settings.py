@@ -26,7 +26,7 @@ def merged(text: str | None, client: str, path: str, tools: Sequence[str] = (), 
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         hooks = {event: [entry] for event, entry in entries.items()}
         return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}), mcp=mcp)
-    document = _document(text, path)
+    document = jsonc.document(text, path)
     if document.get("hooks") is None:
         text = jsonc.insert(text, document, {event: [entry] for event, entry in entries.items()}, "hooks")
     else:
@@ -63,7 +63,7 @@ def cleaned(text: str, client: str, path: str) -> str | None:
         if found is None:
             break
         text = _without(text, found)
-    left = _document(text, path).plain()
+    left = jsonc.document(text, path).plain()
     for name in adapter.settings_start:
         left.pop(name, None)
     commented = "//" in text or "/*" in text
@@ -80,7 +80,7 @@ def commands(text: str, path: str) -> dict[str, str]:
 
 def _ours(text: str, path: str) -> Iterator[tuple[jsonc.Node, str, jsonc.Node, int]]:
     """Our handlers in a text: all hooks, the event, its group (or the handler itself), the place in the group."""
-    hooks = _document(text, path).get("hooks")
+    hooks = jsonc.document(text, path).get("hooks")
     if hooks is None or hooks.kind != "object":
         return
     for (event, _), groups in zip(hooks.keys, hooks.items, strict=True):
@@ -130,18 +130,8 @@ def _command(handler: jsonc.Node) -> str:
     return next((value for value in values if isinstance(value, str) and MARK in value), "")
 
 
-def _document(text: str, path: str) -> jsonc.Node:
-    try:
-        document = jsonc.read(text)
-    except ValueError as error:
-        raise Invalid(f"{path} is not valid JSON ({error}); fix it first. Nothing was changed.", path=path) from None
-    if document.kind != "object":
-        raise Invalid(f"{path} holds no JSON object; nothing was changed", path=path)
-    return document
-
-
 def _hooks(text: str, path: str) -> jsonc.Node:
-    hooks = _document(text, path).get("hooks")
+    hooks = jsonc.document(text, path).get("hooks")
     if hooks is None or hooks.kind != "object":
         raise Invalid(f"{path}: hooks is not an object; nothing was changed", path=path)
     return hooks

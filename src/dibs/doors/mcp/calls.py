@@ -65,7 +65,10 @@ class Calls:
         self, tool: Tool, arguments: dict[str, Any], meta: Mapping[str, Any], client: str, request: Any, there: Caller
     ) -> dict[str, Any]:
         given, limited = _given(tool, arguments)
-        who = self.asked.who(meta, client, request)
+        try:
+            who = self.asked.who(meta, client, request)
+        except DibsError as error:
+            return results.refused(error, self.tools, set_up=False)
         try:
             answer = self.asked.requests.answer(who.identity, tool.operation.name, given, agent=who.agent, caller=there)
         except DibsError as error:

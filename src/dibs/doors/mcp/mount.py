@@ -12,8 +12,9 @@ from starlette.routing import Route
 
 from dibs.doors.http import body
 from dibs.doors.http.operations import check_type
+from dibs.doors.http.replies import ending
 from dibs.doors.install import mcp_entries
-from dibs.errors import Unavailable
+from dibs.errors import Unauthorized, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,16 +40,25 @@ def routes(app: Application) -> list[BaseRoute]:
         return []
     mounted = Mounted(app.requests, app.events.still_counts)
     app.lifespans.append(mounted.lifespan)
+    app.at_stop.append(mounted.stop)
     return [Route(PATH, mounted, methods=None)]
 
 
 class Mounted:
-    """The endpoint, as soon as somebody wants it."""
+    """The endpoint; made by the first request for it."""
 
     def __init__(self, requests: Requests, counts: Callable[[Identity], Awaitable[bool]]) -> None:
         self._requests, self._counts = requests, counts
         self._endpoint: Endpoint | None = None
         self._wanted, self._settled, self._ending = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self._open: set[asyncio.Future[None]] = set()  # requests under way
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End open streams and waits: the server ends. From the event loop."""
+        self._stopped = True
+        for work in list(self._open):
+            work.cancel()
 
     @contextlib.asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -95,17 +105,21 @@ class Mounted:
             await send(message)
 
         work = asyncio.ensure_future(endpoint(scope, receive, sending))
+        self._open.add(work)
         try:
             while not (await asyncio.wait([work], timeout=LOOK_S))[0]:
                 if not await self._counts(scope["identity"]):
                     break
         finally:
+            self._open.discard(work)
             if not work.done():
                 work.cancel()
                 await asyncio.wait([work], timeout=STOP_S)
         if not work.cancelled():
             await work
-        elif state["started"] and not state["ended"]:
+        elif not state["started"]:
+            raise ending() if self._stopped else Unauthorized(why="revoked")
+        elif not state["ended"]:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 

@@ -2,7 +2,7 @@
 
 Messages (among them dibs' own: a grant after a wait, a preemption, a lost claim) are shown once, by the operation
 `inbox` as every door has it. A mark in the file system says that there may be some, so that most calls ask nothing
-(session/mail_hint.py); it is a hint, so the store is asked from time to time all the same.
+(session/mail_hint.py); it is only a hint, so the store is also asked from time to time.
 """
 
 from __future__ import annotations

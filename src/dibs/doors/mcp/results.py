@@ -9,6 +9,7 @@ could not be decided (`busy`, `unavailable`) is an error of the call.
 from __future__ import annotations
 
 import json
+import re
 
 from dibs.errors import NO, DibsError, Invalid, Unavailable
 
@@ -24,7 +25,7 @@ NEXT = {
     "killed": "Stop working. Tell your user: only a person or an orchestrator can revive you.",
     "deadlock": "Call `release` for something that you hold, then claim all that you need in one call.",
     "order": "Call `release` for what you hold, then claim all of it in one call.",
-    "not_found": "Check the id; do other work if nothing is there for you.",
+    "not_found": "Follow the message; if it names no step, check the id, or do other work.",
     "conflict": "Read it again, take the change into account, then repeat the call with what is current now.",
     "invalid": "Correct the arguments and call again.",
     "forbidden": "Do not try another way. Leave it, or ask an agent or person that may do it.",
@@ -39,7 +40,11 @@ NEXT = {
 NEXT_WAITED = (
     "It is still held. Call `claim` again with `wait` (you keep no place in line meanwhile), or do other work."
 )
+NEXT_SET_UP = (
+    "Nothing is wrong with the arguments. Tell your user what the message says; no claim protects you until then."
+)
 COMMAND = "`dibs "
+OPTION = re.compile(r"(?<![\w`-])--([a-z][a-z-]+)")
 
 
 def answered(answer: dict[str, Any], notice: Sequence[str] = ()) -> dict[str, Any]:
@@ -49,11 +54,20 @@ def answered(answer: dict[str, Any], notice: Sequence[str] = ()) -> dict[str, An
 
 
 def refused(
-    error: DibsError, tools: Collection[str], notice: Sequence[str] = (), *, waited: bool = False
+    error: DibsError,
+    tools: Collection[str],
+    notice: Sequence[str] = (),
+    *,
+    waited: bool = False,
+    set_up: bool = True,
 ) -> dict[str, Any]:
-    """The result of a call that was refused, or could not be decided."""
+    """The result of a call that was refused, or could not be decided; `set_up`: there is a workspace."""
     message = spoken(error.message, tools)
-    following = NEXT_WAITED if waited and error.code == "held" else NEXT.get(error.code, NEXT["unavailable"])
+    following = NEXT.get(error.code, NEXT["unavailable"])
+    if waited and error.code == "held":
+        following = NEXT_WAITED
+    elif not set_up and error.code == "invalid":
+        following = NEXT_SET_UP
     structured = {**error.as_json(), "message": message, "next": following}
     if notice:
         structured["notice"] = list(notice)
@@ -77,14 +91,24 @@ def unexpected(error: BaseException) -> DibsError:
 
 
 def spoken(text: str, tools: Collection[str]) -> str:
-    """A text of dibs' own for a reader that has tools: a command that is one of them is named as the tool."""
+    """A text of dibs' own for a reader that has tools: a command that is one of them is named as the tool.
+
+    So is an option as the field, where it stands in no command.
+    """
     parts = text.split(COMMAND)
-    found = [parts[0]]
+    found = _fields_in(parts[0])
     for part in parts[1:]:
         command, tick, rest = part.partition("`")
         tool = _tool(command.split(), tools) if tick else ""
-        found.append(f"the tool `{tool}`{rest}" if tool else f"{COMMAND}{part}")
-    return "".join(found)
+        the = "The" if not found or found.endswith(". ") else "the"
+        found += f"{the} tool `{tool}`" if tool else f"{COMMAND}{command}{tick}"
+        found += _fields_in(rest)
+    return found
+
+
+def _fields_in(text: str) -> str:
+    """The same with options named as fields: `--not-done` is `not_done`."""
+    return OPTION.sub(lambda found: f"`{found[1].replace('-', '_')}`", text)
 
 
 def _tool(words: list[str], tools: Collection[str]) -> str:

@@ -90,7 +90,7 @@ class Door:
         return None if tool is None else tool.input_schema
 
     def close(self) -> None:
-        """Stop what runs beside the handlers."""
+        """Stop the tasks that run next to the handlers."""
         self.follower.stop()
 
     # --- tools

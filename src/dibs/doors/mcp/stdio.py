@@ -5,12 +5,16 @@ What was asked before the end is still answered, within a moment: `printf … | 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import anyio
+import mcp_types as types
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 
 from dibs.doors.mcp.near import Near
 from dibs.doors.mcp.server import Door, quiet
@@ -35,7 +39,7 @@ async def _serve(near: Near, every: bool) -> None:
     try:
         async with stdio_server() as (read, write), anyio.create_task_group() as tasks:
             to, messages = anyio.create_memory_object_stream[Any](0)
-            tasks.start_soon(_pass_on, read, to, door)
+            tasks.start_soon(_pass_on, read, to, write.clone(), door)
             with anyio.CancelScope() as calls:
                 tasks.start_soon(_end_at_signal, calls, door, near)
                 await server.run(messages, write, server.create_initialization_options())
@@ -45,13 +49,38 @@ async def _serve(near: Near, every: bool) -> None:
         near.close()
 
 
-async def _pass_on(read: Any, to: MemoryObjectSendStream[Any], door: Door) -> None:
+async def _pass_on(read: Any, to: MemoryObjectSendStream[Any], back: Any, door: Door) -> None:
     """Lines as they come; their end only when what they asked is answered."""
-    async with to:
+    async with to, back:
         async for message in read:
-            await to.send(message)
+            if isinstance(message, Exception):
+                refusal = _no_message(message)
+                if refusal is not None:
+                    await back.send(SessionMessage(refusal))
+            else:
+                await to.send(message)
         await anyio.sleep(BEGUN_S)
         await _settled(door)
+
+
+def _no_message(error: Exception) -> types.JSONRPCError | None:
+    r"""What is said of a line that the SDK cannot read, and would pass over: its sender would wait for an answer.
+
+    A client writes half a character (`"\ud83d"`) where its model cut an emoji in two, and the SDK takes no such text.
+    """
+    wrong = error.errors() if isinstance(error, ValidationError) else []
+    sent: Any = next((one["input"] for one in wrong if isinstance(one["input"], dict)), None)
+    text, code = "a message is one object of JSON-RPC 2.0", types.INVALID_REQUEST
+    if wrong and wrong[0]["type"] == "json_invalid":
+        code = types.PARSE_ERROR
+        try:
+            sent = json.loads(wrong[0]["input"])
+            text = "a text in this message is not valid Unicode"
+        except (ValueError, RecursionError):
+            pass  # no JSON at all
+    if not isinstance(sent, dict) or not {"id", "method"} <= set(sent) or type(sent["id"]) not in {int, str}:
+        return None  # nobody waits for an answer, or nobody knows who
+    return types.JSONRPCError(jsonrpc="2.0", id=sent["id"], error=types.ErrorData(code=code, message=text))
 
 
 async def _settled(door: Door) -> None:

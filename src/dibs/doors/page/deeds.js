@@ -40,7 +40,7 @@ export function describe(kind, id) {
       intro: `${count(there.length, "agent")} of ${S.me.workspace}. This stops the fleet.`,
       rows: [
         ["held", "c-held", `Voids ${count(m.claims.length, "claim")}`], n > 0 && ["task", "c2", `${count(n, "task")} ${n === 1 ? "goes" : "go"} back to the queue`],
-        ["kill", "c-bad", "All they do is refused until each is revived"], ["dot", "c3", "Their processes are not ended; files keep what they wrote"],
+        ["kill", "c-bad", "All they do is refused until `dibs revive all`"], ["dot", "c3", "Their processes are not ended; files keep what they wrote"],
       ],
       command: (w) => `dibs kill all --why ${quoted(w)}`, facts: there.map((a) => `${a.name} is there`).sort(),
       call: (w, request) => api.call("kill", { agent: "all", why: w, request_id: request }),

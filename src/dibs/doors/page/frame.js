@@ -25,7 +25,7 @@ export function Top({ ui, act }) {
 export function Lost() {
   if (S.phase !== "lost") return html`<div id="lost"></div>`;
   const age = Math.max(0, Math.round((Date.now() - S.lostAt) / 1000)), next = Math.max(0, Math.ceil((S.retryAt - Date.now()) / 1000));
-  return html`<div id="lost" role="alert"><${Icon} name="silent" /><span>Connection lost at ${clock(S.lostAt)}. This is the state at event ${S.seq}, <b>${dur(age)} old</b>; clocks stand still, actions are off.</span><span class="x">The guards do not need this page: claims are still granted and refused.</span><span class="sp"></span><span class="x">Next try in ${next} s</span><button class="btn" onClick=${() => connect()}>Try now</button></div>`;
+  return html`<div id="lost" role="alert"><${Icon} name="silent" /><span>Connection lost at ${clock(S.lostAt)}. This is the state at event ${S.seq}, <b>${dur(age)} old</b>; clocks are stopped, actions are off.</span><span class="x">The guards do not need this page: claims are still granted and refused.</span><span class="sp"></span><span class="x">Next try in ${next} s</span><button class="btn" onClick=${() => connect()}>Try now</button></div>`;
 }
 
 const TONES = { working: "var(--ok-f)", waiting: "var(--wait-f)", idle: "var(--line2)", silent: "var(--bad-f)", dead: "var(--dead-f)", killed: "var(--bad-f)" };

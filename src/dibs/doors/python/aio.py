@@ -3,7 +3,7 @@
 The same methods as in methods.py, as coroutines (`aio_methods.py` is generated). Nothing here blocks the event loop:
 - the calls of one workspace go through one thread of its own, one after the other;
 - a call that waits (`wait=`) gets a thread and a connection of its own, so that it holds nobody up;
-- a task that is cancelled while it waits leaves the queue before CancelledError goes on; what it was granted in the
+- a task that is cancelled while it waits leaves the queue before CancelledError is raised; what it was granted in the
   same moment is given back.
 """
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
+    from dibs.doors.python.methods import Path
     from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer, UndoAnswer
 
     R = TypeVar("R")
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 WAITS_KEPT = 4  # connections of waits that have ended, kept for the next ones
 
 
-def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> AsyncWorkspace:  # noqa: A001 - dibs.aio.open
+def open(path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> AsyncWorkspace:  # noqa: A001 - dibs.aio.open
     """Open the workspace that `path` lies in, as `agent`: in an `async with`, or `await` it and close it."""
     return AsyncWorkspace(path, agent, timeout=timeout)
 
@@ -43,7 +44,7 @@ class _Cancelled(Exception):
 class AsyncWorkspace(AsyncMethods):
     """One agent's way into one workspace, for the tasks of one event loop."""
 
-    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
+    def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         self._given = (path, agent, timeout)
         self._workspace: Workspace | None = None
         self._thread = ThreadPoolExecutor(1, "dibs-aio")
@@ -75,7 +76,7 @@ class AsyncWorkspace(AsyncMethods):
     async def undo(
         self,
         what: str,
-        *paths: str,
+        *paths: Path,
         since: float | str | None = None,
         theirs: bool = False,
         dry_run: bool = False,
@@ -193,7 +194,7 @@ class AsyncWorkspace(AsyncMethods):
         """Do this in that thread, all of it or nothing.
 
         If the task is cancelled, `leave` makes a call end that waits, and what it was given in the last moment is
-        undone before CancelledError goes on.
+        undone before CancelledError is raised.
         """
         job = thread.submit(call)
         asked = asyncio.wrap_future(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from os import PathLike
     from typing import Any, Literal
 
     from dibs.doors.python.aio import ClaimRequest
@@ -83,6 +84,8 @@ if TYPE_CHECKING:
         VoteShowAnswer,
         WhoamiAnswer,
     )
+
+    Path = str | PathLike[str]
 
     Kind = Literal[
         "hold",
@@ -224,7 +227,7 @@ class AsyncMethods:
 
     async def ask(
         self,
-        resource: str,
+        resource: Path,
         text: str,
         *,
         request_id: str | None = None,
@@ -310,7 +313,7 @@ class AsyncMethods:
 
     def claim(
         self,
-        *resources: str,
+        *resources: Path,
         mode: Literal["write", "read", "watch"] | None = None,
         ttl: float | str | None = None,
         wait: float | str | None = None,
@@ -343,7 +346,7 @@ class AsyncMethods:
 
     async def confirm(
         self,
-        resource: str,
+        resource: Path,
         *,
         token: int,
         request_id: str | None = None,
@@ -554,7 +557,7 @@ class AsyncMethods:
 
     async def log(
         self,
-        *path: str,
+        *path: Path,
         limit: int | None = None,
         agent: str | None = None,
         kind: str | None = None,
@@ -584,7 +587,7 @@ class AsyncMethods:
 
     async def map(
         self,
-        *path: str,
+        *path: Path,
         since: str | None = None,
         depth: int | None = None,
         rows: int | None = None,
@@ -648,7 +651,7 @@ class AsyncMethods:
 
     async def release(
         self,
-        *resources: str,
+        *resources: Path,
         all: bool | None = None,
         commit: str | None = None,
         to: str | None = None,
@@ -677,7 +680,7 @@ class AsyncMethods:
 
     async def renew(
         self,
-        *resources: str,
+        *resources: Path,
         request_id: str | None = None,
     ) -> RenewAnswer:
         """Extend the deadline of your claims.
@@ -721,9 +724,9 @@ class AsyncMethods:
         *,
         request_id: str | None = None,
     ) -> ReviveAnswer:
-        """Let a killed agent act again.
+        """Let a killed agent act again, or all that `dibs kill all` stopped.
 
-        Answers: agents[].
+        Answers: agents[], revived.
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: ReviveAnswer = await self._call(
@@ -753,8 +756,8 @@ class AsyncMethods:
 
     async def run_end(
         self,
-        *,
         run: str | None = None,
+        *,
         archive: bool | None = None,
         keep: float | str | None = None,
         force: bool | None = None,
@@ -799,8 +802,8 @@ class AsyncMethods:
 
     async def run_gates(
         self,
-        *,
         run: str | None = None,
+        *,
         at: Literal["setup", "during", "cleanup"] | None = None,
         within: float | str | None = None,
         request_id: str | None = None,
@@ -905,8 +908,8 @@ class AsyncMethods:
 
     async def run_progress(
         self,
-        *,
         run: str | None = None,
+        *,
         request_id: str | None = None,
     ) -> RunProgressAnswer:
         """Show how far a run is.
@@ -1201,7 +1204,7 @@ class AsyncMethods:
 
     async def status(
         self,
-        *resources: str,
+        *resources: Path,
         limit: int | None = None,
         after: str | None = None,
         request_id: str | None = None,

@@ -29,7 +29,7 @@ LONGEST_BEAT_MS = 60_000  # between two renewals: then a claim that was taken aw
 SHORTEST_BEAT_MS = 20  # a claim of less than a tenth of a second cannot be kept by asking
 RETRY_MS = 200  # between two tries while the store cannot be used
 LINGER_MS = 2_000  # that the thread waits for another claim: a program that claims often needs no new one each time
-JOIN_S = 5.0  # that `stop` waits for a renewal that is going on; as long as a store is waited for
+JOIN_S = 5.0  # that `stop` waits for a running renewal: the timeout of a store
 
 
 class Renewals:
@@ -62,7 +62,7 @@ class Renewals:
         self._due.pop(id(claim), None)
 
     def stop(self) -> None:
-        """End the thread; a renewal that is going on is waited for."""
+        """End the thread, after a running renewal."""
         self._stopped = True
         self._due.clear()
         thread, self._thread = self._thread, None

@@ -1,4 +1,4 @@
-"""Read, change, write, and again if somebody else wrote in between: the loop around a document's compare-and-set.
+"""Read, change, write, and again if another agent wrote in between: the loop around a document's compare-and-set.
 
 Nobody's change is lost: a write names the version that was read, so the later of two writers is refused, reads what is
 there now and makes its change to that. The pause between two attempts is outside every transaction and grows.

@@ -1,6 +1,6 @@
 """`dibs.work(ws, handler)`: a function for each task, with the worker that `dibs worker` has, too.
 
-A handler that raises is a bug until somebody looks: its traceback is logged (to stderr unless logging is configured),
+A handler that raises counts as a bug: its traceback is logged (to stderr unless logging is configured),
 and the task's record says what was raised, and where.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[Any, Any, dict[str, Any], Callable[..., None]], Any]
 
-FRAMES = 3  # places that a task's record names, the innermost last
+MAX_FRAMES = 3  # places that a task's record names, the innermost last
 
 
 class HandlerError(Exception):
@@ -106,7 +106,7 @@ def _said(error: Exception) -> str:
     from os.path import basename
     from traceback import extract_tb
 
-    places = extract_tb(error.__traceback__)[1:][-FRAMES:]
+    places = extract_tb(error.__traceback__)[1:][-MAX_FRAMES:]
     where = ", ".join(f"{basename(place.filename)}:{place.lineno} in {place.name}" for place in places)
     kind, text = error.__class__.__name__, str(error)
     what = f"{kind}: {text}" if text else kind

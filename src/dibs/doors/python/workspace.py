@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
+    from dibs.doors.python.methods import Path
     from dibs.operations.core.answers import BootAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
 
-def open(path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
+def open(path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> Workspace:  # noqa: A001 - dibs.open
     """Open the workspace that `path` lies in, as `agent` (else DIBS_AGENT, else the client's own session).
 
     `timeout`: how long a call waits for a busy store (default 5 s).
@@ -42,7 +43,7 @@ def open(path: str = ".", agent: str | None = None, *, timeout: float | str | No
     return Workspace(path, agent, timeout=timeout)
 
 
-def init(path: str = ".", clients: Sequence[str] = ()) -> str:
+def init(path: Path = ".", clients: Sequence[str] = ()) -> str:
     """Make a folder a workspace, as `dibs init` does; gives its root, for `dibs.open`.
 
     `clients` names those whose settings get hooks ("claude", "codex", …); without it none do. Git's hooks are put in
@@ -52,13 +53,13 @@ def init(path: str = ".", clients: Sequence[str] = ()) -> str:
     from dibs.doors.install import detection
     from dibs.errors import Unavailable
 
-    PATH.check(path)
+    folder: str = PATH.check(readers.plain_path(path))
     chosen = detection.named(",".join(CLIENTS.check(clients)) or "none")
     try:
-        place = installer.place_of(path)
+        place = installer.place_of(folder)
         installer.install(place, chosen)
     except OSError as error:
-        raise Unavailable(f"{error.filename or path} cannot be made: {error.strerror}", path=path) from None
+        raise Unavailable(f"{error.filename or folder} cannot be made: {error.strerror}", path=folder) from None
     return place.root
 
 
@@ -70,7 +71,7 @@ AGENT, _, REQUEST, _ = COMMON
 class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
 
-    def __init__(self, path: str = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
+    def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         AGENT.check(agent or "")
         folder = os.path.abspath(path)
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
@@ -110,7 +111,7 @@ class Workspace(Methods):
     def undo(
         self,
         what: str,
-        *paths: str,
+        *paths: Path,
         since: float | str | None = None,
         theirs: bool = False,
         dry_run: bool = False,
@@ -122,8 +123,8 @@ class Workspace(Methods):
         """
         from dibs.running import undo
 
-        ago = "" if since is None else since
-        found = undo.Undo(self._session, self.caller()).run(what, paths, ago, theirs=theirs, dry_run=dry_run)
+        ago, plain = "" if since is None else since, tuple([readers.plain_path(path) for path in paths])
+        found = undo.Undo(self._session, self.caller()).run(what, plain, ago, theirs=theirs, dry_run=dry_run)
         answer: UndoAnswer = found  # type: ignore[assignment] # its keys are those of the class
         return answer
 
@@ -166,7 +167,7 @@ class Workspace(Methods):
         self._session.run(WAKE, self.caller(), {"channel": channel})
 
     def resources_of(self, given: dict[str, Any]) -> list[Any]:
-        """The canonical resources that somebody wrote."""
+        """The canonical resources of what the caller wrote."""
         field = next(one for one in self._session.operation("claim").fields if one.kind == "resources")
         found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
         return found
@@ -192,4 +193,4 @@ class Workspace(Methods):
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""
-        return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'whoever calls'}>"
+        return f"<Workspace {self.root} as {self._agent or os.environ.get('DIBS_AGENT') or 'the caller'}>"

@@ -1,7 +1,7 @@
 """The files of a serving process, below `.dibs/local/`: its lock, and where it can be reached.
 
 The lock decides whether a server lives: the kernel drops it with its holder, also after `kill -9`. `serve.json` says
-where it is; it may be older than the process, so whoever reads it looks at the lock, or asks the server.
+where it is; it may be older than the process, so a reader checks the lock, or asks the server.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 
 from dibs.errors import Unavailable
 from dibs.facts import clock
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +97,20 @@ def wait_for(local: str, seconds: float) -> dict[str, Any] | None:
     return None
 
 
+def answers(found: dict[str, Any], seconds: float) -> bool:
+    """Does the server answer its near callers? One that was stopped (SIGSTOP) lives and does not."""
+    import socket
+
+    try:
+        with socket.socket(socket.AF_UNIX) as near:
+            near.settimeout(seconds)
+            near.connect(found["socket"])
+            near.sendall(b"{}\n")  # no request: it says so
+            return bool(near.recv(1))
+    except (OSError, KeyError, TypeError):
+        return False
+
+
 def wait_until_gone(local: str, seconds: float) -> bool:
     """Has it ended?"""
     end = clock.since_boot() + int(seconds * 1000)
@@ -108,14 +123,9 @@ def wait_until_gone(local: str, seconds: float) -> bool:
 
 def write(path: str, text: str) -> None:
     """A file that its owner alone may read, written in one step."""
-    making = clock.temporary(path)
     try:
-        fd = os.open(making, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(making, path)
+        atomic_write.replace(path, text, mode=atomic_write.PRIVATE_MODE)
     except OSError as error:
-        remove(making)
         raise Unavailable(f"{path} cannot be written: {error.strerror}", path=path) from None
 
 

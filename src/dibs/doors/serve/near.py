@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MAX_SOCKET_PATH = 103  # bytes; sun_path has 104 on macOS, with the NUL
 TEMPORARY = "/tmp"  # noqa: S108 - a private folder in it; $TMPDIR may be longer than a socket's path
-LOOK_S = 1.0  # between two looks at whether anybody asked
+LOOK_S = 1.0  # between two looks at whether a request came
 
 
 class Near:

@@ -179,6 +179,8 @@ def _check(options: Options, settings: dict[str, Any]) -> None:
             context.load_cert_chain(options.cert, options.key or None, password)
         except (OSError, ssl.SSLError) as error:
             why = "the key needs a passphrase, and a server has none" if locked else error.strerror or str(error)
+            if not options.key and isinstance(error, ssl.SSLError) and not locked:
+                why = "it has to have both; --tls-key names the file of the key, if that is another one"
             raise Invalid(f"serve: {options.cert} is no certificate with its key: {why}", field="tls-cert") from None
     elif not _is_loopback(address):
         raise Invalid(

@@ -1,7 +1,7 @@
-"""`dibs top`: keys become choices and deeds, changes become a picture; until somebody leaves.
+"""`dibs top`: keys become choices and deeds, changes become a picture; until the person leaves.
 
 Why neither textual nor rich. textual (8.2, alive, well made) takes 0.25 s of processor time to import on a quick
-machine and would be an extra to install on each host that somebody reaches by SSH; rich has no keys. What is needed of
+machine and would be an extra to install on each host that is reached by SSH; rich has no keys. What is needed of
 a terminal here is little: raw keys, the other screen, its size, and to repaint lines that changed (paint.py, keys.py).
 So `top` comes with dibs, starts at once, and its picture is a plain function of state and size (view.py), which tests
 look at without a terminal. What it does not do: a mouse, which belongs to the terminal's own selection of text.
@@ -138,7 +138,7 @@ class App:
 
     def _follow(self) -> None:
         self.view.follow = not self.view.follow
-        self.view.toast("following the log" if self.view.follow else "the log stands still; space follows it again")
+        self.view.toast("following the log" if self.view.follow else "the log is paused; space follows it again")
 
     # --- the filter
 
@@ -186,7 +186,7 @@ class App:
                 return
             state.search(query, answer["events"], int(answer["first"]) if answer["earlier"] else 0)
             found = words.count(len(answer["events"]), "earlier event")
-            more = f"; searched back to {answer['first']}: / enter goes on" if answer["earlier"] else ""
+            more = f"; searched back to {answer['first']}: / enter continues" if answer["earlier"] else ""
             self.view.toast(f"{found} in the log{more}")
 
         self.view.toast("searching the log …")
@@ -453,7 +453,7 @@ class App:
     # --- the loop
 
     def run(self, screen: Screen, reader: Reader) -> int:
-        """Until somebody leaves; the exit code."""
+        """Run until the person leaves; returns the exit code."""
         decoder = Decoder()
         painted = version = -1
         dirty = True

@@ -122,7 +122,7 @@ def _kill_all(model: Model, _: str) -> Deed | None:
             ("#", f"Voids {count(len(model.claims), 'claim')}"),
             *([("o", f"{count(executing, 'task')} {'goes' if executing == 1 else 'go'} back to the queue")]
               if executing else []),
-            ("x", "All they do is refused until each is revived"),
+            ("x", "All they do is refused until `dibs revive all`"),
             ("-", "Their processes are not ended; files keep what they wrote"),
         ],
         facts=sorted([f"{agent['name']} is there" for agent in there]),

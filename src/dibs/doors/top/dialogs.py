@@ -1,7 +1,7 @@
-"""What `dibs top` asks before something is taken from somebody, and what it lets a person write.
+"""What `dibs top` asks before it takes something from an agent, and what it lets a person write.
 
 The rules are those of the page: acknowledging and asking cost nothing; what changes work asks once, on "Keep as it is";
-what takes somebody's work asks why, and Enter in the reason only moves to the button; what stops the fleet wants the
+what takes an agent's work asks why, and Enter in the reason only moves to the button; what stops the fleet wants the
 workspace's name typed.
 """
 
@@ -163,7 +163,7 @@ class Confirm(Dialog):
 
 
 class Compose(Dialog):
-    """A message to an agent or to all, or a request to a holder. It takes nothing from anybody: Enter sends it."""
+    """A message to an agent or to all, or a request to a holder. It takes nothing from any agent: Enter sends it."""
 
     def __init__(self, kind: str, subject: str, title: str, text: str = "") -> None:
         super().__init__([("Text", Input(text, MESSAGE_LONGEST))], "Send")

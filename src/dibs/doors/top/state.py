@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Record = dict[str, Any]
 
-KEPT_EVENTS = 6_000  # in memory; older ones are read when somebody scrolls there
+KEPT_EVENTS = 6_000  # in memory; older ones are read on demand, by scrolling
 KEPT_RESOURCES = 4 * KEPT_EVENTS
 KEPT_MARKS = 20
 PAST_MS = 2 * 3_600_000  # "the last two hours"
@@ -74,7 +74,7 @@ class State:
 
     @property
     def now(self) -> int:
-        """The time, in ms since 1970. It stands still while nothing is heard."""
+        """The time, in ms since 1970. It stops while the connection is lost."""
         return self.lost_at if self.phase == LOST and self.lost_at else clock.wall()
 
     def why_not(self, operation: str) -> str:

@@ -81,7 +81,7 @@ def resource_text(resource: Any) -> str:
 
 
 def resources_of(data: dict[str, Any]) -> list[str]:
-    """The resources that an event names; an inode stands beside a file and is no news."""
+    """The resources that an event names; an inode belongs to a file in the list and is left out."""
     found = data.get("resources")
     if not isinstance(found, list):
         return []

@@ -96,7 +96,9 @@ def facts(model: Model) -> list[tuple[str, str, str, str]]:
         found.append(("Conflict", f"{_names(conflict)}, since {since}{of}", "wait", opens))
         found += [("", f"  {file['path']}: {_where(file, conflict)}", "", "") for file in conflict["files"]]
         if conflict["count"] > len(conflict["files"]):
-            found.append(("", f"  and {conflict['count'] - len(conflict['files'])} more files", "dim", ""))
+            found.append(
+                ("", f"  and {words.count(conflict['count'] - len(conflict['files']), 'more file')}", "dim", "")
+            )
     found.append(("", "", "", ""))
     if not queue["landings"] and not queue["lander"]:
         found.append(("Landing", "nothing was queued yet: dibs land, in the worktree of a branch", "", ""))

@@ -11,6 +11,7 @@ import os
 from dibs.errors import Unavailable
 from dibs.facts import caller
 from dibs.facts.git import effects as git_effects
+from dibs.facts.git.plumbing import FETCH_LONG
 from dibs.facts.git.subcommands import top_of
 from dibs.facts.shell.options import leading, options
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from dibs.facts.shell.findings import Reading, Simple
 
 MAX_ALIAS_HOPS = 5  # aliases of aliases
-FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
 MAKES_NAMES = frozenset({"tag", "fetch", "remote"})  # change only what names mean, nothing that other agents work on
 MAX_SUBMODULES = 64  # each is looked into
 

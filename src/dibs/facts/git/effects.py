@@ -82,7 +82,7 @@ _HARMLESS = frozenset((
     "annotate", "archive", "blame", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap",
     "check-ref-format", "cherry", "clone", "column", "commit-graph", "commit-tree", "config", "count-objects",
     "credential", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool",
-    "fast-export", "fetch", "fmt-merge-msg", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc",
+    "fast-export", "fmt-merge-msg", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc",
     "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "init", "instaweb",
     "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance",
     "merge-base", "merge-tree", "mktag", "mktree", "multi-pack-index", "name-rev", "notes", "pack-objects",

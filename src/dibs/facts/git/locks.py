@@ -93,8 +93,13 @@ def _is_below(pid: str, words: Sequence[str], roots: tuple[str, ...]) -> bool:
 
 
 def _words(pid: str) -> list[str]:
+    """The command line of a process; its name alone for a moment of its start, in which it has none."""
     with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return [os.fsdecode(word) for word in file.read().split(b"\0") if word]
+        words = [os.fsdecode(word) for word in file.read().split(b"\0") if word]
+    if words:
+        return words
+    with open(f"/proc/{pid}/comm", "rb") as file:
+        return [os.fsdecode(file.read()).strip()]
 
 
 def _link(path: str) -> str:

@@ -29,27 +29,6 @@ def objects_of(common: str, local: str) -> str:
     return os.path.join(common or local, "objects")
 
 
-def blob_of(path: str) -> str:
-    """Git's blob id of this file's bytes, unfiltered; "" if the file is missing or not a file.
-
-    A symbolic link is its target's text, as for git. Always SHA-1: it is compared only with other ids made here.
-    """
-    try:
-        if os.path.islink(path):
-            return blob_id(os.fsencode(os.readlink(path)))
-        with open(path, "rb", buffering=0) as file:
-            size = os.fstat(file.fileno()).st_size
-            digest = _hasher(SHA1_DIGITS)(b"blob %d\0" % size)
-            while chunk := file.read(CHUNK):
-                digest.update(chunk)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return ""
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be read: {error.strerror}", path=path) from None
-    found: str = digest.hexdigest()
-    return found
-
-
 def blob_id(content: bytes, digits: int = SHA1_DIGITS) -> str:
     """Git's blob id of this content."""
     digest = _hasher(digits)(b"blob %d\0" % len(content))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     Kind = tuple[str, tuple[str, ...], Callable[[GitEffect, Words, int], GitEffect | None]]
 
+FETCH_LONG = ("depth", "deepen", "shallow-since", "shallow-exclude", "upload-pack", "refmap", "jobs", "server-option")
 REFRESHES = ("refresh", "really-refresh", "q", "again", "g", "fsmonitor", "untracked-cache", "split-index")
 
 
@@ -61,6 +62,14 @@ def _reference(found: GitEffect, operands: Words, _after: int) -> GitEffect | No
     found.unknown = found.unknown or found.has("stdin")
     found.refspecs = names
     found.head = "HEAD" in names[:1]
+    return found
+
+
+def _fetch(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
+    """A fetch changes no branch in use, unless it is told to."""
+    if not found.has("u", "update-head-ok"):
+        return None
+    found.refspecs = found.take(operands)
     return found
 
 
@@ -143,6 +152,7 @@ KINDS: dict[str, Kind] = {
     "bisect": ("", (), _bisect),
     "branch": ("u", ("set-upstream-to", "sort", "format", "points-at"), _branch),
     "checkout-index": ("", ("prefix", "stage"), _checkout_index),
+    "fetch": ("jo", FETCH_LONG, _fetch),
     "filter-branch": (
         "d",
         (

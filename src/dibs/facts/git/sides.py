@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, counted
 from dibs.facts import clock
 from dibs.facts.git import queries as git
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.facts.git.merges import Objects
 
 STATUS_TIMEOUT_S = 60.0  # a cold look at a large working tree on a busy machine
-AT_ONCE = 4  # statuses at the same time; they wait for the disk, not for the processor
+MAX_CONCURRENT = 4  # statuses at the same time; they wait for the disk, not for the processor
 MAX_UNTRACKED = 2_000  # a tree with more untracked files is looked at without them
 MAX_UNTRACKED_BYTES = 8 * 1024 * 1024  # a larger untracked file is no source text
 RACY_NS = 2_000_000_000  # a file that changed this short before the look may change again within its time stamp
@@ -96,7 +96,7 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
     `known` is what the last look returned; `folder` is for the indexes.
     """
     trees = [side for side in sides if side.top]
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+    with ThreadPoolExecutor(max_workers=MAX_CONCURRENT) as pool:
         seen = list(pool.map(_status, trees))
     learned: dict[str, Any] = {}
     for side, changes in zip(trees, seen, strict=True):
@@ -115,7 +115,7 @@ def look(sides: Sequence[Side], objects: Objects, folder: str, known: dict[str, 
         else:
             try:
                 side.commit = _snapshot(side, marks, objects, folder)
-            except Unavailable as error:  # this tree is as it was committed; the others are looked at all the same
+            except Unavailable as error:  # this tree counts as committed; the others are still read
                 side.note = f"its uncommitted work was left out: {error.message}"
                 continue
         learned[side.top] = {"mark": mark, "commit": side.commit}
@@ -133,7 +133,7 @@ def _marks(side: Side, changes: Sequence[git.Change]) -> dict[str, list[int]]:
     """Each changed path with what tells one content of it from another; an empty list for a missing file."""
     untracked = [change for change in changes if change.untracked]
     if len(untracked) > MAX_UNTRACKED:
-        side.note = f"{len(untracked)} untracked files were left out"
+        side.note = f"{counted(len(untracked), 'untracked file')} left out"
         changes = [change for change in changes if not change.untracked]
     found: dict[str, list[int]] = {}
     for change in changes:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 AGENT_VARIABLES = ("DIBS_AGENT",)  # they name the agent as which a command calls dibs
 MAX_WRAPPERS = 16  # wrappers around one command
+ONLY_PATHS = frozenset(("add", "rm", "stage"))  # git's commands with no operands but paths
+NO_FILES = ("2>&1", ">&2", "&>/dev/null", ">/dev/null", "> /dev/null")  # redirections that write no file
 XARGS_INPUT = "DIBS_FED"  # a variable in the place of xargs's input in a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
@@ -377,6 +379,8 @@ class Call:
         all_given = {**carried, **self.assignments}
         known = {name: value if isinstance(value, str) else None for name, value in all_given.items()}
         typed = [word if isinstance(word, str) else None for word in words]
+        if None in typed and typed[0] == "git":
+            typed = self._for_git(words)
         given = self._patch() if typed[:1] == ["git"] and self.stdin and "apply" in typed[1:] else ("", "")
         self.reading.note(Simple(typed, self.cwd, self.text, known, given))
 
@@ -385,6 +389,20 @@ class Call:
         assert self.stdin is not None, "asked for only with an input"
         text = self.stdin.raw if self.stdin.raw is not None else self.stdin.text
         return text or "", self.stdin.source() if text is None else ""
+
+    def _for_git(self, words: Fields) -> list[str | None]:
+        """The words of a git command; an unknown path with a known beginning is every path that begins so."""
+        found: list[str | None] = []
+        for index, word in enumerate(words):
+            only_paths = "--" in words[:index] or (words[1] in ONLY_PATHS and not str(words[index - 1]).startswith("-"))
+            ways = word.below if isinstance(word, Unknown) and only_paths and word.relative and self.cwd else None
+            if isinstance(word, str):
+                found.append(word)
+            elif not ways or not all(ways) or any(letter in way for way in ways for letter in "*?[\\:"):
+                found.append(None)
+            else:
+                found += [spec for way in ways for spec in ([way] if way.endswith("/") else [way, f"{way}*"])]
+        return found
 
     def _fed(self, words: Fields, given: Given) -> Fields:
         """The command of xargs: with words from its input at the end, or in the place named by -I."""
@@ -450,6 +468,8 @@ def _replaced(word: Field, place: str, by: Field) -> Field:
 
 def signs(text: str) -> bool:
     """Does a text look like it writes files?"""
+    for harmless in NO_FILES:
+        text = text.replace(harmless, " ")
     if ">" in text:
         return True
     for mark in "\"'`$(){};&|":

@@ -59,7 +59,7 @@ def _copy(call: Call, sources: Fields, to: Field, given: Given, how: str = "writ
     """Put sources at a path, or into it if it is a directory."""
     plain = has(given, "T", "no-target-directory")
     if not isinstance(to, str):
-        call.doubt(to)
+        call.write(to)
         return
     first = sources[0] if plain and how == "write" and len(sources) == 1 else ANY
     if isinstance(first, str) and call.is_directory(first) and call.is_directory(to):
@@ -174,7 +174,7 @@ def rsync(call: Call) -> None:
         return
     to = operands[-1]
     if not isinstance(to, str):
-        call.doubt(to)
+        call.write(to)
     elif _remote(to):
         _gone(call, operands[:-1], given)
     elif has(given, "delete", "delete-before", "delete-after", "delete-during", "delete-excluded", "del", "files-from"):

@@ -210,7 +210,7 @@ class _Names:
             elif pattern.startswith("*") and not any(mark in pattern[1:] for mark in "*?[\\"):
                 self._ends = (*self._ends, pattern[1:])
             else:
-                self._patterns.append(_atoms(pattern))
+                self._patterns.append(shell_globs.of_text(pattern))
 
     def goes_into(self, path: str) -> bool:
         """Could the expression match anything in this folder?"""
@@ -235,7 +235,7 @@ def _left_out(words: list[str]) -> list[list[shell_globs.Atom]]:
     for index, word in enumerate(words[:-2]):
         path = words[index + 2]
         if word in {"!", "-not"} and words[index + 1] in {"-path", "-wholename"} and path.endswith("/*"):
-            found.append(_atoms(path[:-1]))
+            found.append(shell_globs.of_text(path[:-1]))
     return found
 
 
@@ -365,10 +365,10 @@ class _Expression:
             return False if word == "-false" else None
         name = self._path.rstrip("/").rpartition("/")[2] or self._path
         if word in {"-name", "-path", "-wholename"}:
-            return shell_globs.matches(_atoms(value), name if word == "-name" else self._path)
+            return shell_globs.matches(shell_globs.of_text(value), name if word == "-name" else self._path)
         if word in {"-iname", "-ipath", "-iwholename"}:
             text = name if word == "-iname" else self._path
-            return shell_globs.matches(_atoms(value.lower()), text.lower())
+            return shell_globs.matches(shell_globs.of_text(value.lower()), text.lower())
         if word == "-type":
             full = self._call.full(self._path)
             if not os.path.lexists(full):
@@ -429,15 +429,3 @@ def _is_sized(size: int, value: str) -> bool | None:
 
 
 _UNITS = {"b": 512, "c": 1, "w": 2, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-def _atoms(pattern: str) -> list[shell_globs.Atom]:
-    found: list[shell_globs.Atom] = []
-    escaped = False
-    for character in pattern:
-        if character == "\\" and not escaped:
-            escaped = True
-            continue
-        found.append((character, not escaped))
-        escaped = False
-    return found

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     Value = str | list[Field] | Unknown  # a variable: its text, an array's elements, or unknown
 
+CHECKOUTS = (["gh", "pr", "checkout"], ["glab", "mr", "checkout"])  # they change the branch by git
 MAX_STEPS = 20_000  # words and commands read; a person's long script has some hundreds
 MAX_NESTED_SCRIPTS = 8  # `bash -c`, `eval` within each other
 MAX_COMMAND_LETTERS = 200_000  # a longer command is data with an unknown destination
@@ -62,15 +63,16 @@ class Target:
 class Doubt:
     """A write to a path that the words do not give."""
 
-    __slots__ = ("below", "cwd", "words")
+    __slots__ = ("below", "cwd", "end", "words")
 
-    def __init__(self, words: str, below: list[str] | None, cwd: str | None) -> None:
+    def __init__(self, words: str, below: list[str] | None, cwd: str | None, end: str = "") -> None:
         self.words = words  # the command as typed
         self.below = below  # how the absolute path begins: one of these ("/" at the end: in this folder); None: unknown
         self.cwd = cwd  # where it is run; None if unknown
+        self.end = end  # how the path ends, or that of a folder that it lies in; "": unknown
 
     def __repr__(self) -> str:
-        return f"Doubt({self.words!r}, {self.below!r})"
+        return f"Doubt({self.words!r}, {self.below!r}, {self.end!r})"
 
 
 class Simple:
@@ -165,7 +167,7 @@ class Reading:
     ) -> Target | None:
         """Note a written path, relative to a directory; an unknown one is a doubt."""
         if isinstance(path, Unknown):
-            self.doubt(words, path, cwd)
+            self.doubt(words, path, cwd, end=path.end.rstrip("/"))
             return None
         if cwd is None and not path.startswith("/"):
             self.doubt(words, ANY, cwd)
@@ -266,17 +268,17 @@ class Reading:
             place = self.from_where.get(place, "")
         return place == path and path in self.from_where
 
-    def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None) -> None:
-        """Note a write to an unknown path, of which at most the beginning is known."""
+    def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "") -> None:
+        """Note a write to an unknown path, of which at most the beginning and the end are known."""
         below = places(target, cwd)
         if below is not None and all(map(_is_device, below)):
             return
         for known in self.unresolved:
-            if known.words == words and known.cwd == cwd:
+            if known.words == words and known.cwd == cwd and known.end == end:
                 both = None if known.below is None or below is None else sorted({*known.below, *below})
                 known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
                 return
-        self.unresolved.append(Doubt(words, below, cwd))
+        self.unresolved.append(Doubt(words, below, cwd, end))
 
     def note(self, command: Simple) -> None:
         """Note a simple command."""
@@ -288,6 +290,8 @@ class Reading:
         self.commands.append(command)
         if command.words and command.words[0] == "git":
             self.git.append(command)
+        elif command.words[:3] in CHECKOUTS and not {"-h", "--help"}.intersection(command.words):
+            self.git.append(Simple(["git", "switch", "--detach"], command.cwd, command.text, {}))
 
 
 def _is_device(path: str) -> bool:

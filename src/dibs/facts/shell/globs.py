@@ -134,6 +134,19 @@ class Look:
         return there or (bool(self._made) and os.path.normpath(path) in self._made) or self.is_whole(path)
 
 
+def of_text(pattern: str) -> list[Atom]:
+    """A pattern that a program gets as its argument (`find -name`, `grep --include`): a backslash makes a literal."""
+    found: list[Atom] = []
+    escaped = False
+    for character in pattern:
+        if character == "\\" and not escaped:
+            escaped = True
+            continue
+        found.append((character, not escaped))
+        escaped = False
+    return found
+
+
 def is_pattern(atoms: list[Atom]) -> bool:
     """Does this contain a wildcard?"""
     return any(active and text in "*?[" for text, active in atoms)

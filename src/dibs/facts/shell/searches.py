@@ -55,7 +55,7 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
 
 def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
     """The files that are searched, by the names that the search prints."""
-    only = [_atoms(value) for option, value in given if option == "include" and isinstance(value, str)]
+    only = [shell_globs.of_text(value) for option, value in given if option == "include" and isinstance(value, str)]
     found: list[str] = []
     for root in roots or [""]:
         top = os.path.join(cwd, root)
@@ -71,11 +71,6 @@ def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
             if len(found) > MAX_FILES:
                 return found
     return found
-
-
-def _atoms(pattern: str) -> list[shell_globs.Atom]:
-    """A pattern without quoting."""
-    return [(character, True) for character in pattern]
 
 
 def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:

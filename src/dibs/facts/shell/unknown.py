@@ -2,7 +2,8 @@
 
 `> build/$n.txt` writes somewhere below `build/`, whatever the variable's value, and the output of `grep -rl x lib`
 begins with `lib/`. A beginning is a text like a path in a word: relative ones count from the directory where the word
-is used. One that ends with a slash means the folder and everything in it.
+is used. One that ends with a slash means the folder and everything in it. An end may be known as well: whatever
+`$OUT` is, `$OUT/report.json` is no file of another name.
 """
 
 from __future__ import annotations
@@ -20,24 +21,25 @@ MAX_BEGINNINGS = 64  # of one text; with more, it is fully unknown
 
 
 class Unknown:
-    """A text whose beginning, at most, is known."""
+    """A text whose beginning and end, at most, are known."""
 
-    __slots__ = ("below",)
+    __slots__ = ("below", "end")
 
-    def __init__(self, below: Iterable[str] | None) -> None:
+    def __init__(self, below: Iterable[str] | None, end: str = "") -> None:
         ways = None if below is None else tuple(sorted(set(below)))
         self.below = (
             ways if ways is not None and len(ways) <= MAX_BEGINNINGS else None
         )  # None: it may begin with anything
+        self.end = end  # how it ends; "": with anything
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Unknown) and self.below == other.below
+        return isinstance(other, Unknown) and self.below == other.below and self.end == other.end
 
     def __hash__(self) -> int:
         return hash(self.below)
 
     def __repr__(self) -> str:
-        return f"Unknown({self.below!r})"
+        return f"Unknown({self.below!r}, {self.end!r})"
 
     @property
     def relative(self) -> bool:
@@ -61,10 +63,10 @@ class Later(Unknown):
     __slots__ = ("_found", "_look")
 
     def __init__(self, look: Callable[[], Unknown]) -> None:
-        self._look, self._found = look, False
+        self._look, self._found, self.end = look, False, ""
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Unknown) and self.below == other.below)
+        return self is other or (isinstance(other, Unknown) and self.below == other.below and self.end == other.end)
 
     def __hash__(self) -> int:
         return id(self)  # nothing is looked at for a search in a set
@@ -91,9 +93,10 @@ def between(before: str, unknown: Unknown, after: str) -> Unknown:
     if "/.." in after or after.startswith("..") or before.startswith("-"):
         return ANY
     if not before:
-        return unknown
+        return Unknown(unknown.below, after) if after else unknown
     # Assumption: agents do not write `build/../src`, so a path after a known folder stays in it.
-    return Unknown([before + way for way in unknown.below] if unknown.relative and unknown.below else (before,))
+    ways = [before + way for way in unknown.below] if unknown.relative and unknown.below else (before,)
+    return Unknown(ways, after or unknown.end)
 
 
 def either(fields: Iterable[Field]) -> Unknown:

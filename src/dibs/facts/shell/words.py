@@ -62,9 +62,24 @@ def _vague(items: list[Item]) -> Unknown | None:
                 if kind != QUOTED and character in {"*", "?", "["}:
                     return between(before, ANY, "")  # a pattern: its matches begin alike
                 before += str(character)
-            after = "".join([other if isinstance(other, str) else "" for other, _ in items[index + 1 :]])
-            return between(before, item, after)
+            rest = items[index + 1 :]
+            after = "".join([other if isinstance(other, str) else "" for other, _ in rest])
+            found = between(before, item, after)
+            return Unknown(found.below, _end(rest)) if rest else found
     return None
+
+
+def _end(items: list[Item]) -> str:
+    """The known text after the last unknown part and the last wildcard; "" if there is none."""
+    found = ""
+    for item, kind in reversed(items):
+        if not isinstance(item, str) and kind == LITERAL:
+            return ""  # an expansion that the grammar has not seen: its name is among the letters
+        if not isinstance(item, str) or (kind != QUOTED and item in {"*", "?", "[", "]"}):
+            break
+        found = item + found
+    # `a/../b` ends otherwise than its text
+    return "" if "//" in found or not {".", ".."}.isdisjoint(found.split("/")) else found
 
 
 def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:

@@ -135,7 +135,7 @@ def _new(
     if role and role not in RANKS and role not in call.policy.guards["roles"]["named"]:
         raise Invalid(f"role: one of {', '.join(RANKS)}, or a role of the config, not {role!r}", field="role")
     if kind == MACHINE_KIND and role == PERSON:
-        raise Invalid("role: a machine's agents are no persons; make a credential for the person", field="role")
+        raise Invalid("role: a machine's agents are not persons; make a credential for the person", field="role")
     if len(tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
         return _full()
     return {"credential": shown(tx, make(tx, call, kind, who, role or (PERSON if kind == PERSON_KIND else ""),
@@ -143,7 +143,7 @@ def _new(
 
 
 def _full() -> Quota:
-    return Quota(f"at most {MAX_CREDENTIALS} credentials; those that ended go after a week.",
+    return Quota(f"at most {MAX_CREDENTIALS} credentials; expired and revoked ones are removed after a week.",
                  what="credentials", limit=MAX_CREDENTIALS)  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
 
 _HASH = Field("hash", "text", "SHA-256 of the secret", default="", internal=True)
 
-# For `dibs serve` alone: whoever may start it may read the file that it writes.
+# For `dibs serve` alone: a user who may start it may read the file that it writes.
 OF_SERVER = Operation(
     "serve token",
     _of_server,

@@ -1,11 +1,13 @@
-"""`kill all`: stops the fleet in one decision.
+"""`kill all` stops the fleet in one decision, `revive all` lets it go on.
 
 - success: every agent that is known and has not left is killed, with its subagents; what they hold is voided in steps
-  of one job (departures.py), and who waits for it and stays gets it.
+  of one job (departures.py), and a waiter that stays gets it.
 - not touched: persons, and the agent that calls, with its parents.
 - race: an agent that registers later is not killed. A second call kills those that came meanwhile; the others stay as
   they are.
 - nobody there: nothing happens, and the answer says that none was killed.
+- `revive all`: those that a `kill all` stopped. An agent that was killed by its name, for a reason of its own, stays
+  killed until it is revived by its name.
 """
 
 from __future__ import annotations
@@ -25,12 +27,9 @@ EVERY = "all"  # whom `kill` means by this word
 MAX_SHOWN = 200  # agents in the answer, which also has the total
 
 
-def targets(tx: Transaction, call: Call) -> list[Record]:
-    """The agents that it means: whole families, by their parents."""
-    own = call.agent.partition("/")[0]
-
+def _agents(tx: Transaction, is_meant: Callable[[Record], bool]) -> list[Record]:
     def meant(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        return [row for row in rows if _is_meant(row[1], own)]
+        return [row for row in rows if "same" not in row[1] and is_meant(row[1])]
 
     found: list[Record] = []
     after = ""
@@ -43,19 +42,24 @@ def targets(tx: Transaction, call: Call) -> list[Record]:
 
 
 def _is_meant(agent: Record, own: str) -> bool:
-    if "same" in agent or "/" in agent["agent"] or agent["agent"] == own:
+    """Whole families, by their parents."""
+    if "/" in agent["agent"] or agent["agent"] == own:
         return False
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
 def run(tx: Transaction, call: Call, why: str, stop: Callable[[Record], dict[str, Any]]) -> dict[str, Any]:
     """Stop them all. `stop` marks one as killed, and gives it as people see it."""
-    found = targets(tx, call)
-    shown: list[dict[str, Any]] = []
+    own = call.agent.partition("/")[0]
+    found = _agents(tx, lambda agent: _is_meant(agent, own))
     for agent in found:
-        agent["killed"] = {"by": call.agent, "why": why, "at": tx.now}
-        one = stop(agent)
-        if len(shown) < MAX_SHOWN:
-            shown.append(one)
+        agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, EVERY: True}
+    shown = [stop(agent) for agent in found][:MAX_SHOWN]
     voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
     return {"agents": shown, "killed": len(found), **voided}
+
+
+def revive(tx: Transaction, bring_back: Callable[[Record], dict[str, Any]]) -> dict[str, Any]:
+    """Let those act again that it stopped. `bring_back` revives one, and gives it as people see it."""
+    found = _agents(tx, lambda agent: bool(agent["killed"]) and agent["killed"].get(EVERY, False))
+    return {"agents": [bring_back(agent) for agent in found][:MAX_SHOWN], "revived": len(found)}

@@ -245,7 +245,7 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     if not why:
-        raise Invalid("say why: the agent and the log will be told", field="why")
+        raise Invalid("say why: the agent is told, and the log records it", field="why")
     if agent == "all":
         from dibs.operations.agents import kill_all
 
@@ -270,20 +270,31 @@ def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, 
 
 def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
     """Only an orchestrator stops another agent; any agent may stop its own subagents."""
-    return "orchestrator", [agent] if agent != call.agent else []
+    parent = agent.rpartition("/")[0]  # no agent stops or revives itself
+    return "orchestrator", [parent] if parent else []
 
 
 def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
-    """Let a killed agent act again. It gets no claim back."""
+    """Let a killed agent act again, or all that `kill all` stopped. They get no claim back."""
+    if agent == "all":
+        from dibs.operations.agents import kill_all
+
+        return kill_all.revive(tx, lambda target: _revived(tx, call, target))
     check_agent_id(agent)
     target = _known(tx, agent)
-    if target["killed"]:
-        target["killed"] = None
-        if not target["left"]:
-            _take_on_type(tx, target, "")
-        put_agent(tx, target)
-        tx.append("agent.revived", call.agent, agent, {})
-    return {"agents": [shown(tx, call, target)]}
+    if not target["killed"]:
+        return {"agents": [shown(tx, call, target)], "revived": 0}
+    return {"agents": [_revived(tx, call, target)], "revived": 1}
+
+
+def _revived(tx: Transaction, call: Call, target: Record) -> dict[str, Any]:
+    """The record of an agent that may act again, written; as people see it."""
+    target["killed"] = None
+    if not target["left"]:
+        _take_on_type(tx, target, "")
+    put_agent(tx, target)
+    tx.append("agent.revived", call.agent, target["agent"], {})
+    return shown(tx, call, target)
 
 
 def _known(tx: Transaction, agent: str) -> Record:
@@ -469,6 +480,9 @@ _AGENT = Field("agent", "agent", "the agent's id or name", positional=True, requ
 _KILLED = Field("agent", "agent", "the agent's id or name; `all` for the whole fleet, but not persons and not you",
                 positional=True, required=True, metavar="AGENT|all")  # fmt: skip
 
+_REVIVED = Field("agent", "agent", "the agent's id or name; `all`: those that `dibs kill all` stopped",
+                 positional=True, required=True, metavar="AGENT|all")  # fmt: skip
+
 _WHOAMI = Operation(
     "whoami",
     _whoami,
@@ -527,9 +541,9 @@ OPERATIONS = (
     Operation(
         "revive",
         _revive,
-        "Let a killed agent act again.",
+        "Let a killed agent act again, or all that `dibs kill all` stopped.",
         group="agents",
-        fields=(_AGENT,),
+        fields=(_REVIVED,),
         errors=(NotFound,),
         may="agent",
         others="orchestrator",

@@ -80,7 +80,7 @@ TAKE = Operation(
     "alert-take",
     _take,
     "Take alerts that are to be delivered.",
-    fields=(Field("limit", "integer", "at most so many", default=MAX_TAKEN),),
+    fields=(Field("limit", "integer", "how many at most", default=MAX_TAKEN),),
     registers=False,
 )
 REPORT = Operation(

@@ -13,7 +13,7 @@
 | deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
 | deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
 | poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
-| breaker | an agent failed so often in a row that it gets no work | warning | the breaker is closed |
+| breaker | an agent failed several tasks in a row and gets no work | warning | the breaker is closed |
 | store | the store lost commits, was replaced, fell back to SQLite, or warns | error, warning for a warning | the fallback or the warning ended; else a day after it was acknowledged |
 | rules | an agent was active for `[alerts] rules` after the rules changed, and was not told | warning | it was told, or is gone |
 
@@ -241,7 +241,7 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         what += f" It {'also ' if held else ''}holds {_few(kept)} until the deadline: not tied to that process."
     text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
-    only = f" --token {facts['token']}" if facts.get("token") else ""  # not from whoever holds it next
+    only = f" --token {facts['token']}" if facts.get("token") else ""  # not from the next holder
     remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'{only}" if kept else ""
     return {
         "severity": ERROR if held or kept else WARNING, "text": text,
@@ -304,7 +304,7 @@ def wanted_of(tx: Transaction, agent: str) -> list[tuple[str, str]]:
 
 def _rules(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     agent = suspicion["agent"]
-    text = f"{name_of(tx, agent)} works by old rules: it was active for a while and was not told the present ones."
+    text = f"{name_of(tx, agent)} works by old rules: it has been active and was not told the current ones."
     remedy = f"dibs send {quoted(agent)} 'the rules changed: dibs rules --ack'"
     return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent]}
 
@@ -327,7 +327,7 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _violation_gone(tx, call, suspicion):
         return None
     holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
-    who = name_of(tx, facts["by"]) if sure else "an agent or a program that is not known for certain"
+    who = name_of(tx, facts["by"]) if sure else "an unknown agent or program"
     text = f"{who} changed {path}, which {holder} holds."
     how = "restore" if facts["blob"] else "ack"
     remedy = f"dibs {how} {facts['id']} --as {quoted(holder)}"  # the holder's to do, or a person's for it
@@ -363,15 +363,17 @@ def _never(tx: Transaction, call: Call, alert: Record) -> str:
     return ""
 
 
+DEPLOY_FAULTS = {  # what is wrong with a deploy → the end of a sentence about it
+    "unsynced": "was not compared with the remote", "unverified": "failed its verification",
+    "unchecked": "was not verified", "interrupted": "was interrupted", "fenced": "continued without its claim",
+}  # fmt: skip
+
+
 def _deploy(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     facts, target = suspicion["facts"], suspicion["subject"]
     who, commit = name_of(tx, suspicion["agent"]), facts["commit"][:12] or "something"
-    said = {
-        "unsynced": "was not compared with the remote", "unverified": "failed its verification",
-        "unchecked": "was not verified", "interrupted": "was interrupted", "fenced": "went on without its claim",
-    }  # fmt: skip
     severe = suspicion["suspicion"] == "deploy_unverified" and facts["how"] != "unchecked"
-    text = f"the deploy of {commit} to {target} by {who} {said[facts['how']]}."
+    text = f"the deploy of {commit} to {target} by {who} {DEPLOY_FAULTS[facts['how']]}."
     return {
         "severity": ERROR if severe else WARNING, "text": text,
         "remedy": f"dibs log {quoted(f'deploy:{target}')} --limit 20", "resources": [f"deploy:{target}"],
@@ -415,7 +417,7 @@ def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _breaker_gone(tx, call, suspicion):
         return None
     agent = suspicion["agent"]
-    text = f"{name_of(tx, agent)} failed so often in a row that it gets no work for now."
+    text = f"{name_of(tx, agent)} failed several tasks in a row and gets no work for now."
     remedy = f"dibs log --agent {quoted(agent)} --kind task. --limit 20"
     return {"severity": WARNING, "text": text, "remedy": remedy, "tell": [agent]}
 
@@ -430,9 +432,9 @@ def _breaker_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 
 _STORE = {
-    "epoch": "the store lost commits, or may have: {claims} claims that depended on them were ended.",
+    "epoch": "the store lost commits, or may have; claims that depended on them ended ({claims}).",
     "recovered": "a new database took the place of a damaged one; its claims are gone.",
-    "fallback": "SQLite stands in for {left}, which did not start.",
+    "fallback": "SQLite replaces {left}, which did not start.",
 }
 _STORE_REMEDY = {"fallback": "dibs up"}
 

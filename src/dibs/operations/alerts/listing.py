@@ -1,4 +1,4 @@
-"""`alerts` and `alerts ack`: what needs attention, and that somebody has taken note. records.py has the story."""
+"""`alerts` and `alerts ack`: what needs attention, and its acknowledgement. records.py has the story."""
 
 from __future__ import annotations
 

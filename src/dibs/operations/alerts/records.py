@@ -6,7 +6,7 @@ same cause again raises no second one, it is counted (`repeats`).
 - acknowledged: an agent or a person has taken note (`dibs alerts ack ID`). Its cause may go on.
 - cleared: its cause is gone, and the record says why. A cleared alert is kept for `[alerts] keep`, then dropped.
 
-Severities: `warning` (somebody should look), `error` (work is blocked, lost or wrong).
+Severities: `warning` (a person should look), `error` (work is blocked, lost or wrong).
 
 Evidence: an operation does not know the number of an event that it writes. An alert names commits, each with the
 subject of the event meant: a claim's token, a waiter's ticket, the commit that caused it (the store fills that in). A
@@ -42,7 +42,7 @@ RANK = {WARNING: 0, ERROR: 1}
 OPEN, ACKNOWLEDGED, CLEARED = "open", "acknowledged", "cleared"
 LIVE, DONE = "al\t", "ac\t"  # the keys of alerts that are not cleared, and of cleared ones
 COUNTS_KEY = "an"
-MAX_OPEN = 200  # more than somebody reads; one look reads them all
+MAX_OPEN = 200  # more than a person reads; one look reads them all
 MAX_CLEARED = 1_000
 MAX_COMMITS = 8  # of the evidence: the first one and the latest
 MAX_TOLD = 20  # agents that one alert is told to
@@ -252,7 +252,7 @@ def shown(tx: Transaction, alert: Record) -> dict[str, Any]:
         if alert[name] is not None:
             found[name] = alert[name] / 1000
     if alert["actual"] is not None and alert["state"] != CLEARED:
-        found["actual"] = (tx.now - alert["since"]) / 1000  # it goes on
+        found["actual"] = (tx.now - alert["since"]) / 1000  # it lasts
     found.update({name: alert["facts"][name] for name in ("cycle", "pid") if alert["facts"].get(name)})
     if alert["acknowledged"]:
         taken = alert["acknowledged"]

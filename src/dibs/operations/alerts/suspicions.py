@@ -1,7 +1,7 @@
 """Suspicions: how an operation says that something may need an alert, at the price of one write.
 
 An operation that notices trouble often has neither the policy nor the facts about processes at hand. It leaves a
-suspicion in its own transaction; whoever next sweeps or looks for trouble looks into it (kinds.py) and raises an alert,
+suspicion in its own transaction; the next sweep or look for trouble judges it (kinds.py) and raises an alert,
 or drops it. `FOLLOW_UPS["suspicions"]` does so at once where there is a call.
 
 The commit that caused it is part of the suspicion: the store fills in its number, so the evidence is exact.

@@ -1,4 +1,4 @@
-"""The look for trouble: what no operation comes across by itself. A sweep does it, whoever sweeps.
+"""The look for trouble: what no operation comes across by itself. Every sweep does it.
 
 - An alert whose cause is gone is cleared (kinds.py says when).
 - An agent that is alive, gave no sign for long, and holds what others want: silent. Found from the waiters, so a
@@ -6,7 +6,7 @@
 - An agent that was active for a while after the rules changed, and was not told.
 - A store that warns, or stands in for another; the caller's machine says so.
 
-`due` asks, without a write, whether a sweep would find anything: whoever waits asks it often, and sweeps only then.
+`due` asks, without a write, whether a sweep would find anything: a waiter asks it often, and sweeps only then.
 Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the agents that the caller brings.
 """
 
@@ -30,7 +30,7 @@ RULES_NOTICED = "rules"  # the suspicion that waits for `[alerts] rules` before 
 
 
 def look(tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str, Any] | None) -> dict[str, int]:
-    """Clear what is over, and leave suspicions for what was found; returns how many of each."""
+    """Clear alerts without a cause, and leave suspicions for what was found; returns how many of each."""
     done = {"cleared": 0, "found": 0}
     for alert, why in _over(tx, call, store):
         records.clear(tx, call, alert, why)

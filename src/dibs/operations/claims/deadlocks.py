@@ -2,8 +2,8 @@
 
 The graph has two kinds of nodes: agents, and places in a queue. A place (or a request that would take one) leads to
 every unrelated agent with a live claim in its way, and to every earlier place in its way. An upgrade passes the queue,
-so it leads to holders only. An agent leads to all its places. An interest is no place: a refused agent waits for
-nobody.
+so it leads to holders only. A wait for a task (`task claim --wait`) is a place, too: it leads to the task's holder. An
+agent leads to all its places. An interest is no place: a refused agent waits for nobody.
 
 A deadlock is a cycle that comes back to the asking agent by something that it holds. A cycle by one of its own places
 is no deadlock: that place is served without this request. Every deadlock has such an agent, and each waiter searches
@@ -109,8 +109,9 @@ def _search(tx: Transaction, wish: Record, in_the_way: list[Record], arrived: Ca
 
 
 def _places_of(tx: Transaction, agent: str) -> list[Record]:
-    """The agent's live places in queues."""
+    """The agent's live places in queues, and its waits for tasks."""
     places = holds.of_agent(tx, holds.WAITER, agent, limit=MAX_WAITS_PER_AGENT)
+    places += [place for _, _, place in tx.scan(2, f"{holds.TASK_WAITS}\t{agent}\t", MAX_WAITS_PER_AGENT).rows]
     return [place for place in places if place["until"] > tx.now]
 
 

@@ -43,7 +43,7 @@ def end(tx: Transaction, claim: Record, why: str, **data: Any) -> None:
 def expire(tx: Transaction, claim: Record) -> None:
     """Expire a claim whose deadline has passed; a hand-over that was not picked up in time ends as "unclaimed"."""
     end(tx, claim, "unclaimed" if claim["pending"] else "expired")
-    if not claim["pending"]:  # was its holder alive? whoever looks at the suspicion checks that
+    if not claim["pending"]:  # was its holder alive? the look at the suspicion checks that
         from dibs.operations.alerts import suspicions
 
         suspicions.put(

@@ -38,7 +38,7 @@ def force(
     """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
     reason = why.strip()
     if not reason:
-        raise Invalid("say why (--why T): the holder and the log are told", field="why")
+        raise Invalid("say why (--why T): the holder is told, and the log records it", field="why")
     held, name = _in_the_way(tx, wanted), resources.show(wanted[0])
     if not held:
         raise NotFound(f"nobody holds {name}.", resource=name)

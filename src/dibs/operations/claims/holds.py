@@ -32,6 +32,7 @@ EARLY_ENDS = {
 WANTED = 5  # names that an advised command has room for
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
+TASK_WAITS = "task-waits"  # in the second index: an agent's waits for tasks (pulls.py), which deadlocks.py follows
 
 
 def kind_of(record: Record) -> str:
@@ -71,6 +72,11 @@ def remove(tx: Transaction, record: Record) -> None:
     suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
     for resource in record["resources"]:
         tx.delete(resources.key_of(resource, suffix))
+
+
+def key_of_claim(resource: Sequence[str], record: Record) -> str:
+    """The row of a claim that a record (`agent`, `claim`) names."""
+    return resources.key_of(resource, f"{_LETTER[CLAIM]}{record['agent']}\t{record[CLAIM]}")
 
 
 def look_at(record: Record) -> int:
@@ -198,8 +204,13 @@ def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> l
 
 def wanted(met: Sequence[Sequence[str]], asked: Sequence[Sequence[str]]) -> list[str]:
     """What was asked for, as a refusal names it: what is contested first, and the rest if that is little."""
-    rest = [one for one in asked if one not in met]
-    names = resources.shown(met[:WANTED] if len(asked) > WANTED else [*met, *rest])
+    folders = [one for one in asked if one[0] == "tree"]
+    named = [
+        one
+        for one in [*met, *[one for one in asked if one not in met]]
+        if not any(one != folder and resources.all_covered([one], [folder]) for folder in folders)  # the folder has it
+    ]
+    names = resources.shown([one for one in named if one in met][:WANTED] if len(asked) > WANTED else named)
     return list(dict.fromkeys(names))
 
 

@@ -455,7 +455,8 @@ class KillAnswer(TypedDict):
 class ReviveAnswer(TypedDict):
     """Of `revive`."""
 
-    agents: list[AgentView]
+    agents: list[AgentView]  # of all: the first 200
+    revived: int  # how many; an agent that was not killed does not count
 
 
 class RulesAnswer(TypedDict):
@@ -653,6 +654,7 @@ class TaskView(_For):
     progress: NotRequired[int]
     expected: NotRequired[float]  # seconds
     started_at: NotRequired[str]
+    expired: NotRequired[bool]  # at work by its state, but its claim is past its deadline: it goes back to the queue
     finished_at: NotRequired[str]
     waits_for: NotRequired[int]
     after: NotRequired[list[str]]  # of a list, and of `task show`

@@ -51,8 +51,10 @@ def refusal(
     own = any(within(owner, call.agent) for owner in owners)
     if own and RANKS[have] >= RANKS[operation.may]:
         return None
-    what = operation.name if have != AGENT or not owners else f"{operation.name} of what is not its own"
-    return _forbidden(tx, call, call.agent, have, needed, what, [owner for owner in owners if owner])
+    said = f"`dibs {operation.name}`"
+    if RANKS[have] >= RANKS[operation.may or needed]:  # the command itself is for this caller
+        said += " of what is not its own" if owners else " in this way"
+    return _forbidden(tx, call, call.agent, have, needed, operation.name, [one for one in owners if one], said)
 
 
 def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
@@ -90,7 +92,7 @@ def has_orchestrator(call: Call) -> bool:
 
 
 def _forbidden(
-    tx: Transaction, call: Call, who: str, have: str, needed: str, what: str, owners: Sequence[str]
+    tx: Transaction, call: Call, who: str, have: str, needed: str, act: str, owners: Sequence[str], said_act: str = ""
 ) -> Forbidden:
     """The refusal, with the agents that could do it: the owners, and those with the rank."""
     could = _who_could(tx, call, needed)
@@ -106,8 +108,8 @@ def _forbidden(
     by = ", or ".join(said)
     name = names.name_of(tx, who)
     return Forbidden(
-        f"`dibs {what}` is not for {name} ({_a(have)}): {by} can do it. Ask, and say why it is needed.",
-        agent=who, act=what, role=have, needs=needed, owners=list(owners), could=could,
+        f"{said_act or f'`dibs {act}`'} is not for {name} ({_a(have)}): {by} can do it. Ask, and say why it is needed.",
+        agent=who, act=act, role=have, needs=needed, owners=list(owners), could=could,
     )  # fmt: skip
 
 

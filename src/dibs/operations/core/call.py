@@ -40,6 +40,8 @@ FOLLOW_UPS: dict[str, Callable[..., Any]] = {}
 class Need(Exception):
     """An operation lacks a fact: the door looks, outside the transaction, and runs it again."""
 
+    UNSETTLED = "could not determine which processes are alive; try again."  # after too many rounds of questions
+
     def __init__(self, processes: list[Process]) -> None:
         super().__init__("facts are needed")
         self.processes = processes

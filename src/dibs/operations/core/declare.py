@@ -10,7 +10,7 @@ Plain classes with slots: this is on the hook path, where dataclasses would cost
 from __future__ import annotations
 
 from dibs.canonical import Canonical
-from dibs.errors import Busy, Fenced, Forbidden, Invalid, Killed, Unavailable
+from dibs.errors import Busy, Fenced, Forbidden, Invalid, Killed, Unavailable, as_written
 from dibs.jsontext import is_text
 from dibs.stores.seam import COMMIT
 
@@ -42,7 +42,6 @@ RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # who may 
 
 MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
 SHOWN = 60  # letters of a wrong value that a refusal repeats
-SECOND = 1_000  # ms
 MAX_TEXT = 2_000  # letters of people's words, unless a field says otherwise
 PROCESS_PARTS = 5  # of a process's full name (facts/processes.py)
 MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
@@ -156,7 +155,7 @@ class Field:
             return
         if self.kind == "duration":
             low, high = low or 0, high or 0
-            text = f"a duration from {low / SECOND:g} to {high // SECOND} s, not {value / SECOND:g} s"
+            text = f"a duration from {as_written(low)} to {as_written(high)}, not {as_written(value)}"
         else:
             text = f"at least {low}" if high is None else f"from {low or 0} to {high}"
             text = f"{text}, not {value}"
@@ -247,7 +246,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (is_text, "a text in Unicode"),
     "agent": (is_text, "an agent's id or name"),
     "resource": (_is_resource, "a path, a glob or a name such as db:migrations"),
-    "resources": (_is_resources, "paths, globs or names such as db:migrations"),
+    "resources": (_is_resources, "a list of paths, globs or names such as db:migrations"),
     "duration": (_is_integer, "milliseconds as a whole number"),
     "integer": (_is_integer, "a whole number, 0 or more"),
     "number": (_is_number, "a whole number"),
@@ -405,8 +404,16 @@ class Operation:
             found[name] = value
         if left:
             name = next(name for name in given if name not in found)
-            raise Invalid(f"{self.name}: there is no field {name!r}", field=name)
+            raise self.no_field(name)
         return found
+
+    def no_field(self, name: str) -> Invalid:
+        """A caller named a field that is not there: which one was meant?"""
+        from difflib import get_close_matches
+
+        near = get_close_matches(name[:80], [field.name for field in self.fields if not field.internal], 1)
+        meant = f"; did you mean {near[0]!r}?" if near else ""
+        return Invalid(f"{self.name}: there is no field {name[:80]!r}{meant}", field=name[:80])
 
 
 # The fields of every listing; paging.py has what they mean.

@@ -358,7 +358,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "task.forgotten": (
         '`""`',
-        "The records of finished tasks outside any run were removed: `[tasks] keep` is over.",
+        "The records of finished tasks outside any run were removed after `[tasks] keep`.",
         "`tasks`",
     ),
     "task.kept": (

@@ -44,7 +44,7 @@ def once(tx: Transaction, via: tuple[str, int, bool], known: Record | None, deci
     key = key_of(connection)
     if known is not None and known["n"] >= number:
         if known["n"] > number or (known.get("recalled") and not retry):
-            raise Conflict("the caller of this request has gone on without it; nothing was changed.")
+            raise Conflict("the caller no longer waits for this request; nothing was changed.")
         if not known.get("recalled"):
             if retry and not known.get("taken"):
                 _put(tx, key, known, {**known, "taken": True})

@@ -105,6 +105,7 @@ INTERNAL = {
     "doubt": "operations.guards.audits",
     "edit": "operations.guards.edit_guard",
     "found": "operations.agents.lookups",
+    "give-back": "operations.guards.audits",
     "go on": "operations.core.long_jobs",
     "held": "operations.claims.forced_release",
     "idle": "operations.guards.audits",

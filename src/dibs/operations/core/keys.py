@@ -174,8 +174,8 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "tw⇥WAITER": (
         "tasks",
         "an agent that waits for work, or for one `task`",
-        "",
-        "",
+        "`line⇥TASK⇥WAITER` if it waits for one task",
+        "`task-waits⇥AGENT⇥WAITER` if it waits for one task",
     ),
     "tb⇥TASK⇥AGENT": (
         "tasks",
@@ -319,7 +319,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "as⇥KIND⇥SUBJECT⇥ID": (
         "alerts",
-        "a suspicion: something that may need an alert; whoever sweeps next looks into it",
+        "a suspicion: something that may need an alert; the next sweep looks into it",
         "",
         "`due⇥TIME` (0: at once)",
     ),
@@ -414,11 +414,3 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
     ),
 }
-
-
-def prefix_of(key: str) -> str:
-    """The part of a key that tells its kind."""
-    first = key.replace("⇥", "\t").partition("\t")[0]
-    if first.startswith("r/"):
-        return "r"
-    return first[0] if ":" in first or first == "nNAME" else first

@@ -5,7 +5,7 @@ A policy is a plain value that a door reads from `.dibs/config.toml` and passes 
 
 from __future__ import annotations
 
-from dibs.errors import Invalid
+from dibs.errors import Invalid, as_written
 from dibs.operations.claims import resources
 
 TYPE_CHECKING = False
@@ -148,15 +148,15 @@ class Policy:
             return min(given, longest, life), life
         check_duration(ttl, "ttl")
         if ttl > longest:
-            raise Invalid(f"ttl: at most {longest // SECOND} s for {resources.shown(wanted)[0]}", field="ttl")
+            raise Invalid(f"ttl: at most {as_written(longest)} for {resources.shown(wanted)[0]}", field="ttl")
         return min(ttl, life), life
 
 
 def check_duration(value: int, field: str, least: int = 1, most: int = MAX_DURATION_MS) -> int:
     """Refuse durations out of range."""
     if not least <= value <= most:
-        low, high = least / SECOND, most // SECOND
-        raise Invalid(f"{field}: a duration from {low:g} to {high} s, not {value / SECOND:g} s", field=field)
+        text = f"{field}: a duration from {as_written(least)} to {as_written(most)}, not {as_written(value)}"
+        raise Invalid(text, field=field)
     return value
 
 

@@ -12,7 +12,18 @@ after its end, for a formatter or a program that it left running. An undo leaves
 from __future__ import annotations
 
 from dibs.operations.core.call import within
-from dibs.operations.guards.ledger import LIKELY, MERGES, NOBODY, OUTSIDE, SECOND_NS, SURE, UNDO, WHOLE
+from dibs.operations.guards.ledger import (
+    INODE_LAG_NS,
+    LIKELY,
+    MERGES,
+    MISSING,
+    NOBODY,
+    OUTSIDE,
+    SECOND_NS,
+    SURE,
+    UNDO,
+    WHOLE,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +31,6 @@ if TYPE_CHECKING:
 
     from dibs.operations.guards.ledger import Call, Head, State
 
-INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
 AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
 AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
@@ -43,7 +53,7 @@ class Verdict:
 class _Suspect:
     """One agent that may have done it."""
 
-    __slots__ = ("after", "agent", "how", "met", "running", "unmet")
+    __slots__ = ("after", "agent", "could", "how", "met", "running", "unmet")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
@@ -52,6 +62,7 @@ class _Suspect:
         self.met = False  # a call names the path and announced this content
         self.unmet = False  # a call that ran at that time names the path and announced another content
         self.after = True  # only the seconds after the end of a call make it a suspect
+        self.could = False  # it had a call, or such seconds, when the content was written
 
 
 def judge(
@@ -64,18 +75,21 @@ def judge(
     *,
     known: Head | None = None,
     git: bool = False,
+    written: int = 0,
 ) -> Verdict:
     """Attribute a change: `changed` is the file's ctime, `known` the ledger's last content of the path.
 
-    `git`: the new content is what git has, which no formatter makes.
+    `git`: the new content is what git has, which no formatter makes. `written` is the file's mtime: if no suspect could
+    write at that time, none of them made this content.
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
     set_back = head is not None and (abs(head.offset - offset) > CLOCK_JUMP_S or changed < since - INODE_LAG_NS)
     if changed > now or set_back:
         changed = now  # a clock was set, or a write is in progress: it may have happened at any time up to now
-    suspects = _suspects(state, path, after, since, changed, now)
-    if not suspects:
+        written = 0
+    suspects = _suspects(state, path, after, since, changed, now, min(written, changed))
+    if not any(one.could for one in suspects):
         return Verdict(OUTSIDE, OUTSIDE)
     verdict = _first_fit(state, suspects, head, git=git)
     if verdict.grade == SURE and head is None and not verdict.how:
@@ -101,12 +115,13 @@ def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git
         return Verdict(names[0], SURE, names)
     owners = head.owners if head is not None else []
     tidies = [one.agent for one in suspects if one.after and one.agent in owners]
-    if tidies and not git and (alone or tidies[0] in state.formats):
+    there = head is not None and head.content != MISSING  # a formatter makes no file
+    if tidies and there and not git and (alone or tidies[0] in state.formats):
         return Verdict(tidies[0], LIKELY, names)  # a formatter that its client runs after its edits
     return Verdict(running[0].agent, LIKELY, names) if len(running) == 1 else nobody
 
 
-def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int) -> list[_Suspect]:
+def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int, written: int) -> list[_Suspect]:
     """The agents with a call in the interval that could write the path, without the ancestors of other suspects."""
     found: dict[str, _Suspect] = {}
     for call in state.calls.values():
@@ -121,10 +136,11 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         running = first <= changed <= firm
         one.running = one.running or running
         one.after = one.after and not is_firm
+        one.could = one.could or written <= weak
         if not how.islower():
             continue
         if expected and expected == after:
-            one.how, one.met = how, True
+            one.how, one.met, one.could = how, True, True
         elif running:
             one.how = one.how or how
             one.unmet = one.unmet or bool(expected)

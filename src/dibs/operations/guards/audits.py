@@ -71,15 +71,20 @@ def _audit(
 ) -> dict[str, Any]:
     """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news."""
     violations = changes.tell(tx, call, found, tool)
-    freed: list[Any] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
-        if claim["claim"] not in release or claim["by"] != SHELL:
-            continue
-        endings.give_back(tx, claim, claim["resources"], "released")
-        freed += claim["resources"]
-    endings.serve(tx, freed)
+    _give_back(tx, call, got, release)
     sweeps.some(tx, call, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
+
+
+def _give_back(tx: Transaction, call: Call, got: Fetched, release: Sequence[str] = ()) -> dict[str, Any]:
+    """End claims that lasted for a call. It brings no news: after a refused command nobody would read them."""
+    freed: list[Any] = []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
+        if claim["claim"] in release and claim["by"] == SHELL:
+            endings.give_back(tx, claim, claim["resources"], "released")
+            freed += claim["resources"]
+    endings.serve(tx, freed)
+    return {}
 
 
 def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
@@ -208,11 +213,12 @@ OTHERS = Operation(
 )  # fmt: skip
 MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", writes=False)
 KNOWN = Operation("known", _known, "Am I registered?", writes=False)
+_RELEASE = Field("release", "words", "the claims that end with the call", default=())
 AUDIT = Operation(
-    "audit", _audit, "What did this call change that others hold?",
-    fields=(_FOUND, Field("release", "words", "the claims that end with the call", default=()), _TOOL),
+    "audit", _audit, "What did this call change that others hold?", fields=(_FOUND, _RELEASE, _TOOL),
     wants=("rules", "deliveries"),
 )  # fmt: skip
+GIVE_BACK = Operation("give-back", _give_back, "The command does not run; its claims end.", fields=(_RELEASE,))
 CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.", fields=(_FOUND,))
 ACTIVITY = Operation("activity", _activity, "I am here; what is new?", wants=("rules", "deliveries"))
 PEERS = Operation(
@@ -220,7 +226,7 @@ PEERS = Operation(
     fields=(Field("agents", "words", "the agents", required=True),), writes=False,
 )  # fmt: skip
 IDLE = Operation(
-    "idle", _idle, "My turn is over.",
+    "idle", _idle, "The agent's turn ended.",
     fields=(Field("now", "texts", "the content of each file, by claim and path"),), wants=("rules",),
 )  # fmt: skip
 DOUBT = Operation(
@@ -228,4 +234,4 @@ DOUBT = Operation(
     fields=(Field("why", "raw", "why it could not be decided", default=""), _TOOL),
 )  # fmt: skip
 
-INTERNAL = (OTHERS, MINE, KNOWN, AUDIT, CHANGED, ACTIVITY, PEERS, IDLE, DOUBT)
+INTERNAL = (OTHERS, MINE, KNOWN, AUDIT, GIVE_BACK, CHANGED, ACTIVITY, PEERS, IDLE, DOUBT)

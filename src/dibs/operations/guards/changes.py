@@ -129,7 +129,10 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
     back = f" `dibs restore {record['violation']}` brings back what was there." if record["blob"] else ""
     holder = " and ".join([name_of(tx, victim) for victim in victims[:2]])
     if how == "doubted":
-        others = ", ".join([name_of(tx, one) for one in record["suspects"]]) or "something"
+        others = ", ".join([name_of(tx, one) for one in record["suspects"]])
+        if not others:
+            who = "your client's formatter did it, or a person"
+            return {actor: f"{path} changed right after your edit: {who}. Read it before you change it again.{back}"}
         return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
     if how == "taken":
         return {victim: f"{name_of(tx, actor)} continued {path}, which you left unfinished.{back}" for victim in
@@ -155,6 +158,11 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
         f"`dibs restore {record['violation']}`."
         for one in record["suspects"]
     }
+    if grade == OUTSIDE:  # it is likely to stay: what brings back the earlier content comes last
+        kept = f"`dibs ack {record['violation']}` to keep it as it is"
+        back = f"{'; or ' if back else '.'}{back.strip()}"
+        settle = f" Read it. It cannot be committed before that is settled: edit it, or {kept}{back}"
+        return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{settle}")
     return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{back}{settle}")
 
 

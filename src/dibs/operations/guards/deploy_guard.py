@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.core.policy import Policy
     from dibs.stores.seam import Fetched, Transaction
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
@@ -45,6 +46,17 @@ MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 def resource_of(target: str) -> list[str]:
     """The name under which a target is claimed."""
     return ["name", f"deploy:{target}"]
+
+
+def pushed_targets(policy: Policy, branch: str) -> list[str]:
+    """The targets that a push to this branch deploys: none if the branch is not protected."""
+    from fnmatch import fnmatchcase
+
+    table = policy.guards.get("deploy") or {}
+    if not any(fnmatchcase(branch, pattern) for pattern in table.get("protected", ())):
+        return []
+    named = [name for name, target in table.get("targets", {}).items() if target.get("branch") == branch]
+    return named or [branch]
 
 
 def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (), client: str = "") -> Any:
@@ -198,7 +210,7 @@ def _uncommitted(changed: Sequence[str], holders: dict[str, str]) -> Conflict:
         way = "Commit them, or deploy with --dirty."
     else:
         yours = "Commit your own. " if len(holders) < len(paths) else ""
-        own = "deploy from a working tree of your own (`git worktree add`), or wait."
+        own = "deploy from a working tree of your own (`git worktree add --detach ../deploy`), or wait."
         way = f"{yours}Theirs are not yours to commit: {own}"
     return Conflict(
         f"uncommitted changes might ship, too: {shown}. {way}",

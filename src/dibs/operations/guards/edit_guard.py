@@ -15,7 +15,7 @@ if its process is dead, it ends at the next look. Race: the second transaction s
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held
+from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     Target = dict[str, Any]
 
 BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
+MAX_UNSEEN_NAMED = 20  # files in the text of a refusal that asks to read them
+MAX_UNSEEN_LISTED = 200  # and in its fields
 MAX_BLOCKERS_SHOWN = 16
 FREE, GUARDED, STRICT = "free", "guarded", "strict"
 # What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
@@ -123,10 +125,13 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     held = _covering_claims(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
-    for target in wanted:
-        unseen = _unseen(tx, call, target) if target.get("facts") else None
-        if unseen is not None:
-            return _refuse(tx, call, target, tree, unseen)
+    dropped: list[str] = []
+    unseen = [(target, refused) for target in wanted if (refused := _unseen(tx, call, target, dropped)) is not None]
+    if unseen:
+        for target, refused in unseen[:-1]:
+            _refuse(tx, call, target, tree, refused)
+        return _refuse(tx, call, unseen[-1][0], tree, _all_unseen(tx, [refused for _, refused in unseen]))
+    note_dropped(tx, call, dropped)
     disputed = [target["resource"][1] for target in wanted if (target.get("facts") or {}).get("disputed")]
     if disputed:
         from dibs.operations.guards import changes
@@ -251,9 +256,14 @@ def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, fo
     return Held(blockers=blockers, more=max(0, len(found) - MAX_BLOCKERS_SHOWN), wanted=names)
 
 
-def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
-    """May the agent overwrite the present content? It holds the path already, so nobody else changes it now."""
-    facts = target.get("facts") or {}
+def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> DibsError | None:
+    """May the agent overwrite the present content? It holds the path already, so nobody else changes it now.
+
+    `dropped` gets the path if the content is a person's that was left before the agent began.
+    """
+    facts = target.get("facts")
+    if not facts:
+        return None
     name, known, author = resources.show(target["resource"]), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
@@ -270,7 +280,8 @@ def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
-    living = [owner for owner in others if is_present(tx, call, owner)]
+    makers = [author] if facts["owners"] and author not in NO_AGENT and not related(author, call.agent) else []
+    living = [agent for agent in (*others, *makers) if is_present(tx, call, agent)]  # also who added to unfinished work
     if living or facts["since"]:
         who = _who(tx, living[0] if living else author)
         return Conflict(
@@ -280,13 +291,44 @@ def _unseen(tx: Transaction, call: Call, target: Target) -> DibsError | None:
         )
     if others:
         _note(tx, call, f"{name} had uncommitted work of {_who(tx, others[0])}, which has ended; it is kept.")
+    elif facts.get("loose"):
+        dropped.append(name)
     return None
+
+
+def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
+    """Tell the agent, after its call, how a person's changes come back that it dropped without having read them."""
+    if not paths:
+        return
+    named, more = paths[:MAX_UNSEEN_NAMED], len(paths) - MAX_UNSEEN_NAMED
+    had = named[0] if len(paths) == 1 else f"{len(paths)} files"
+    listed = "" if len(paths) == 1 else f": {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
+    files = " ".join([quoted(name) for name in named]) if more <= 0 else "PATH…"
+    back = f"`dibs undo {call.agent} {files} --yes` brings them back."
+    _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
+
+
+def _all_unseen(tx: Transaction, found: list[DibsError]) -> DibsError:
+    """One refusal for all files that have to be read first, so that the agent need not try once for each."""
+    found = list({one.fields["path"]: one for one in found}.values())  # a command may name a file twice
+    if len(found) == 1:
+        return found[0]
+    paths = [one.fields["path"] for one in found]
+    named = [f"{one.fields['path']} ({_who(tx, one.fields['changed_by'] or '')})" for one in found[:MAX_UNSEEN_NAMED]]
+    more = f" and {len(paths) - len(named)} more" if len(paths) > len(named) else ""
+    return Conflict(
+        f"{len(paths)} files were changed, and you have not read what is there now: {', '.join(named)}{more}. You hold "
+        "them now: read each of them, then change what is there.",
+        path=paths[0],
+        paths=paths[:MAX_UNSEEN_LISTED],
+        changed_by=found[0].fields["changed_by"],
+    )
 
 
 def _who(tx: Transaction, agent: str) -> str:
     from dibs.operations.agents.names import name_of
 
-    return "somebody" if agent in NO_AGENT else name_of(tx, agent)
+    return "an unknown agent or program" if agent in NO_AGENT else name_of(tx, agent)
 
 
 def is_present(tx: Transaction, call: Call, agent: str) -> bool:
@@ -348,7 +390,8 @@ _FACTS = (
     Field("author", "text", "the agent that made what is there", required=True),
     Field("owners", "words", "the agents with unfinished work in it", required=True),
     Field("since", "flag", "it was changed after the agent began", required=True),
-    Field("disputed", "flag", "another agent changed it last", required=True),
+    Field("disputed", "flag", "others changed it, and the agent knows what is there", required=True),
+    Field("loose", "flag", "uncommitted, and made by no agent", default=False),
 )
 _TARGETS = Field(
     "targets", "json", "the paths to be written", required=True,

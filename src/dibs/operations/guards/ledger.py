@@ -30,7 +30,8 @@ A line is a kind and its fields:
     A agent                                     its files change by themselves right after an edit
 
 The flags of a change end in the kinds of the file before and after it, unless both are plain: `0` plain, `x`
-executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before. A time is
+executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, and `p` that
+uncommitted changes of a person are in it which the actor had not read. A time is
 nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
 """
 
@@ -54,10 +55,12 @@ WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has ex
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
+CARRIED = "p"  # a flag: it contains uncommitted changes that no agent made, and that its actor had not read
 CLOSED, OPEN = "closed", "open"  # classes of calls
 NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
+INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
 HISTORY_NS = 24 * HOUR_NS  # for calls and paths that a compacted ledger still knows
@@ -67,6 +70,7 @@ MAX_CHANGES_KEPT = 300  # of finished paths, in a compacted ledger
 MAX_PATHS_WATCHED = 300  # by one look
 DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before there was one
 LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it
+BUSY_LOOK_SHARE = 2  # while another agent's command runs: what is not looked at now may be either's later
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
 FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
@@ -131,6 +135,11 @@ class Head:
         self.change: Change | None = None  # the change that made it
         self.named = 0  # when a call, or a manual claim, last named it
         self.moved = 0  # the number of head moves when a line last spoke of it
+
+    @property
+    def is_carried(self) -> bool:
+        """Does this content have in it what no agent made, and whoever changed it since had not read?"""
+        return self.author == OUTSIDE or (self.change is not None and CARRIED in self.change.flags)
 
     @property
     def author(self) -> str:
@@ -375,9 +384,9 @@ class State:
         pairs = row[5].split(" ") if row[5] else []
         head.authors = dict(zip(pairs[::2], pairs[1::2], strict=False))
         if row[6]:
-            actor, grade, when, identifier = row[6].split(" ")
-            stamp = f"{when}:{offset}"
-            head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", "", row[8]))
+            actor, grade, when, identifier, *flags = row[6].split(" ")
+            stamp, flag = f"{when}:{offset}", "".join(flags)
+            head.change = Change(("T", identifier, stamp, UNKNOWN, row[2], row[3], actor, grade, "", flag, row[8]))
         head.named = int(row[7] or 0)
         head.moved = self.moves
         self.heads[row[8]] = head
@@ -429,7 +438,8 @@ class State:
 
         The call may have written unnamed paths, and it took long enough for a look to be cheap in comparison.
         """
-        return call.is_open and (now - call.opened) > LOOK_SHARE * self.cost
+        share = BUSY_LOOK_SHARE if self.is_busy(call.agent) else LOOK_SHARE
+        return call.is_open and (now - call.opened) > share * self.cost
 
     def is_being_written(self, path: str, now: int) -> bool:
         """Is a call running that names the path? Then a file that was just emptied is about to be filled."""
@@ -509,6 +519,8 @@ def _kept_line(path: str, head: Head, looked: int) -> Line:
     change = ""
     if head.change is not None:
         change = f"{head.change.actor} {head.change.grade} {head.change.looked} {head.change.id}"
+        if CARRIED in head.change.flags:
+            change += f" {CARRIED}"
     stamp = f"{looked}:{head.offset}"
     return ("H", stamp, head.content, head.signature, " ".join(head.owners), authors, change, str(head.named), path)
 

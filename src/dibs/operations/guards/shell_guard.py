@@ -5,7 +5,8 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 - sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; working_tree.py
   decides it.
 - targets that cannot be read from the words (`> $F`): refused while other agents hold claims in this working tree, or,
-  if the words show the folder (`> build/$n`), while other agents hold something there.
+  if the words show the folder (`> build/$n`) or the name (`> $OUT/report.json`), while other agents hold something
+  there, or of that name.
 - git's index and HEAD belong to a working tree, the stashes to a repository: a command that touches them holds
   `git:index`, `git:head`, `git:stash` while it runs. The claim of an aborted command, whose end was not reported,
   passes to the next git command of the same agent, and lasts two minutes at most.
@@ -15,12 +16,12 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Forbidden, Held
+from dibs.errors import Conflict, DibsError, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.guards import audits, working_tree
+from dibs.operations.guards import audits, edit_guard, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,10 +51,12 @@ def _command(
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
     owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
+    loose: Sequence[tuple[str, Sequence[str], bool]] = (),
     spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
     """May it run? `owned` has the unfinished work in the ledger: working tree, path, owner.
 
+    `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
     `spoken`: the dibs commands that it would run, and as which agent.
     """
     agent = got.values[f"a\t{call.agent}"]
@@ -68,20 +71,24 @@ def _command(
         if refusal is not None:
             return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
     for command, target, against in deploys:
-        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(command, target, against)
+        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, command, target, against)
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps else []
+        unfinished += working_tree.loose(tx, loose, [*others, *unfinished])
+        dropped: list[str] = []
         for found in sweeps:
-            sweep = {"tree": tree, **found}
+            sweep = {"tree": tree, **found, "here": tree}
             counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep["tree"]}]
             refusal = working_tree.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
+            dropped += working_tree.dropped(sweep, counting)
         refusal = _unreadable(tx, unresolved, others, tree)
         if refusal is not None:
             return _refuse(tx, call, refusal.fields["words"][0], refusal)
+        edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
     return _hold(tx, call, index) if index else {"claims": []}
 
 
@@ -126,12 +133,20 @@ def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], he
     )  # fmt: skip
 
 
-def _undeployed(command: str, target: str, against: str) -> Forbidden:
+def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidden:
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
+    checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
+    begin = f"dibs deploy {target} {'' if checked else '--unverified '}--"
+    first, *more = command.split()
+    if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
+        way = f"Put `{begin}` before `{command}`"
+    else:
+        way = f"Run it as `{begin} {'env ' if '=' in first else ''}{command}`"
+    result = ", and verifies the result" if checked else "; `--verify CMD` for `--unverified` checks the result"
     return Forbidden(
-        f"`{command}` deploys to {target}{now} Run it as `dibs deploy {target} -- {command}`: that holds "
-        f"deploy:{target}, fetches, refuses a stale copy, and verifies the result.",
+        f"`{command}` deploys to {target}{now} {way}: that holds deploy:{target}, fetches, refuses a stale copy"
+        f"{result}.",
         command=command,
         target=target,
     )
@@ -141,10 +156,14 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
     found: list[tuple[str, Record, list[list[str]]]] = []
     for doubt in unresolved:
-        where, below = doubt.get("tree", tree), doubt.get("below")
+        where, below, end = doubt.get("tree", tree), doubt.get("below"), doubt.get("end", "")
         for record in others:
             if record["tree"] in {"", where}:
-                hits = [resource for resource in record["resources"] if _may_be(below, resource)]
+                hits = [
+                    resource
+                    for resource in record["resources"]
+                    if _may_be(below, resource) and _may_end(f"{where}/", resource, end)
+                ]
                 found += [(doubt["words"], record, hits)] if hits else []
     if not found:
         return None
@@ -167,6 +186,14 @@ def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> b
     return working_tree.is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
 
 
+def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
+    """Can a target whose path ends so be this resource, or a folder that it lies in?"""
+    if not end or resource[0] != "file":
+        return True
+    path, name = f"{top}{resource[1]}/".casefold(), f"{end}/".casefold()  # some filesystems ignore the case
+    return name in path
+
+
 def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsError:
     tx.append("command.refused", call.agent, what[:200], {"code": error.code})
     return error
@@ -183,6 +210,7 @@ COMMAND = Operation(
                   _WORDS,
                   Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
+                  Field("end", "raw", "how its path ends; unknown, if nothing is said"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
@@ -199,13 +227,19 @@ COMMAND = Operation(
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
               )),
+        Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
+              items=(
+                  Field("tree", "raw", "the working tree", required=True),
+                  Field("path", "resource", "the path", required=True),
+                  Field("later", "flag", "made since the caller began", required=True),
+              )),
         Field("spoken", "rows", "the dibs commands that it would run", default=(),
               items=(
                   Field("command", "raw", "the command", required=True),
                   Field("agent", "raw", "as which agent; empty for the caller", required=True),
               )),
     ),
-    errors=(Forbidden, Held), takes=True,
+    errors=(Conflict, Forbidden, Held), takes=True,
 )  # fmt: skip
 
 INTERNAL = (COMMAND,)

@@ -5,7 +5,9 @@ the working tree); in addition to that, by their keys:
 - `paths` (None: not known), `folders`, `does`: files that would be taken in, overwritten, deleted. Refused if other
   agents hold one of them, with the list and the same command for the other files: `safe` begins it, `wide` if it says
   what to leave out (`without`: by git clean's patterns); `else` is the advice if there is no such command. `may`: it is
-  not certain.
+  not certain. `drops`: uncommitted changes in them would be gone; then changes that no agent made (a person's) count,
+  too, if they are newer than the caller's session and it has not read them: a person is at work there. Older ones go,
+  as with a write of the whole file, and the caller is told how to bring them back.
 - `head` (`switch`: another branch, `move`: the same one elsewhere), `to`: refused while other agents hold files in that
   working tree, because their next commit would land elsewhere. `main`: the claims that are not bound to a tree count
   there.
@@ -19,7 +21,7 @@ the working tree); in addition to that, by their keys:
 
 from __future__ import annotations
 
-from dibs.errors import Forbidden, Held
+from dibs.errors import Conflict, Forbidden, Held
 from dibs.errors import quoted as quoted_resource
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
@@ -41,6 +43,8 @@ MAX_FILES_EXCLUDED = 30  # by a safe command; with more, nobody reads it
 STASHES_KEY = "gs"  # the record of each stash's maker
 MAX_STASHES = 200
 WORK = "work"  # the `by` of unfinished work that no claim covers
+LOOSE = "loose"  # the `by` of uncommitted changes that no agent made, and that the caller has not read
+STASHES = "take away"  # what git stash does
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 FACTS = (
     Field("what", "raw", "the command", required=True),
@@ -49,8 +53,10 @@ FACTS = (
     Field("folders", "raws", "whole folders"),
     Field("does", "raw", "what would happen to them"),
     Field("may", "flag", "it is not certain"),
+    Field("drops", "flag", "uncommitted changes in them would be gone"),
     Field("own", "flag", "only claims of that very working tree count"),
     Field("safe", "raw", "how the safe command begins"),
+    Field("skips", "raws", "files that the safe command cannot name: git's index does not have them"),
     Field("wide", "raw", "the same, where it says what to leave out"),
     Field("without", "raw", "how git clean's patterns begin"),
     Field("named", "raw", "the end of git clean's command"),
@@ -64,10 +70,12 @@ FACTS = (
     Field("stashes", "words", "the stashes that are there"),
     Field("takes", "words", "those that would go"),
     Field("pushes", "flag", "a stash is made"),
+    Field("dropped", "raw", "options that the safe command leaves out"),
     Field("record", "raw", "the command that leaves dibs' own record"),
     Field("past", "raw", "the option that bypasses git's hook"),
     Field("protected", "raws", "the branches that it protects"),
 )
+UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
@@ -75,7 +83,7 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     """Why git may not do that now; None if it may. `others`: the claims that count here."""
     if fact.get("record"):
         return Forbidden(
-            f"`{fact['what']}` would take dibs' own record away (.dibs/local), for everybody. "
+            f"`{fact['what']}` would delete dibs' own record (.dibs/local), for all agents. "
             f"Run `{fact['record']}` instead.",
             instead=fact["record"],
         )
@@ -104,6 +112,8 @@ def is_file(resource: Sequence[str]) -> bool:
 def who(tx: Transaction, record: Record) -> str:
     """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
+    if record["by"] == LOOSE:
+        return "changed by no agent, and you have not read it"
     if record["by"] == WORK and record["shared"]:
         path = quoted_resource(record["resources"][0][1])
         return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
@@ -112,16 +122,38 @@ def who(tx: Transaction, record: Record) -> str:
     return f"{name}, {holds.left(tx, record)}"
 
 
+class _Covered:
+    """The paths that these claims cover: a refusal names each file once."""
+
+    def __init__(self, held: list[Record]) -> None:
+        self.files: set[tuple[str, str]] = set()
+        self.wide: list[tuple[str, Sequence[str]]] = []  # folders and globs
+        for record in held:
+            for resource in record["resources"]:
+                if resource[0] == "file":
+                    self.files.add((record["tree"], resource[1]))
+                elif is_file(resource):
+                    self.wide.append((record["tree"], resource))
+
+    def has(self, tree: str, path: Sequence[str]) -> bool:
+        """Does one of them count in this working tree and cover the path?"""
+        if ("", path[1]) in self.files or (tree, path[1]) in self.files:
+            return True
+        return any(
+            where in {"", tree} and resources.overlap(["file", path[1]], resource) for where, resource in self.wide
+        )
+
+
 def unfinished(
     tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
 ) -> list[Record]:
     """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen."""
     found: list[Record] = []
     there: dict[str, bool] = {}
-    covered = {resource[1] for record in held for resource in record["resources"] if resource[0] == "file"}
+    covered = _Covered(held)
     for tree, path, owners in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
-        if not others or path[1] in covered:
+        if not others or covered.has(tree, path):
             continue
         if others[0] not in there:
             there[others[0]] = is_present(tx, call, others[0])
@@ -133,11 +165,27 @@ def unfinished(
     return found
 
 
+def loose(tx: Transaction, found: Sequence[tuple[str, Sequence[str], bool]], held: list[Record]) -> list[Record]:
+    """Uncommitted changes that no agent made and the caller has not read, in the form of claims."""
+    covered = _Covered(held)
+    return [
+        {
+            "claim": "", "agent": "", "resources": [list(path[:2])], "tree": tree, "by": LOOSE, "mode": resources.WRITE,
+            "since": tx.now, "until": tx.now, "reason": "uncommitted changes", "later": later, "pending": False,
+            "expect": None,
+        }
+        for tree, path, later in found
+        if not covered.has(tree, path)
+    ]  # fmt: skip
+
+
 # --- files
 
 
-def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
+def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
+    drops, whole = fact.get("drops", False), fact.get("own", False)  # a removed working tree cannot be brought back
+    others = [record for record in others if record["by"] != LOOSE or (drops and (record["later"] or whole))]
     if fact.get("does", "") in KEEPS:  # an ended agent's work is not lost by it
         others = [record for record in others if record["by"] != WORK or record["there"]]
     if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
@@ -153,22 +201,59 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     if not found:
         return None
     found.sort(key=lambda one: one[0])
+    found = list({path: (path, record) for path, record in reversed(found)}.values())[::-1]  # each file once
     named = _named(tx, found)
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
-    if len(left) == len(found):
+    if left:
         names = " ".join([quoted_resource(path) for path in left[:MAX_FILES_SHOWN]])
-        instead = f"To take it over, and then keep it or not: `dibs claim {names}`."
+        where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
+        take = f"`dibs claim {names}`{where}."
+        if len(left) == len(found):
+            instead = f"To take it over, and then keep it or not: {take}"
+        else:  # nobody will commit it
+            instead += f" What was left can be taken over: {take}"
     does = fact.get("does") or "touch"
     would = does if fact.get("may") else f"would {does}"
+    unread = [path for path, record in found if record["by"] == LOOSE]
+    if len(unread) == len(found):
+        listed = ", ".join(unread[:MAX_FILES_SHOWN])
+        more = f" and {len(unread) - MAX_FILES_SHOWN} more" if len(unread) > MAX_FILES_SHOWN else ""
+        free = instead if instead.startswith("Run ") else ""
+        return Conflict(
+            f"`{fact['what']}` {would} uncommitted changes that no agent made (a person did, as far as is known), and "
+            f"that you have not read: {listed}{more}. {free}{' ' if free else ''}{_read_first(unread)}",
+            paths=unread[:MAX_FILES_SHOWN],
+        )
+    if unread:
+        instead += " Read what no agent changed first, if it is to go."
     unknown = ", as far as can be read from its words" if fact.get("may") else ""
     return Held(
         f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
-        blockers=[holds.blocker(tx, record, [["file", path]]) for path, record in found[:MAX_FILES_SHOWN]],
+        blockers=[
+            holds.blocker(tx, record, [["file", path]])
+            for path, record in found[:MAX_FILES_SHOWN]
+            if record["by"] != LOOSE
+        ],
         more=max(0, len(found) - MAX_FILES_SHOWN),
         files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,
     )
+
+
+def dropped(fact: dict[str, Any], others: list[Record]) -> list[str]:
+    """The files of a person's older changes, unread by the caller, that the command drops. A stash keeps them."""
+    if not fact.get("drops") or fact.get("does") == STASHES:
+        return []
+    paths: list[str] | None = fact.get("paths")
+    known, folders = set(paths or ()), fact.get("folders", ())
+    loose = [record["resources"][0] for record in others if record["by"] == LOOSE]
+    return [hit for resource in loose for hit in _hits(resource, paths, known, folders)]
+
+
+def _read_first(paths: list[str]) -> str:
+    go, them = ("it is", "it") if len(paths) == 1 else ("they are", "each of them")
+    return f"If {go} to go, read {them} first, then run it again."
 
 
 def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], folders: Sequence[str]) -> list[str]:
@@ -194,7 +279,8 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
     held = set(theirs)
     folders = [folder.rstrip("/") for folder in fact.get("folders", ())]
     whole = [folder for folder in folders if not any(f"{path}/".startswith(f"{folder}/") for path in held)]
-    free = [path for path in fact.get("paths") or () if path not in held] + whole
+    skips = fact.get("skips", ())
+    free = [path for path in fact.get("paths") or () if path not in held and path not in skips] + whole
     if not fact.get("safe") or not (free or len(whole) < len(folders)):
         return str(fact.get("else") or OTHER_WAY)
     inside, below = fact.get("inside", ""), bool(fact.get("below"))
@@ -202,12 +288,20 @@ def _instead(fact: dict[str, Any], theirs: list[str]) -> str:
         but = [f"-e {quoted(fact['without'] + _pattern(path.removeprefix(inside)))}" for path in dict.fromkeys(theirs)]
         return f"Run `{fact['safe']} {' '.join(but)}{fact.get('named', '')}` instead."
     if len(free) <= MAX_FILES_SHOWN and len(whole) == len(folders):
-        listed = [quoted((":/" if below else "") + path.removeprefix(inside)) for path in free]
-        return f"Run `{fact['safe']} -- {' '.join(listed)}` instead."
+        listed = " ".join([_this(path.removeprefix(inside), below=below) for path in free])
+        return _with_paths(fact, fact["safe"], listed)
     if len(held) > MAX_FILES_EXCLUDED:
         return str(fact.get("else") or OTHER_WAY)
     but = [_but(path.removeprefix(inside), below=below) for path in dict.fromkeys(theirs)]
-    return f"Run `{fact.get('wide') or fact['safe']} -- {':/' if below else '.'} {' '.join(but)}` instead."
+    return _with_paths(fact, fact.get("wide") or fact["safe"], f"{':/' if below else '.'} {' '.join(but)}")
+
+
+def _with_paths(fact: dict[str, Any], safe: str, listed: str) -> str:
+    """The safe command with its paths; a value that is too long, or not in the words, the agent has itself."""
+    if UNSAID not in safe:
+        return f"Run `{safe} -- {listed}` instead."
+    without = f" without {fact['dropped']}, and" if fact.get("dropped") else ""
+    return f"Run it again{without} with `-- {listed}` at its end."
 
 
 def _pattern(path: str) -> str:
@@ -215,11 +309,27 @@ def _pattern(path: str) -> str:
     return "/" + "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path])
 
 
+def _this(path: str, *, below: bool) -> str:
+    """Git's pathspec for this file alone; `:/` counts from the top."""
+    if _is_plain(path) if below else not _has_wildcard(path) and path[:1] != ":":
+        return quoted(f":/{path}" if below else path)
+    return quoted(f":({'top,' if below else ''}literal){path}")
+
+
 def _but(path: str, *, below: bool) -> str:
     """Git's pathspec that excludes this file; a path with special characters is marked as literal."""
-    if not below and not any(letter in path for letter in "*?[\\") and path[:1] not in "!^/:(":
+    if not below and _is_plain(path):
         return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
     return quoted(f":(top,exclude,literal){path}")
+
+
+def _is_plain(path: str) -> bool:
+    """Does git take this text for a path, after `:!` and `:/` too? A sign at its beginning would be magic there."""
+    return (path[:1].isalnum() or path[:1] == ".") and not _has_wildcard(path)
+
+
+def _has_wildcard(path: str) -> bool:
+    return any(letter in path for letter in "*?[\\")
 
 
 def quoted(text: str) -> str:
@@ -239,7 +349,7 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
         for record in others
         if record["tree"] == here or (not record["tree"] and fact.get("main"))
         for resource in record["resources"]
-        if is_file(resource)
+        if is_file(resource) and record["by"] != LOOSE and (record["by"] != WORK or record["there"])
     ]
     if not found:
         return None

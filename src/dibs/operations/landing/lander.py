@@ -5,7 +5,7 @@ batch excludes a second process: it ends with the process, and its turn number r
 token and its turn with every step, and a stale one is refused; the turn is also in a ref of the repository, so that git
 itself refuses the stale one (running/landing_target.py).
 
-- take: refused while another process lands (`held`), also while somebody keeps the claim by hand to freeze the target.
+- take: refused while another process lands (`held`), also while an agent holds the claim by hand to freeze the target.
   The claim of a lander whose process is dead ends here, whatever its deadline. What that lander was about to do is
   answered: whether the target moved is a fact of the repository, so the new lander looks, and says.
 - batch: the first landings of the queue. They stay queued until they are decided, so a dead lander loses nothing.
@@ -217,7 +217,7 @@ def _refuse(
     found = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"]
     if found is None or found["state"] != queue.QUEUED:
         return {"refused": False}
-    if state.pop("stopped", None) is not None:  # the check runs, or git merges: what stopped it is over
+    if state.pop("stopped", None) is not None:  # the check runs, or git merges: nothing stops it any more
         queue.put_state(tx, state)
     end = output[-MAX_OUTPUT_CHARS:]
     named = list(paths)[:MAX_PATHS]
@@ -269,7 +269,7 @@ def _stop(
 
 
 def _leave(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
-    """The lander ends; whoever waits may land."""
+    """The lander ends; a waiter may land."""
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
         return refusal
@@ -404,7 +404,7 @@ STOP = Operation(
 LEAVE = Operation("land-leave", _leave, "The lander ends.", fields=_STEP, errors=(Fenced,))
 CONFIRM = Operation("land-confirm", _confirm, "Is this process still the lander?", fields=_STEP, errors=(Fenced,))
 TURN = Operation(
-    "land-turn", _turn, "How a landing stands, and whether anybody lands.",
+    "land-turn", _turn, "The state of a landing, and whether a lander is at work.",
     fields=(_ONTO, Field("landing", "text", "the landing's id", default="")),
     writes=False,
 )  # fmt: skip

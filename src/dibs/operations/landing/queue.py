@@ -9,7 +9,7 @@ in all of them. lander.py has the side that lands; this file has the callers'.
   commit takes the place of the former one, at the same place in the queue.
 - refusal: the target itself (`invalid`); too long a queue (`quota`); a cancellation while the target moves to it, or
   of a landing that is decided (`conflict`).
-- crash: whoever lands next finds the queue in the store, whether or not the agents that filled it are still there.
+- crash: the next lander finds the queue in the store, whether or not the agents that filled it are still there.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _asks_to_cancel(tx: Transaction, call: Call, landing: str, onto: str = "", *
     """Of another agent's landing: an orchestrator."""
     found = _known(tx, call, landing, onto)
     if found is None:
-        return "", ()  # the body says that it is not queued, to those who may ask
+        return "", ()  # the body refuses it as not queued, after the caller's right is checked
     own = any(related(agent, call.agent) for agent in found["agents"])
     return ("" if own else "orchestrator"), found["agents"]
 
@@ -243,7 +243,7 @@ def decide(tx: Transaction, landing: Record, outcome: str, **facts: Any) -> None
     landing.update(state=outcome, decided=tx.now, **facts)
     put(tx, landing)
     key = f"lb\t{landing['target']}\t{landing['branch']}"
-    if outcome == LANDED and landing["commit"]:  # whoever asks again is told so
+    if outcome == LANDED and landing["commit"]:  # a later request for the same commit is told so
         tx.put(key, {"landing": landing["landing"]}, i2=due(tx.now + DECIDED_LIFE_MS))
     else:
         tx.delete(key)
@@ -307,7 +307,7 @@ def resource_of(target: str) -> list[str]:
 
 
 def holder(tx: Transaction, target: str) -> Record | None:
-    """The live claim on landing, whoever has it."""
+    """The live claim on landing, of any agent."""
     for record in holds.meeting(tx, [resource_of(target)], ""):
         if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
             return record

@@ -201,7 +201,7 @@ OPERATIONS = (
             Field(
                 "later",
                 "flag",
-                "keep it for an agent that has not called yet (TO is its id), or for later agents of type:T",
+                "keep it for an agent that has not called yet (by its id), or for later agents of type:T",
                 default=False,
             ),
             Field("payload", "json", "data to send with it", longest=MAX_PAYLOAD_CHARS, metavar="JSON"),

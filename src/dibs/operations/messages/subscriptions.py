@@ -46,7 +46,7 @@ def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None
 
     _check_kind(kind, "kind")
     if kind.startswith((*events.families(), STATE_PREFIX)):  # an agent's own kind must not look like one of dibs'
-        raise Invalid(f"kind: what begins with {kind[: _end(kind)]} is dibs' own; take another word.", field="kind")
+        raise Invalid(f"kind: names that begin with {kind[: _end(kind)]} are dibs' own; use another.", field="kind")
     said = {"data": data}
     if call.request:
         said["request"] = ["emit", call.request]

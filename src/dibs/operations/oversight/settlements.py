@@ -5,7 +5,7 @@ where the configuration causes it. A settled finding is shown as settled and fai
 keeps the event, the settlement is an event of its own, and `--undo` ends it.
 
 - success: the same once more keeps the newer reason.
-- refusal: an event that is not in the log yet; more than MAX_SETTLED; whoever is no person (forbidden).
+- refusal: an event that is not in the log yet; more than MAX_SETTLED; a caller that is not a person (forbidden).
 """
 
 from __future__ import annotations

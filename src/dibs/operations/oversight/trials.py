@@ -1,6 +1,6 @@
 """The record of a test: ten or more agents at once on shared files, and whether anything was lost (`dibs demo`).
 
-The demo plays in a folder of its own; what came of it is recorded in the workspace from which it was started. The last
+The demo plays in a folder of its own; its result is recorded in the workspace from which it was started. The last
 one is kept as a record, so that it outlives the log's retention; each has its event.
 """
 
@@ -20,7 +20,7 @@ MANY = 10  # agents: as many as show what two or three do not
 
 
 def _record(tx: Transaction, call: Call, got: Fetched, **found: Any) -> dict[str, Any]:
-    """Keep what came of a test. A small one does not take the place of a large one."""
+    """Keep the result of a test. A small test does not replace a large one."""
     known = last(tx)
     if known is None or found["agents"] >= MANY or known["agents"] < MANY:
         tx.put(KEY, {**found, "by": call.agent, "at": tx.now})
@@ -37,7 +37,7 @@ def last(tx: Transaction) -> Record | None:
 RECORD = Operation(
     "test record",
     _record,
-    "Record what came of a test with many agents.",
+    "Record the result of a test with many agents.",
     fields=(
         Field("what", "text", "which test", required=True, longest=100),
         Field("agents", "integer", "how many agents", required=True),

@@ -7,7 +7,7 @@ end --strict` checks those that can be known before the end.
 
 from __future__ import annotations
 
-from dibs.errors import Invalid, NotFound
+from dibs.errors import Invalid, NotFound, counted
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
@@ -157,7 +157,7 @@ def _results(view: View) -> str:
 
 
 def _over(view: View) -> str:
-    return f"{view.counted.open} tasks are open" if view.counted.open else ""
+    return counted(view.counted.open, "open task") if view.counted.open else ""
 
 
 def _report(view: View) -> str:
@@ -254,7 +254,7 @@ OPERATIONS = (
         group="runs",
         refuses="failed",
         fields=(
-            run_records.RUN,
+            run_records.RUN_FIRST,
             Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
                 "within",

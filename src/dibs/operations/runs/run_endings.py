@@ -298,7 +298,7 @@ OPERATIONS = (
         "End a run.",
         group="runs",
         fields=(
-            run_records.RUN,
+            run_records.RUN_FIRST,
             Field("archive", "flag", "write its report, tasks and events to .dibs/local/runs/", default=False),
             Field(
                 "keep",

@@ -293,9 +293,9 @@ def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, r
     return {"run": shown(tx, record), "noted": note_shown(tx, note)}
 
 
-RUN = Field(
-    "run", "text", "the run (else DIBS_RUN, else the only active one)", default="", env="DIBS_RUN", metavar="RUN"
-)
+_CHOSEN = "the run (else DIBS_RUN, else the only active one)"
+RUN = Field("run", "text", _CHOSEN, default="", env="DIBS_RUN", metavar="RUN")
+RUN_FIRST = Field("run", "text", _CHOSEN, positional=True, default="", env="DIBS_RUN", metavar="RUN")
 _TEXT = Field("text", "text", "what happened", positional=True, required=True, metavar="TEXT")
 _ERRORS = (NotFound, Conflict, Invalid, Killed)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import PAGED, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
@@ -203,7 +203,7 @@ OPERATIONS = (
         _progress,
         "Show how far a run is.",
         group="runs",
-        fields=(run_records.RUN,),
+        fields=(run_records.RUN_FIRST,),
         errors=(NotFound, Invalid),
         answer="RunProgressAnswer",
         writes=False,
@@ -214,9 +214,7 @@ OPERATIONS = (
         _show,
         "Show one run with its agents.",
         group="runs",
-        fields=(
-            Field("run", "text", run_records.RUN.help, positional=True, default="", env="DIBS_RUN", metavar="RUN"),
-        ),
+        fields=(run_records.RUN_FIRST,),
         errors=(NotFound, Invalid),
         answer="RunShowAnswer",
         writes=False,

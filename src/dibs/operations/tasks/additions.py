@@ -17,7 +17,7 @@ from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
 from dibs.operations.tasks import board, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
-from dibs.stores.seam import walk
+from dibs.stores.seam import KEYS_PER_FETCH, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Fetched, Range, Transaction
 
 MAX_TASKS_TOGETHER = 1_000  # in one transaction: all other calls wait for it, some 0.2 ms for each task
 MAX_DEPENDENCIES = 10_000  # of one task: all the maps of a reduce
@@ -45,11 +45,17 @@ def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, A
 
 
 def create(
-    tx: Transaction, call: Call, given: dict[str, Any], place: int = 0, *, complete: bool = False
+    tx: Transaction,
+    call: Call,
+    given: dict[str, Any],
+    place: int = 0,
+    *,
+    complete: bool = False,
+    pools: set[str] | None = None,
 ) -> tuple[Record, bool]:
     """Make one task from its fields; `place` keeps the order of tasks made in one transaction.
 
-    `complete`: it was finished elsewhere, before it was added here.
+    `complete`: it was finished elsewhere, before it was added here. `pools`: those that this transaction checked.
 
     Returns the task, and whether it existed already.
     """
@@ -66,7 +72,7 @@ def create(
         _refuse_circle(tx, task, after)
     if complete:
         task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.MAX_PERCENT)
-    _check_pools(tx, task)
+    _check_pools(tx, task, set() if pools is None else pools)
     payload = given.get("payload")
     if payload is not None:
         tx.put(f"tp\t{identifier}", payload)
@@ -108,10 +114,32 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
             raise Conflict(f"two tasks are called {name}", task=name)
         by_id[name] = {**spec, "id": name}
     made = []
-    for place, name in enumerate(_in_order(by_id)):
-        task, _ = create(tx, call, by_id[name], place)
+    pools: set[str] = set()
+    order = _in_order(by_id)
+    _read_ahead(tx, list(by_id.values()))
+    for place, name in enumerate(order):
+        task, _ = create(tx, call, by_id[name], place, pools=pools)
         made.append(task)
     return made
+
+
+def _read_ahead(tx: Transaction, specs: Sequence[dict[str, Any]]) -> None:
+    """What `create` reads for each of these tasks, in a few trips: one trip for each task takes too long on a server.
+
+    An engine that pays for trips answers from here what is read again.
+    """
+    ids = sorted({lifecycle.check_id(spec["id"]) for spec in specs})
+    before = {lifecycle.check_id(name, "after") for spec in specs for name in spec.get("after") or ()}
+    parents = {lifecycle.check_id(spec["parent"], "parent") for spec in specs if spec.get("parent")}
+    keys = {f"tk\t{lifecycle.check_word(spec['key'], 'key')}" for spec in specs if spec.get("key")}
+    values_of(tx, sorted(keys.union([lifecycle.key_of(name) for name in before.union(parents, ids)])))
+    for start in range(0, len(ids), KEYS_PER_FETCH):
+        tx.fetch((), [_holders_of(name) for name in ids[start : start + KEYS_PER_FETCH]])
+
+
+def _holders_of(identifier: str) -> Range:
+    """The claims on a task's name, and the places of those who wait for it."""
+    return f"ntask:{identifier}\t", f"ntask:{identifier}\n"
 
 
 def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
@@ -148,9 +176,12 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         raise Invalid("a task needs a title: what is to be done", field="title")
     identifier = given.get("id") or f"t{tx.id()}"
     key = lifecycle.key_of(lifecycle.check_id(identifier))
-    there = tx.fetch([key], [(f"ntask:{identifier}\t", f"ntask:{identifier}\n")], 1)
+    there = tx.fetch([key], [_holders_of(identifier)], 1)
     if there.values[key] is not None:
-        raise Conflict(f"there is a task {identifier} already; `--key` makes a repeat harmless", task=identifier)
+        raise Conflict(
+            f"there is a task {identifier} already; with `--key`, adding it again returns the first task",
+            task=identifier,
+        )
     state, priority = given.get("state") or PLANNED, given.get("priority") or 0
     default = call.policy.work["tasks"]["strategy"]
     sticky = lifecycle.check_word(given.get("sticky", ""), "sticky")
@@ -234,14 +265,13 @@ def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None
         raise Invalid(text, field="after", tasks=circle[:100])
 
 
-def _check_pools(tx: Transaction, task: Record) -> None:
-    """`next` reads the head of each pool, so their number is limited."""
-    if not task["for"] and not task["needs"]:
-        return
+def _check_pools(tx: Transaction, task: Record, checked: set[str]) -> None:
+    """`next` reads the head of each pool, so their number is limited. `checked` has those that this call looked at."""
     mine = lifecycle.pool_of(task)
-    if tx.scan(1, f"ready\t{mine}\t", 1).rows:
+    if mine == lifecycle.ANY_AGENT_POOL or mine in checked:
         return
-    if len(board.pools(tx)) >= MAX_POOLS:
+    checked.add(mine)
+    if not tx.scan(1, f"ready\t{mine}\t", 1).rows and len(board.pools(tx)) >= MAX_POOLS:
         raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 
@@ -271,7 +301,7 @@ ADD_FIELDS = (
         metavar="D",
     ),
     Field("state", "choice", "where it begins", default=PLANNED, choices=INITIAL_STATES, metavar="S"),
-    Field("payload", "json", "what it is about, as JSON or @FILE", metavar="JSON"),
+    Field("payload", "json", "what it is about", metavar="JSON|@FILE"),
     Field("attempts", "integer", "give up (quarantine) after N failed or lost attempts", default=0, metavar="N"),
     Field("strategy", "choice", "how its agent is chosen (default: the config's)", default="", choices=STRATEGIES),
     Field("sticky", "text", "affinity key: tasks with the same word go to the same agent", default="", metavar="WORD"),

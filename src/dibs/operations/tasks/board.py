@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
 MAX_AFTER_LISTED = 100  # dependencies of one task in a list; `task show` has all
+MAX_BLOCKING_SHOWN = 20  # incomplete dependencies in `task show`
 MAX_NOTES = 50  # for one task; older ones are dropped
 
 
@@ -96,10 +97,13 @@ def _list(
 def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]]:
     """Tasks as a list shows them, with the ids of what each comes after."""
     found = values_of(tx, [f"ta\t{task['task']}" for task in tasks])
+    expired = holders.expired(tx, tasks)
     shown = []
     for task in tasks:
         after = found[f"ta\t{task['task']}"]
-        more = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
+        more: dict[str, Any] = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
+        if task["task"] in expired:
+            more["expired"] = True
         shown.append({**lifecycle.shown(tx, task), **more})
     return shown
 
@@ -135,15 +139,17 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     live = holders.live_claim(tx, task)
     if live is not None:
         found["token"], found["expires_at"] = live["token"], iso(tx, live["until"])
+    elif holders.expired(tx, [task]):
+        found["expired"] = True
     return {"task": found}
 
 
-def _blocking(tx: Transaction, after: Sequence[str], limit: int = 20) -> list[dict[str, str]]:
+def _blocking(tx: Transaction, after: Sequence[str]) -> list[dict[str, str]]:
     """Some incomplete dependencies, first those that will never complete without help."""
     records = [task for task in lifecycle.load_all(tx, after).values() if task is not None]
     found = [{"id": task["task"], "state": task["state"]} for task in records if task["state"] != COMPLETE]
     found.sort(key=lambda one: one["state"] not in lifecycle.FINAL_STATES)
-    return found[:limit]
+    return found[:MAX_BLOCKING_SHOWN]
 
 
 def _children(tx: Transaction, task: Record) -> dict[str, Any]:

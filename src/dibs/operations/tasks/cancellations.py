@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 RECORDS_PER_RUNNING_TASK = 4
 
 
-def cancel_all(tx: Transaction, by: str, task: Record, why: str, room: int = 0) -> dict[str, Any]:
+def cancel_all(tx: Transaction, by: str, task: Record, why: str) -> dict[str, Any]:
     """Cancel a task and all below it. The answer has the ids, their number, and the job if there is more."""
     job = long_jobs.new(tx, "cancel", by, task=task["task"], why=why)
     _one(tx, job, task)
     if task["parent"]:
         count_child(tx, task["parent"], -1)
-    jobs = long_jobs.begin(tx, job, room)
+    jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs({"cancelled": list(job["names"]), "count": job["done"]}, jobs)
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import EXECUTING
+from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
@@ -21,6 +24,18 @@ def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record |
         if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
             return record
     return None
+
+
+def expired(tx: Transaction, tasks: Sequence[Record]) -> set[str]:
+    """Those at work whose claim is past its deadline. Whoever looks for work next, or sweeps, returns them."""
+    from dibs.operations.claims import holds
+
+    at_work = [one for one in tasks if one["state"] == EXECUTING]
+    if not at_work:
+        return set()
+    keys = {holds.key_of_claim(lifecycle.resource_of(one["task"]), one): one for one in at_work}
+    found = values_of(tx, list(keys))
+    return {one["task"] for key, one in keys.items() if found[key] is not None and found[key]["until"] <= tx.now}
 
 
 def known(tx: Transaction, identifier: str) -> Record | None:

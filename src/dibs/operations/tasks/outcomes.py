@@ -284,7 +284,7 @@ def finishable(
         return found
     task = found[0]
     if task["kids"]:
-        text = f"task {id} has {task['kids']} open children; it can be finished when they are."
+        text = f"task {id} has open children ({task['kids']}); it can be finished after them."
         raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
     if task["require"]:
         have = result if isinstance(result, dict) else {}
@@ -524,9 +524,9 @@ OPERATIONS = (
         fields=(
             board.ID,
             _TOKEN,
-            Field("result", "json", "its result, as JSON or @FILE", metavar="JSON"),
+            Field("result", "json", "its result", metavar="JSON|@FILE"),
             Field("next", "flag", "also take the next task, in the same transaction", default=False),
-            Field("run", "text", "with --next: only of this run", default="", metavar="RUN"),
+            Field("run", "text", "of the next one: only a task of this run", default="", metavar="RUN"),
             Field("not_done", "text", "what was left undone; key `not_done` of the result", default="", metavar="TEXT"),
             Field(
                 "verify",
@@ -535,7 +535,7 @@ OPERATIONS = (
                 default="",
                 metavar="CMD",
             ),
-            Field("verified", "json", "what came of the command, from the door that ran it", internal=True),
+            Field("verified", "json", "the result of the command, from the door that ran it", internal=True),
             _USED,
         ),
         errors=(*_ERRORS, Unverified),

@@ -21,6 +21,7 @@ from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
@@ -62,14 +63,16 @@ def _next(
         _forget(tx, waiter)
     if refusal is not None:
         return refusal
-    return NotFound(_nothing(tx), ready=0)  # returned, not raised: the handled due and lost tasks are kept
+    return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
 
 
-def _nothing(tx: Transaction) -> str:
-    """Why there is nothing to do: no tasks at all, or none for this agent."""
-    others = board.pools(tx)
+def _nothing(tx: Transaction, run: str) -> str:
+    """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
+    others = [head for head in board.pools(tx) if not run or head["run"] == run]
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
+    if run:
+        return f"no task of run {run} is ready; `dibs task next --run {run} --wait 60s` waits for one."
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
@@ -261,8 +264,10 @@ def _wait(
             "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS,
         }  # fmt: skip
         if task:
-            record["task"] = task
-        tx.put(key, record)
+            record.update(task=task, waiter=key[3:], **_wanted(task))
+            tx.put(key, record, f"line\t{task}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}")
+        else:
+            tx.put(key, record)
     return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
 
 
@@ -274,7 +279,7 @@ def _forget(tx: Transaction, waiter: str) -> None:
 
 
 def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
-    """Take a certain task, or wait until it can be had: first come, first served, before those who take any task."""
+    """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
     agent = got.values[f"a\t{call.agent}"]
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
@@ -286,18 +291,13 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
         answer = error
     hopeful = isinstance(answer, Held) or (isinstance(answer, Conflict) and answer.fields.get("state") == PLANNED)
     if wait > 0 and hopeful:
-        cycle = _circle(tx, call, lifecycle.load(tx, id))
+        from dibs.operations.claims import deadlocks
+
+        wish = {"agent": call.agent, **_wanted(id)}
+        cycle = deadlocks.find(tx, wish, _holding(tx, wish))
         if not cycle:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
-        data = {
-            "code": "deadlock",
-            "resources": [lifecycle.resource_of(id)],
-            "mode": "write",
-            "tree": "",
-            "blockers": [],
-        }
-        tx.append("claim.refused", call.agent, f"task:{id}", data)
-        answer = Deadlock(cycle=cycle)
+        answer = deadlocks.refuse(tx, call, wish, cycle)
     if waiter:
         _give_up(tx, waiter, id)
     return answer
@@ -319,34 +319,38 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
     """Remove a waiter; after the last one, the task is free for all."""
     _forget(tx, waiter)
     kept = holders.known(tx, identifier)
-    if kept is not None and kept.get("awaited") and not _in_line(tx, identifier):
+    if kept is not None and kept.get("awaited") and next(_in_line(tx, identifier), None) is None:
         kept["awaited"] = 0
         lifecycle.put(tx, kept)
 
 
-def _in_line(tx: Transaction, identifier: str) -> list[tuple[str, Record]]:
-    """The present waiters for this task, in order."""
-    rows = tx.fetch((), [("tw\t", "tw\n")], workforce.MAX_WAITERS_READ).rows
-    return [(key, record) for key, record in rows if record.get("task") == identifier and record["until"] > tx.now]
+def _in_line(tx: Transaction, identifier: str) -> Iterator[tuple[str, Record]]:
+    """The present waiters for this task, in order; absent ones are dropped."""
+    after = ""
+    while True:
+        page = tx.scan(1, f"line\t{identifier}\t", workforce.MAX_WAITERS_READ, after)
+        for _, key, record in page.rows:
+            if record["until"] > tx.now:
+                yield key, record
+            else:
+                tx.delete(key)
+        if not page.truncated:
+            return
+        after = page.rows[-1][0]
 
 
-def _circle(tx: Transaction, call: Call, task: Record) -> list[dict[str, Any]]:
-    """The deadlock that this wait would cause: agents that each wait for the other's task."""
-    waits = {record["agent"]: record["task"] for record in workforce.present(tx) if record.get("task")}
-    steps: list[dict[str, Any]] = []
-    agent = call.agent
-    for _ in range(len(waits) + 1):
-        holder = next(iter(holders.having(task)), "")
-        if not holder:
-            return []
-        steps.append({"agent": agent, "resource": f"task:{task['task']}", "holder": holder})
-        if holder == call.agent:
-            return steps
-        following = holders.known(tx, waits[holder]) if holder in waits else None
-        if following is None:
-            return []
-        agent, task = holder, following
-    return []
+def _wanted(identifier: str) -> Record:
+    """What a waiter for a task wants, in the words of claims: deadlocks.py follows it."""
+    return {"resources": [lifecycle.resource_of(identifier)], "mode": "write", "tree": "", "ticket": 0}
+
+
+def _holding(tx: Transaction, wish: Record) -> list[Record]:
+    """The live claims on a task's name that keep this agent from it."""
+    return [
+        record
+        for record in holds.meeting(tx, wish["resources"], "")
+        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, wish)
+    ]
 
 
 def take(
@@ -396,9 +400,9 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
     if task.get("awaited", 0) <= tx.now:
         return None
     name = task["task"]
-    before = [one for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}"]
-    first = next((one["agent"] for one in before if one["agent"] != call.agent), "")
-    blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True}
+    before = (one["agent"] for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}")
+    first = next((agent for agent in before if agent != call.agent), "")
+    blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True, "task": name}
     return Held(blockers=[blocker], more=0) if first else None
 
 
@@ -446,7 +450,7 @@ OPERATIONS = (
         fields=(
             Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place among those who wait", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True),
             Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),

@@ -46,7 +46,7 @@ def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, 
 
 
 def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> Record:
-    """The task of a file; made if it is not there, and then whoever claimed its name has it."""
+    """The task of a file; made if it is missing; then the holder of its name has it."""
     _SPECS.check([spec])
     given = {"id": spec["id"], "title": spec["title"], "payload": spec.get("payload")}
     complete = spec["state"] == COMPLETE

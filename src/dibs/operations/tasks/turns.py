@@ -29,7 +29,7 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
     """Hand in what is done, take what comes next."""
     handed = list(done or ())
     if len({one["id"] for one in handed}) < len(handed):
-        raise Invalid("done: a task stands there twice", field="done")
+        raise Invalid("done: a task is listed twice", field="done")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []

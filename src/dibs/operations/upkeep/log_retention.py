@@ -138,7 +138,7 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
 def _prune(
     tx: Transaction, call: Call, got: Fetched, keep: int | None = None, archive: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Drop the events that the archive has, up to the oldest seal older than `keep`. `verify` goes on at that seal."""
+    """Drop the events that the archive has, up to the oldest seal older than `keep`. `verify` begins at that seal."""
     plan = _plan(tx, call, keep)
     if not plan["through"]:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")

@@ -199,7 +199,7 @@ def _suspects(call: Call, agents: list[Record]) -> list[Record]:
 
 
 def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Would a sweep find anything? Asked often, by whoever waits: it only reads."""
+    """Would a sweep find anything? Waiters ask it often: it only reads."""
     from dibs.operations.agents import deaths
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
@@ -223,14 +223,14 @@ def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None
 _STORE = Field(
     "store", "object", "what the caller's machine says of the store",
     items=(
-        Field("fallback", "flag", "SQLite stands in for a server", required=True),
+        Field("fallback", "flag", "SQLite replaces a server", required=True),
         Field("warnings", "raws", "what a person should change", required=True),
     ),
 )  # fmt: skip
 UPKEEP_DUE = Operation(
     "upkeep-due", _upkeep_due, "Would a sweep find anything?", fields=(_STORE,), writes=False, wants=("rules",)
 )
-# The same as a sweep, for whichever process of dibs is alive: it registers nobody, and whoever waits may do it.
+# The same as a sweep, for whichever process of dibs is alive: it registers no agent, and any waiter may do it.
 UPKEEP = Operation(
     "upkeep", _sweep, "Look for trouble, and do what is due.", fields=(_STORE,), registers=False, wants=("rules",)
 )

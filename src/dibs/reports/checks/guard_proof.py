@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-import os
-
 from dibs import jsontext
 from dibs.facts import clock
+from dibs.storage import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,11 +31,8 @@ def proven(session: Session) -> dict[str, Any] | None:
 
 
 def _keep(local: str, found: dict[str, Any]) -> None:
-    making = clock.temporary(f"{local}/{FILE}")
     try:
-        with open(making, "w", encoding="utf-8") as file:
-            file.write(jsontext.encode(found))
-        os.replace(making, f"{local}/{FILE}")
+        atomic_write.replace(f"{local}/{FILE}", jsontext.encode(found))
     except OSError:
         pass  # a sandbox: the next one keeps it
 

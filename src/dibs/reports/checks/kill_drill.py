@@ -47,7 +47,7 @@ def drill(session: Session, holders: Sequence[str]) -> tuple[dict[str, str], int
             return given.wrong, given.voided
         except Need as need:
             facts.update({process_name(process): processes.alive(process) for process in need.processes})
-    raise Unavailable("the facts about other processes would not settle; try again.")
+    raise Unavailable(Need.UNSETTLED)
 
 
 def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict[str, bool | None]) -> None:

@@ -6,6 +6,7 @@ import os
 
 from dibs.errors import counted, quoted
 from dibs.facts import clock, relative_times
+from dibs.operations.alerts.kinds import DEPLOY_FAULTS
 from dibs.reports.checks.findings import (
     ABSENT,
     ENDED,
@@ -28,10 +29,8 @@ if TYPE_CHECKING:
 
 PROOF_AGE_MS = 86_400_000  # an older proof of the guards is no proof of today's settings
 SHORT = 12  # letters of a commit
-DEPLOYED = {
-    "unverified": ("failed its verification", HIGH), "interrupted": ("was interrupted", HIGH),
-    "fenced": ("went on without its claim", HIGH), "unchecked": ("was not verified", MEDIUM),
-    "unsynced": ("was not compared with the remote", MEDIUM),
+DEPLOY_SEVERITY = {
+    "unverified": HIGH, "interrupted": HIGH, "fenced": HIGH, "unchecked": MEDIUM, "unsynced": MEDIUM,
 }  # fmt: skip
 
 
@@ -58,8 +57,8 @@ def guards(look: Look) -> Line:
 
     proof = guard_proof.proven(look.session)
     if proof is None:
-        text = "Guards: not proven from here; `dibs check` on this machine tries them"
-        return Line(WARN if look.is_fleet else ABSENT, text, remedy="dibs check")
+        text = "Guards: not proven from here; `dibs doctor` on each machine tries its own"
+        return Line(WARN if look.is_fleet else ABSENT, text, remedy="dibs doctor")
     checks = proof["checks"]
     wrong = [one for one in checks if not one["ok"]]
     found = [
@@ -196,7 +195,7 @@ def bypasses(look: Look) -> Line:
             Finding(text, HIGH if data["paths"] else LOW, events=[event["seq"]], agent=event["agent"],
                     remedy=f"git show --stat {event['subject'][:SHORT]}, then settle event {event['seq']}")
         )  # fmt: skip
-    # one whose event was moved to an archive still has its alert, until somebody acknowledged that
+    # one whose event was moved to an archive still has its alert, until it is acknowledged
     found += [one for one in look.alerts("bypass") if not told.intersection(one.events)]
     return listed(found, "Bypasses: no commit and no push past the guard")
 
@@ -208,7 +207,7 @@ def deploys(look: Look) -> Line:
         for event in unsure[-1:]:
             data = event["data"]
             how = "fenced" if data.get("fenced") else "unsynced" if data["result"] == "ok" else data["result"]
-            said, severity = DEPLOYED[how]
+            said, severity = DEPLOY_FAULTS[how], DEPLOY_SEVERITY[how]
             commit = data["commit"][:SHORT] or "something"
             rule = against(look, RULE_OF_DEPLOY.get(how, ""))
             text = f"the deploy of {commit} to {target} by {look.name(event['agent'])} {said}{rule}"

@@ -181,7 +181,7 @@ def _fits(what: str, kind: str) -> bool:
 
 
 def alerting(look: Look) -> Line:
-    """Somebody looks for trouble, and an alert reaches somebody."""
+    """A process looks for trouble, and an alert reaches a person."""
     settings = look.policy.work["alerts"]
     sinks = [name for name in ("command", "webhook") if settings[name]]
     looker = look.looker

@@ -350,12 +350,13 @@ class RedisStore(Engine):
             if not wire.run_id:
                 wire.identify()  # connects
             self._asked_at = clock.since_boot()
+            given = words()  # once: what the server answers with NOSCRIPT was not run
             try:
-                return wire.call("EVALSHA", _digest(text), len(keys), *keys, *words())
+                return wire.call("EVALSHA", _digest(text), len(keys), *keys, *given)
             except ServerError as error:
                 if not str(error).startswith("NOSCRIPT"):
                     raise
-                return wire.call("EVAL", text, len(keys), *keys, *words())
+                return wire.call("EVAL", text, len(keys), *keys, *given)
 
         return self._with_retries(once)
 

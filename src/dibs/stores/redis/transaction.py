@@ -5,7 +5,8 @@ A read is answered by, in this order:
 2. its earlier reads, all of one snapshot;
 3. the cache of this process (cache.py), if it is fresh: from then on the transaction is a guess;
 4. the server: the new read and all earlier ones in one trip, at one moment. If the earlier ones find what they found
-   before, the run continues; else it starts again with the new answers (`MovedError`).
+   before, the run continues; else it starts again with the new answers (`MovedError`). A transaction with many reads
+   sends the new one alone, and the earlier ones only if a commit came between.
 
 The script that applies the writes checks the signatures of all reads, cached ones too. The transaction knows the
 store only as a `Source` of reads; the store (store.py) takes the finished transaction and applies it.
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 VALUE_PARTS = 4  # of a stored value: number, two entries, text
 SCAN_ROW_WORDS = 3  # words of one row of a scan
+MAX_FIRST_SPARE = 256  # rows read beyond a limit, at first
+MAX_RESENT_READS = 8  # with one more; beyond, sending all again each time would cost the square of their number
 NEXT_LETTER = {"\t": "\n", "/": "0"}  # the usual last letter of a prefix → the letter after it
 
 
@@ -142,7 +145,12 @@ class RedisTransaction(BaseTransaction):
         return self._ask(snapshot, read) if found is None else found
 
     def _ask(self, before: Snapshot, read: Read) -> Any:
-        """All reads so far and one more, at one moment. The run continues if the earlier reads find the same."""
+        """One more read. The run continues if the earlier reads find the same at that moment."""
+        if len(self.reads) > MAX_RESENT_READS and not self.is_guess:
+            alone = self._source.read([read], looks=not self._writes)
+            if alone.commit == before.commit and alone.since == before.since:  # nothing can have changed between
+                before.found[read.key] = alone.found[read.key]
+                return before.found[read.key]
         fresh = self._source.read(self.reads, looks=not self._writes)
         for one in self.reads:
             found = before.found.get(one.key)
@@ -157,36 +165,50 @@ class RedisTransaction(BaseTransaction):
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
         if not keys and not ranges:
             return Fetched({}, [], False)
-        known = self._of_known(keys, ranges) if self._texts or self._rows else None
-        if known is None:
-            spare = self._spare() if ranges else 0
+        known = self._of_known(keys, ranges) if self._texts or self._rows or self.written else None
+        if known is not None:
+            return self._fetched(known[0], known[1], ranges, limit, cut=False)
+        for spare in self._spares() if ranges else (0,):
             values, flat, cut, _ = self._get(Read(_words(keys, ranges, limit + spare)))
             rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
             texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
             self._texts.update(texts)
             if not cut and ranges:
                 self._rows.append((ranges, rows))
-        else:
-            texts, rows, cut = known[0], known[1], False
+            found = self._fetched(texts, rows, ranges, limit, cut=bool(cut))
+            if not cut or len(found.rows) >= limit:
+                break
+        return found
+
+    def _fetched(
+        self,
+        texts: dict[str, str | None],
+        rows: list[tuple[str, str]],
+        ranges: Sequence[Range],
+        limit: int,
+        *,
+        cut: bool,
+    ) -> Fetched:
+        """What was read, with this transaction's own writes."""
         found: dict[str, Any] = {}
         for key, text in texts.items():
             mine = self.written.get(key)
             there = mine[0] if mine is not None else text
             found[key] = None if there is None else jsontext.decode(there)
         if self.written and ranges:
-            return self._merged(found, rows, ranges, limit, cut=bool(cut))
+            return self._merged(found, rows, ranges, limit, cut=cut)
         if not rows:
-            return Fetched(found, [], bool(cut))
+            return Fetched(found, [], cut)
         decoded = jsontext.decode_all([text for _, text in rows[:limit]])
         names = [key for key, _ in rows[:limit]]
-        return Fetched(found, list(zip(names, decoded, strict=True)), bool(cut) or len(rows) > limit)
+        return Fetched(found, list(zip(names, decoded, strict=True)), cut or len(rows) > limit)
 
     def _of_known(
         self, keys: Sequence[str], ranges: Sequence[Range]
     ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
-        """What an earlier read of this transaction saw; its signature covers it."""
+        """What an earlier read of this transaction saw, whose signature covers it; or what the transaction wrote."""
         for key in keys:
-            if key not in self._texts:
+            if key not in self._texts and key not in self.written:
                 return None
         found: list[tuple[str, str]] = []
         for one in ranges:
@@ -197,7 +219,7 @@ class RedisTransaction(BaseTransaction):
                     break
             else:
                 return None
-        return {key: self._texts[key] for key in keys}, found
+        return {key: self._texts.get(key) for key in keys}, found
 
     def _merged(
         self, found: dict[str, Any], read: list[tuple[str, str]], ranges: Sequence[Range], limit: int, *, cut: bool
@@ -205,13 +227,11 @@ class RedisTransaction(BaseTransaction):
         """Rows of the store with this transaction's own writes among them."""
         texts = {key: text for key, text in read if key not in self.written}
         last = read[-1][0] if cut and read else None
-        for key, (text, _, _) in self.written.items():
-            if text is None or (last is not None and key > last):
-                continue
-            for low, high in ranges:
-                if low <= key < high:
+        for low, high in ranges:
+            for key in [key for key in self.written if low <= key < high]:
+                text = self.written[key][0]
+                if text is not None and (last is None or key <= last):
                     texts[key] = text
-                    break
         order = sorted(texts)  # the ranges are disjoint and sorted, so this is their order too
         rows: list[Row] = [(key, jsontext.decode(texts[key])) for key in order[:limit]]
         return Fetched(found, rows, cut or len(order) > limit)
@@ -220,15 +240,18 @@ class RedisTransaction(BaseTransaction):
         low = b"[" + bytes_of(after) + b"\x01" if after >= prefix and after else b"[" + bytes_of(prefix)
         high = bytes_of(prefix_range(prefix)[1])
         high = b"(" + (min(high, bytes_of(before)) if before else high)
-        flat, cut, _ = self._get(Read(["s", index, limit + self._spare(), low, high]))
-        rows = [
-            (_name(entry), _name(key), _text(value))
-            for entry, key, value in zip(
-                flat[::SCAN_ROW_WORDS], flat[1::SCAN_ROW_WORDS], flat[2::SCAN_ROW_WORDS], strict=True
-            )
-        ]
-        if self.written:
-            rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
+        for spare in self._spares():
+            flat, cut, _ = self._get(Read(["s", index, limit + spare, low, high]))
+            rows = [
+                (_name(entry), _name(key), _text(value))
+                for entry, key, value in zip(
+                    flat[::SCAN_ROW_WORDS], flat[1::SCAN_ROW_WORDS], flat[2::SCAN_ROW_WORDS], strict=True
+                )
+            ]
+            if self.written:
+                rows = self._with_mine(rows, index, prefix, after, before, cut=bool(cut))
+            if not cut or len(rows) >= limit:
+                break
         shown = [(entry, key, jsontext.decode(text)) for entry, key, text in rows[:limit]]
         return Scanned(shown, bool(cut) or len(rows) > limit)
 
@@ -246,8 +269,16 @@ class RedisTransaction(BaseTransaction):
                 found.append((entry, key, text))
         return sorted(found, key=lambda row: row[:2])
 
+    def _spares(self) -> Sequence[int]:
+        """How many rows more than the limit to read: room for those that this transaction deleted.
+
+        One that wrote many rows hardly deleted those that it looks for, so a few are tried first.
+        """
+        written = self._spare()
+        return (written,) if written <= MAX_FIRST_SPARE else (MAX_FIRST_SPARE, written)
+
     def _spare(self) -> int:
-        """How many rows more than the limit to read: room for those that this transaction deleted."""
+        """Room for all that this transaction wrote."""
         return len(self.written)
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:

@@ -112,6 +112,10 @@ def open_wire(url: str, timeout: float) -> Wire:
 def plain(error: Exception, url: str) -> DibsError:
     """Dibs's error for an error of the server or of the connection."""
     text, where = str(error), hidden(url)
+    said, _, place = text.rpartition(" script: ")
+    if said and "on @" in place:  # the line of the script is for nobody
+        text = said
+    text = text.rstrip(" .")  # a sentence ends with it here
     word = text.partition(" ")[0]
     if (
         word in {"NOAUTH", "WRONGPASS", "NOPERM"}

@@ -99,7 +99,7 @@ def _attempt(
 def _decided(
     store: SqliteStore, fns: Sequence[Function], identifiers: list[str], head: tuple[Any, ...]
 ) -> tuple[list[tuple[_Member, Any, Exception | None]], _Member | None]:
-    """Each function with its transaction and what came of it; and the last transaction that wrote."""
+    """Each function with its transaction and its result; and the last transaction that wrote."""
     done: list[tuple[_Member, Any, Exception | None]] = []
     last: _Member | None = None
     first: _Member | None = None

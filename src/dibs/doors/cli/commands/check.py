@@ -37,7 +37,7 @@ FIELDS = (
     Field("why", "text", "with --settle: why it is accepted", default="", metavar="T"),
     Field("undo", "flag", "with --settle: it is not accepted any more", default=False),
 )  # fmt: skip
-CANNOT = 2  # exit code: could not look
+EXIT_UNKNOWN = 2  # exit code: could not look
 WATCH_S = 2.0  # between two looks
 INTERRUPTED = 130
 
@@ -55,7 +55,7 @@ def run(words: Words) -> int:
         except KeyboardInterrupt:
             return INTERRUPTED
     _, found = _look(words)
-    code = NO if found["failed"] else CANNOT if found["unknown"] else YES
+    code = NO if found["failed"] else EXIT_UNKNOWN if found["unknown"] else YES
     if words.json:
         answer("check", found, as_json=True, ok=code == YES)
     else:

@@ -36,7 +36,7 @@ HOSTS = 3
 
 
 def run(words: Words) -> int:
-    """Play it and show what came of it."""
+    """Play it and show the result."""
     from dibs.demo import plan, play, report, screen
 
     if words.fields.get("serve"):

@@ -4,7 +4,7 @@ What happens, in short: the checks of running/deploy_checks.py; the claim `deplo
 (running/held_command.py); the verification, tried again for a while, because a public surface takes its time; the
 outcome into the log.
 - refused: nothing was run; exit 1 with who or what is in the way.
-- the command or its verification fails, or somebody interrupts: recorded as that, the claim is given back, exit 1.
+- the command or its verification fails, or the deploy is interrupted: recorded as that, the claim is released, exit 1.
 - the claim was lost on the way (it was killed, or outlived its longest life): the command is ended; recorded; exit 1.
 - this process dies: its command ends with it; the claim ends where its client is known, else at its deadline; the log
   has a start without an end. The next deploy is refused while the process of the command still runs.
@@ -24,6 +24,7 @@ from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
+from dibs.doors.cli.long_running import Interrupted
 from dibs.errors import YES, DibsError, Failed, Fenced, Invalid, Unverified
 from dibs.facts import clock, processes
 from dibs.operations.core.declare import Field
@@ -53,9 +54,9 @@ FIELDS = (
     Field("unsynced", "flag", "deploy although HEAD cannot be compared with the remote; recorded", default=False),
     Field("rollback", "flag", "deploy older content on purpose; recorded in the log", default=False),
 )  # fmt: skip
-PATIENCE = 120  # seconds in which a public surface should show what was deployed
-PAUSES = (1, 2, 4, 8)  # seconds between tries; the last goes on
-SAID = 300  # letters of what a verification said last
+VERIFY_TIMEOUT_S = 120  # in which a public surface should show what was deployed
+RETRY_PAUSES_S = (1, 2, 4, 8)  # between tries; the last one repeats
+MAX_OUTPUT_CHARS = 300  # of the end of a verification's output
 
 
 def run(words: parse.Words) -> int:
@@ -73,10 +74,6 @@ def run(words: parse.Words) -> int:
     return YES
 
 
-class _Interrupted(Exception):
-    """Somebody wants it to end."""
-
-
 class _Deploy:
     """One deploy, from the checks to the record."""
 
@@ -87,8 +84,8 @@ class _Deploy:
         self.unverified = bool(words.fields.get("unverified"))
         self.verify: str = "" if self.unverified else words.fields.get("verify") or named.get("verify") or ""
         given = words.fields.get("verify_timeout")
-        named_patience = deploy_checks.config(session).get("verify_timeout", PATIENCE)
-        self.patience = durations.parse(given, "verify_timeout") / 1000 if given else named_patience
+        configured_s = deploy_checks.config(session).get("verify_timeout", VERIFY_TIMEOUT_S)
+        self.verify_timeout_s = durations.parse(given, "verify_timeout") / 1000 if given else configured_s
         self.resource = session.paths.canonical(f"deploy:{self.target}", session.cwd)
         self.said = {name: bool(words.fields.get(name)) for name in deploy_guard.ACCEPTED_RISKS}
         self.commit, self.token = "", 0
@@ -184,31 +181,31 @@ class _Deploy:
             if result == "unverified":
                 complaint = self._verified()
                 result = "unverified" if complaint else "ok"
-        except _Interrupted:
+        except Interrupted:
             result = "interrupted"
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
             self.keeper.close()
             seconds = round(monotonic() - begun, 3)
-            # under way there may be an error on its way up; recording goes first all the same
+            # an error may be propagating here; recording goes first anyway
             fenced = self._record(result, seconds, code)
         return self._outcome(result, code, complaint, fenced)
 
     def _run_command(self, command: HeldCommand, timeout: float | None = None, *, leaves: bool = False) -> int | None:
-        """Its exit code, None at the timeout. Raises where somebody interrupted, or the claim was lost."""
+        """Its exit code, None at the timeout. Raises if it was interrupted or the claim was lost."""
         assert self._hold is not None
         self._command = command
         code = command.run(timeout, leaves=leaves)
         self._command = None
         if command.signal or self._hold.lost is not None:
-            raise _Interrupted
+            raise Interrupted
         return code
 
     def _interrupt(self, number: int, _: FrameType | None) -> None:
         """A signal: pass it on to what runs."""
         if self._command is None:
-            raise _Interrupted
+            raise Interrupted
         self._command.interrupt(number)
 
     def _record(self, result: str, seconds: float, code: int | None) -> Fenced | None:
@@ -245,14 +242,17 @@ class _Deploy:
         }  # fmt: skip
 
     def _verified(self) -> str:
-        """Try the verification until it passes or its time is over. "" if it passed, else what it said last."""
-        until = monotonic() + self.patience
+        """Try the verification until it passes or times out. "" if it passed, else what it said last."""
+        until = monotonic() + self.verify_timeout_s
         tries = 0
         while True:
             complaint = self._verify_once(max(1.0, until - monotonic()))
-            pause = PAUSES[min(tries, len(PAUSES) - 1)]
+            pause = RETRY_PAUSES_S[min(tries, len(RETRY_PAUSES_S) - 1)]
             if not complaint or monotonic() + pause > until:
                 return complaint
+            if not tries and self.session.telling is not None:
+                left = durations.show(round((until - monotonic()) * 1000))
+                self.session.telling(f"not yet: {complaint}; retried for another {left} (--verify-timeout)")
             tries += 1
             self._rest(pause)
 
@@ -261,7 +261,7 @@ class _Deploy:
         assert self._hold is not None
         self._hold.attend()
         if self._hold.lost is not None:
-            raise _Interrupted
+            raise Interrupted
         clock.sleep(seconds)
 
     def _verify_once(self, timeout: float) -> str:
@@ -277,7 +277,7 @@ class _Deploy:
             if code == 0:
                 return ""
             size = said.seek(0, os.SEEK_END)
-            said.seek(max(0, size - SAID))
+            said.seek(max(0, size - MAX_OUTPUT_CHARS))
             text = " ".join(said.read().decode(errors="replace").split())
         return f"`{self.verify}` ended with {code}{f': {text}' if text else ''}"
 

@@ -124,8 +124,8 @@ def _recover(session: Session, words: Words) -> int:
     path = workspace_store.database_path(session.place.local, session.config.store)
     if not path:
         message = (
-            "--recover is for an SQLite file. A server that lost something begins a new epoch by itself; where a part "
-            "of the workspace is missing there, put its data back."
+            "--recover is for an SQLite file. A Redis server that lost commits starts a new epoch by itself; if a part "
+            "of the workspace is missing there, restore the server's data."
         )
         raise Invalid(message)
     checks = [check for check in _examined(session, words) if check["check"] in {"database", "pages", "record"}]

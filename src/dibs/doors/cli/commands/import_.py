@@ -34,7 +34,7 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] == ["--script"]:
         name, called, agent = [*arguments[1:], "", "", ""][:FIRST]
         if name not in scripts.NAMES:
-            raise Invalid(f"there is no script {name!r} of dibs's", command="import")
+            raise Invalid(f"dibs has no script {name!r}", command="import")
         return scripts.script(name, called, agent, arguments[1 + FIRST :], _brief)
     words = parse.parse("import", FIELDS, arguments)
     if words.help:
@@ -120,7 +120,7 @@ def _lines(report: dict[str, Any], *, dry: bool) -> list[str]:
         for s in report.get("stale", ())
     ]
     lines += [
-        f"{would}corrected: by the live record {r['holder']} holds {r['task']}, not {r['agent']}"
+        f"{would}corrected: in the live record {r['holder']} holds {r['task']}, not {r['agent']}"
         for r in report.get("repaired", ())
     ]
     by_state: dict[str, int] = {}

@@ -71,7 +71,8 @@ def _ask_leave(place: workspace.Place, words: Words) -> None:
 def place_of(folder: str | None) -> workspace.Place:
     """Where the workspace will be: the repository's main worktree, else the folder itself."""
     if folder is not None and not os.path.isdir(folder):
-        raise Invalid(f"{folder} is not a folder", path=folder)
+        meant = f"; for its hooks: `dibs init --clients {folder}`" if folder in NAMES else ""
+        raise Invalid(f"{folder} is not a folder{meant}", path=folder)
     return workspace.find(os.getcwd(), folder or os.getcwd())
 
 
@@ -112,7 +113,7 @@ def install(
     if passing:
         made.notes.append(
             f"the hooks will run {sys.executable}, which may soon be gone; every guarded call is refused then, unless "
-            "another dibs is on the PATH. Run `dibs init` again from one that stays"
+            "another dibs is on the PATH. Run `dibs init` again from a permanent installation"
         )
     changes = [made.name(change.path) for change in made.own]
     changes += _local(place, dry=True)

@@ -2,7 +2,7 @@
 
 The operation `land` queues; running/landing.py lands. Which branch and which commit is meant is read here: a branch, a
 worktree's folder, or nothing for the worktree that the caller is in.
-- landed: exit 0. Refused: exit 1 with the reason; the branch is untouched. The time is over: exit 2, it stays queued.
+- landed: exit 0. Refused: exit 1 with the reason; the branch is untouched. Timeout: exit 2, it stays queued.
 - interrupted: the check ends, the claim is given back, the landing stays queued for the next one who lands.
 """
 
@@ -15,7 +15,7 @@ from dibs import jsontext
 from dibs.doors.cli import render
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import answer, open_session
-from dibs.doors.cli.long_running import SIGNALLED, on_signals
+from dibs.doors.cli.long_running import SIGNALLED, Interrupted, on_signals
 from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, Failed, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.facts.git import queries as git
@@ -45,10 +45,6 @@ FIELDS = (
 )
 EXCLUSIVE = ("status", "cancel", "all", "watch")
 PAUSE_S = 1.0  # between two looks of --watch
-
-
-class _Interrupted(Exception):
-    """Somebody wants it to end."""
 
 
 def run(words: Words) -> int:
@@ -122,9 +118,9 @@ class _Land:
                 return self._all()
             return self._one()
         except BaseException as error:
-            from dibs.running.landing import Interrupted
+            from dibs.running import landing
 
-            if not isinstance(error, (_Interrupted, Interrupted)):
+            if not isinstance(error, (Interrupted, landing.Interrupted)):
                 raise
             self._over = True
         found = self._found()
@@ -152,13 +148,13 @@ class _Land:
             return
         self._signal = number
         if self._lander is None:
-            raise _Interrupted
+            raise Interrupted
         self._lander.interrupt(number)
 
     def _started(self, lander: Lander | None) -> None:
         self._lander = lander
         if lander is None and self._signal:
-            raise _Interrupted
+            raise Interrupted
 
     def _say(self, text: str) -> None:
         if not self.words.json:

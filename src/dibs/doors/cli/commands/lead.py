@@ -3,11 +3,11 @@
 What happens, in short: it waits in line for the claim; runs the command while it renews the claim; gives it back when
 the command ends, whose exit code is its own.
 - this process dies: its claim ends as soon as the next in line looks, within about a second, and its command with it.
-- the claim is lost (killed, the longest life of a claim is over, the name taken over): the command is ended; exit 1.
-- it stops (SIGSTOP, a machine that sleeps): when the claim's time is over the keeper ends the command, before the next
+- the claim is lost (killed, its maximum life reached, the name taken over): the command is ended; exit 1.
+- it stops (SIGSTOP, a machine that sleeps): when the claim expires the keeper ends the command, before the next
   leader's begins; back again it is refused.
-- the store cannot be used: the command goes on until the claim's time is over, and not longer.
-What the command does elsewhere should be under DIBS_LEADER_TOKEN: whoever checks it refuses a former leader.
+- the store cannot be used: the command runs until the claim expires, and not longer.
+What the command does elsewhere should be under DIBS_LEADER_TOKEN: a check of it refuses a former leader.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import parse
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.long_running import SIGNALLED, leave, on_signals, open_workspace
+from dibs.doors.cli.long_running import SIGNALLED, Interrupted, leave, on_signals, open_workspace
 from dibs.errors import Busy, Held, Invalid, Unavailable, named
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
@@ -39,14 +39,10 @@ FIELDS = (
     Field("wait", "duration", "how long to wait to become the leader (default: no limit)", metavar="D"),
     Field("ttl", "duration", "how long the claim lasts between renewals (default 15s)", metavar="D"),
 )  # fmt: skip
-TTL = 15_000  # ms: a silent leader is replaced within this
-STEP = 12 * 3_600_000  # ms of one wait; then it waits again, at the end of the line
-PATIENCE = 300_000  # ms without a store before a candidate gives up
-PAUSE = 1.0  # seconds between tries while the store cannot be used
-
-
-class _Interrupted(Exception):
-    """Somebody wants it to end before it led."""
+TTL_MS = 15_000  # a silent leader is replaced within this
+WAIT_STEP_MS = 12 * 3_600_000  # of one wait; then it waits again, at the end of the line
+STORE_TIMEOUT_MS = 300_000  # without a store before a candidate gives up
+STORE_RETRY_S = 1.0  # between tries while the store cannot be used
 
 
 def run(words: parse.Words) -> int:
@@ -55,14 +51,14 @@ def run(words: parse.Words) -> int:
         raise Invalid("lead: name the command after `--`", usage=f"usage: {parse.usage('lead', FIELDS, 'CMD…')}")
     given = words.fields
     wait = durations.parse(given["wait"], "wait") if "wait" in given else None
-    ttl = durations.parse(given["ttl"], "ttl") if "ttl" in given else TTL
+    ttl = durations.parse(given["ttl"], "ttl") if "ttl" in given else TTL_MS
     ws = open_workspace(words, "lead")
     leader = _Leader(ws, given.get("name", "orchestrator"), ttl, quiet=words.json)
     on_signals(leader.interrupt)
     try:
         leader.elect(wait)
         code = leader.lead(words.rest)
-    except _Interrupted:
+    except Interrupted:
         return SIGNALLED + leader.signal
     finally:
         leave(ws)
@@ -86,15 +82,15 @@ class _Leader:
         """A signal: pass it on to the command, or give up waiting."""
         self.signal = number
         if self._command is None:
-            raise _Interrupted
+            raise Interrupted
         self._command.interrupt(number)
 
     def elect(self, wait: int | None) -> None:
-        """Wait in line for the claim. Raises Held when the time is over."""
+        """Wait in line for the claim. Raises Held at the timeout."""
         end = None if wait is None else clock.since_boot() + wait
         outage = 0
         while True:
-            left = STEP if end is None else max(0, min(STEP, end - clock.since_boot()))
+            left = WAIT_STEP_MS if end is None else max(0, min(WAIT_STEP_MS, end - clock.since_boot()))
             try:
                 self._claim(left)
             except Held:
@@ -103,10 +99,10 @@ class _Leader:
                 outage = 0
             except (Busy, Unavailable) as error:
                 outage = outage or clock.since_boot()
-                if clock.since_boot() - outage >= PATIENCE:
+                if clock.since_boot() - outage >= STORE_TIMEOUT_MS:
                     raise
                 self._say(error.message)
-                clock.sleep(PAUSE)
+                clock.sleep(STORE_RETRY_S)
             else:
                 return
 

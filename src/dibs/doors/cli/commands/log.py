@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from dibs.reports.events import Filter
 
 FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
-NOTED = ("mode", "token", "code", "why", "to", "text", "what", "commit")  # what a line says of an event's data
-KIND = 20  # columns for an event's kind, when they are printed one by one
-FOLLOW_S = 5.0  # for one wait; then the log is looked at all the same
+# What a line says of an event's data.
+NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit")
+KIND_COLUMNS = 20  # columns for an event's kind, when they are printed one by one
+FOLLOW_S = 5.0  # for one wait; after it the log is read in any case
 
 
 def run(words: Words) -> int:
@@ -96,7 +97,7 @@ def _line(event: dict[str, Any]) -> str:
 
     kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
     now = time.strftime("%H:%M:%S", time.localtime(time.time() + times.ms_until(event["at"]) / 1000))
-    return f"{event['seq']:>6}  {now}  {kind:<{KIND}} {agent}  {what}".rstrip() + "\n"
+    return f"{event['seq']:>6}  {now}  {kind:<{KIND_COLUMNS}} {agent}  {what}".rstrip() + "\n"
 
 
 COMMAND = Command(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dibs.doors.cli.parse import Words
 
 FIELDS = (Field("svg", "file", "write it as a picture to this file", default="", metavar="FILE"),)
-ROWS = 40  # of the table, unless the caller says what is wanted: more are folded into directories
+MAX_ROWS = 40  # of the table, unless the caller says what is wanted: more are folded into directories
 
 
 def run(words: Words) -> int:
@@ -29,7 +29,7 @@ def run(words: Words) -> int:
     picture = words.fields.get("svg", "")
     plain = not words.json and not picture
     if not words.json and not any(values.get(name) for name in ("depth", "rows", "limit", "after")):
-        values = {**values, "rows": ROWS if plain else 4 * ROWS}
+        values = {**values, "rows": MAX_ROWS if plain else 4 * MAX_ROWS}
     found = session.answer(operation, call, values)
     if picture:
         from dibs.reports import build, map_svg

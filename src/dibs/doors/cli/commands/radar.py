@@ -8,15 +8,13 @@ from dibs import jsontext
 from dibs.doors.cli import render, terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
-from dibs.doors.cli.long_running import SIGNALLED, on_signals
+from dibs.doors.cli.long_running import until_signalled
 from dibs.errors import Invalid
-from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue, durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
     from dibs.doors.cli.parse import Words
@@ -26,12 +24,8 @@ FIELDS = (
     Field("every", "duration", "with --watch: how often (default 5s)", metavar="D"),
     Field("known", "flag", "do not look: show what the last look found", default=False),
 )
-EVERY = 5_000  # ms
-SHORTEST = 100  # ms
-
-
-class _Interrupted(Exception):
-    """Somebody wants it to end."""
+INTERVAL_MS = 5_000
+MIN_INTERVAL_MS = 100
 
 
 def run(words: Words) -> int:
@@ -42,7 +36,7 @@ def run(words: Words) -> int:
         raise Invalid("radar: --every is for --watch", field="every")
     if watch and words.fields.get("known"):
         raise Invalid("radar: either --watch or --known", field="known")
-    every = durations.parse(words.fields["every"], "every") if "every" in words.fields else EVERY
+    every = durations.parse(words.fields["every"], "every") if "every" in words.fields else INTERVAL_MS
     session, call, values = read(operation, words)
 
     def look() -> dict[str, Any]:
@@ -61,28 +55,21 @@ def run(words: Words) -> int:
 
 
 def _watch(look: Any, every: int, words: Words) -> int:
-    number = 0
-
-    def interrupt(got: int, _: FrameType | None) -> None:
-        nonlocal number
-        number = got
-        raise _Interrupted
-
     last = None
-    try:
-        on_signals(interrupt)
-        while True:
-            found = look()
-            if found["conflicts"] != last:
-                last = found["conflicts"]
-                if words.json:
-                    sys.stdout.write(jsontext.encode({"ok": not last, **found}) + "\n")
-                else:
-                    terminal.write([*render.items("radar", found), ""])
-                sys.stdout.flush()
-            clock.sleep(max(SHORTEST, every) / 1000)
-    except _Interrupted:
-        return SIGNALLED + number
+
+    def step() -> None:
+        nonlocal last
+        found = look()
+        if found["conflicts"] == last:
+            return
+        last = found["conflicts"]
+        if words.json:
+            sys.stdout.write(jsontext.encode({"ok": not last, **found}) + "\n")
+        else:
+            terminal.write([*render.items("radar", found), ""])
+        sys.stdout.flush()
+
+    return until_signalled(step, max(MIN_INTERVAL_MS, every) / 1000)
 
 
 COMMAND = Command("radar", run=run, fields=FIELDS)

@@ -38,7 +38,7 @@ FIELDS = (
     Field("detach", "flag", "with a file: run in the background", default=False),
     Field("dry_run", "flag", "with a file: check it, print its tasks, start nothing", default=False),
 )
-RESULTS = 10  # results that are printed
+MAX_RESULTS_SHOWN = 10  # results that are printed
 
 
 def run(words: Words) -> int:
@@ -180,7 +180,7 @@ def _results(session: Session, plan: Plan, run: str) -> list[str]:
     used = {name for task in tasks for name in task.get("after", ())}
     last = [task["id"] for task in tasks if task["id"] not in used and not task.get("parent")]
     found = []
-    for name in last[:RESULTS]:
+    for name in last[:MAX_RESULTS_SHOWN]:
         try:
             task = session.run(catalogue.operation("task show"), session.identify(None), {"id": name})["task"]
         except DibsError:  # purged meanwhile, or not for this caller: the report has it
@@ -188,7 +188,8 @@ def _results(session: Session, plan: Plan, run: str) -> list[str]:
         if "result" in task:
             found.append((name.removeprefix(f"{run}/"), value_text(task["result"])))
     lines = [f"{name if len(found) > 1 else 'result'}: {text}" for name, text in found]
-    return [*lines, f"(and {len(last) - RESULTS} more: the report has them)"] if len(last) > RESULTS else lines
+    more = len(last) - MAX_RESULTS_SHOWN
+    return [*lines, f"(and {more} more: the report has them)"] if more > 0 else lines
 
 
 def _reason(outcome: dict[str, Any], plan: Plan) -> str:

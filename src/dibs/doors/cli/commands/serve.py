@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
 
 READY_S = 30.0  # for a detached server to answer; a large database may be checked first
+ANSWER_S = 3.0  # for one that is there already to say anything
 OPEN_S = 10.0  # for a browser to be told
 GONE_S = 10.0  # for one to end
 MISSING = "`dibs serve` needs the extra `server`: `uv tool install 'FOLDER[server]'` (a clone of dibs)."
@@ -36,8 +37,8 @@ def run(words: Words) -> int:
     port = words.fields.get("port")
     if port is not None and not (port.isdigit() and int(port) <= MAX_PORT):
         raise Invalid(f"port: a number from 0 to {MAX_PORT}, not {port!r}", field="port")
-    if words.fields.get("detach"):
-        return _detach(place, words)
+    if words.fields.get("detach") or (words.fields.get("open") and files.holder(place.local)):
+        return _detach(place, words)  # the page of a server that is there already can be opened, too
     try:
         from dibs.doors.serve import process
     except ImportError as error:
@@ -46,12 +47,12 @@ def run(words: Words) -> int:
         words.fields.get("host", ""), None if port is None else int(port), words.fields.get("tls-cert", ""),
         words.fields.get("tls-key", ""),
     )  # fmt: skip
-    process.run(place, options, lambda about: _tell(about, words))
+    process.run(place, options, lambda about: _tell(about, words, stays=True))
     return YES
 
 
-def _tell(about: dict[str, Any], words: Words) -> None:
-    """One line when it is ready."""
+def _tell(about: dict[str, Any], words: Words, *, stays: bool = False) -> None:
+    """One line when it is ready; `stays`: in this process, whose loop calls this and must not wait."""
     if words.json:
         shown = {"ok": True, **{key: about[key] for key in ("url", "token_file", "socket", "pid")}}
         sys.stdout.write(jsontext.encode(shown) + "\n")
@@ -64,10 +65,9 @@ def _tell(about: dict[str, Any], words: Words) -> None:
 
         from dibs.doors.page import sign_in
 
-        # the server's loop, which calls this, has to answer meanwhile
         opening = threading.Thread(target=lambda: webbrowser.open(sign_in.address(about)), daemon=True)
         opening.start()
-        if words.fields.get("detach"):
+        if not stays:
             opening.join(OPEN_S)
 
 
@@ -93,28 +93,44 @@ def _detach(place: Place, words: Words) -> int:
     found = files.wait_for(place.local, READY_S)
     if found is None:
         found = _started(place, words)
-    elif outdated := serve_file.outdated(place.local):
-        sys.stderr.write(f"note: {outdated}.\n")
+    else:
+        if not files.answers(found, ANSWER_S):
+            pid = found["pid"]
+            message = (
+                f"process {pid} serves this workspace and does not answer. `kill -9 {pid}` ends it, nothing answered "
+                f"is lost; was it stopped, `kill -CONT {pid}` lets it continue."
+            )
+            raise Unavailable(message, stopped=True)
+        for note in filter(None, (serve_file.outdated(place.local), _other(found["url"], words))):
+            sys.stderr.write(f"note: {note}.\n")
     _tell(found, words)
     return YES
+
+
+def _other(url: str, words: Words) -> str:
+    """What to say of a server that is there already and is not as this call wants it; else ""."""
+    port, cert = words.fields.get("port", "0"), words.fields.get("tls-cert")
+    if int(port) in {0, int(url.rpartition(":")[2])} and (not cert or url.startswith("https:")):
+        return ""
+    return f"a server is there already, at {url}: the words of this call were not used. `dibs serve --stop` ends it"
 
 
 def _started(place: Place, words: Words) -> dict[str, Any]:
     import subprocess
 
+    from dibs.session import background
+
     given = [f"--{name}={words.fields[name]}" for name in ("host", "port") if name in words.fields]
     # its folder is the workspace's root, not the caller's
     given += [f"--{name}={os.path.abspath(words.fields[name])}" for name in ("tls-cert", "tls-key")
               if words.fields.get(name)]  # fmt: skip
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.doors.cli.main import entry; entry()"
-    source = os.path.abspath(__file__).rpartition("/dibs/doors/")[0]
-    command = [sys.executable, "-c", code, source, "serve", "--json", "--workspace", place.root, *given]
+    command = background.command("serve", "--json", "--workspace", place.root, *given)
     with subprocess.Popen(  # noqa: S603 - this interpreter, with our own words
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
         cwd=place.root,
     ) as started:  # fmt: skip
         line = _first_line(started, READY_S)
-        started.returncode = started.returncode if started.poll() is not None else 0  # it goes on without us
+        started.returncode = started.returncode if started.poll() is not None else 0  # it keeps running without us
     about = jsontext.decode(line) if line else {}
     if about.get("ok"):
         return files.about(place.local) or about

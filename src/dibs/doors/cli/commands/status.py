@@ -31,9 +31,9 @@ FIELDS = (
     Field("watch", "flag", "show it again whenever it changes, until interrupted", default=False),
 )  # fmt: skip
 LATELY_MS = 900_000  # a quarter of an hour: refusals that still matter
-EVENTS = 300  # the newest events that are searched for refusals
+MAX_EVENTS_SEARCHED = 300  # the newest events that are searched for refusals
 REFUSALS = ("claim.refused", "edit.refused")
-SECOND = 1.0  # between two looks; what is left of a claim changes as often
+INTERVAL_S = 1.0  # between two looks; what is left of a claim changes as often
 INTERRUPTED = 130
 
 
@@ -97,14 +97,14 @@ def _refused(session: Session) -> dict[tuple[str, str], int]:
     counts: dict[tuple[str, str], int] = {}
     store = session.store
     try:
-        for event in store.events(max(0, store.head().seq - EVENTS), EVENTS):
+        for event in store.events(max(0, store.head().seq - MAX_EVENTS_SEARCHED), MAX_EVENTS_SEARCHED):
             opened = read_event(event) if event.wall >= since else {"kind": ""}
             if opened["kind"] in REFUSALS:
                 key = opened["agent"], opened["subject"]
                 counts[key] = counts.get(key, 0) + 1
         agents = [agent for agent, _ in counts]
         known = session.run(NAMES, session.identify(None), {"agents": agents})["names"] if counts else {}
-    except Unsettled:  # a server that lost something: the state is shown all the same
+    except Unsettled:  # a server that lost commits: the state is shown anyway
         return {}
     return {(known.get(agent) or agent, resource): number for (agent, resource), number in counts.items()}
 
@@ -140,7 +140,7 @@ def _changes(session: Session, look: Any) -> Iterator[dict[str, Any]]:
         if said != last:
             last = said
             yield result
-        session.store.follow(session.store.head().seq, SECOND)
+        session.store.follow(session.store.head().seq, INTERVAL_S)
 
 
 def _screen(session: Session, look: Any) -> None:
@@ -161,9 +161,9 @@ def _screen(session: Session, look: Any) -> None:
 def _pause(session: Session) -> None:
     """Until something happens, a second at most."""
     try:
-        session.store.follow(session.store.head().seq, SECOND)
+        session.store.follow(session.store.head().seq, INTERVAL_S)
     except (Busy, Unavailable):
-        clock.sleep(SECOND)
+        clock.sleep(INTERVAL_S)
 
 
 COMMAND = Command("status", run=run, fields=FIELDS)

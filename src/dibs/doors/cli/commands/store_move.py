@@ -7,7 +7,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
-from dibs.errors import YES, Unavailable
+from dibs.errors import YES, Unavailable, counted
 from dibs.operations.core import authority
 from dibs.operations.core.declare import Field
 
@@ -47,8 +47,8 @@ def run(words: Words) -> int:
         sys.stdout.write(f"the workspace was moved to {result['to']} already; this machine uses it from now on\n")
     else:
         sys.stdout.write(
-            f"moved from {result['from']} to {result['to']} ({result['rows']} rows, {result['events']} events, "
-            f"digest {result['digest'][:16]})\n"
+            f"moved from {result['from']} to {result['to']} ({counted(result['rows'], 'row')}, "
+            f"{counted(result['events'], 'event')}, digest {result['digest'][:16]})\n"
         )
     if not url.startswith("sqlite:"):
         sys.stdout.write("set `store = …` in .dibs/config.toml (or DIBS_STORE) before others clone this repository\n")

@@ -1,4 +1,4 @@
-"""`dibs sweep`: the operation once, or with `--watch` again and again until somebody interrupts it."""
+"""`dibs sweep`: the operation once, or with `--watch` repeatedly until it is interrupted."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import answer, open_session
-from dibs.doors.cli.long_running import SIGNALLED, on_signals
+from dibs.doors.cli.long_running import until_signalled
 from dibs.errors import YES, Invalid
-from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.reports import housekeeping
 from dibs.running import sweep_loop
@@ -17,7 +16,6 @@ from dibs.session import catalogue, durations, upkeep
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType
     from typing import Any
 
     from dibs.doors.cli.parse import Words
@@ -31,19 +29,15 @@ FIELDS = (
     ),
     Field("every", "duration", "with --watch: how often (default 1s)", metavar="D"),
 )
-EVERY = 1_000  # ms: then a dead agent's work is back within seconds
-DELIVERED = 4  # alerts that one sweep sends at most
-SHORTEST = 10  # ms: more often helps nobody
-
-
-class _Interrupted(Exception):
-    """Somebody wants it to end."""
+INTERVAL_MS = 1_000  # then a dead agent's work is back within seconds
+MAX_DELIVERED = 4  # alerts that one sweep sends at most
+MIN_INTERVAL_MS = 10  # more often helps nobody
 
 
 def run(words: Words) -> int:
     """Sweep once, or watch."""
     operation = catalogue.operation("sweep")
-    every = durations.parse(words.fields["every"], "every") if "every" in words.fields else EVERY
+    every = durations.parse(words.fields["every"], "every") if "every" in words.fields else INTERVAL_MS
     watch = bool(words.fields.get("watch"))
     if "every" in words.fields and not watch:
         raise Invalid("sweep: --every is for --watch", field="every")
@@ -60,7 +54,7 @@ def run(words: Words) -> int:
         found: dict[str, Any] = session.answer(operation, call, {})
         session.store.tidy()
         how = "sweep" if watch else "call"
-        upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=DELIVERED)
+        upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=MAX_DELIVERED)
         housekeeping.daily(session, call)
         return found
 
@@ -77,25 +71,7 @@ def run(words: Words) -> int:
         sys.stderr.write(f"dibs: trying again: {why}\n")
         session.close()  # it may have been put back in place meanwhile: the next look opens it anew
 
-    return _go_on(sweep_loop.Watch(once, told, trouble), max(SHORTEST, every) / 1000)
-
-
-def _go_on(watch: sweep_loop.Watch, pause: float) -> int:
-    """Until a signal says that it is enough. A sweep that is interrupted is done or not at all."""
-    number = 0
-
-    def interrupt(got: int, _: FrameType | None) -> None:
-        nonlocal number
-        number = got
-        raise _Interrupted
-
-    try:
-        on_signals(interrupt)
-        while True:
-            watch.step()
-            clock.sleep(pause)
-    except _Interrupted:
-        return SIGNALLED + number
+    return until_signalled(sweep_loop.Watch(once, told, trouble).step, max(MIN_INTERVAL_MS, every) / 1000)
 
 
 def _line(found: dict[str, int]) -> str:

@@ -29,7 +29,7 @@ LEAST, MOST = (40, 10), (500, 1_000)
 
 
 def run(words: Words) -> int:
-    """Show it once, or until somebody leaves."""
+    """Show it once, or until the person leaves."""
     from dibs.doors.top.reader import Asker
     from dibs.doors.top.state import State
 

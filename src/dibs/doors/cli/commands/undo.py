@@ -104,7 +104,7 @@ def _preview(words: Words, shown: dict[str, Any], *, code: int) -> int:
 
 
 def _agreed(words: Words, shown: dict[str, Any]) -> bool:
-    """Show it, and ask whoever sits there; nobody there means no."""
+    """Show it, and ask the person at the terminal; without a terminal the answer is no."""
     _preview(words, shown, code=NO)
     if words.json:
         return False

@@ -33,8 +33,8 @@ FIELDS = (
     Field("anew", "flag", "start an empty server although another one held this workspace", default=False),
     Field("stop", "flag", "stop the server that dibs started", default=False),
 )  # fmt: skip
-BRIEFLY = 1.0  # seconds for one that nobody waits for: somebody may only be looking whether it is under way
-WAIT = 30.0  # seconds for another one that starts it already
+START_CHECK_S = 1.0  # in the background: only to see whether another process is starting the server
+OTHER_START_TIMEOUT_S = 30.0  # for another process that is starting it
 
 
 def run(words: Words) -> int:
@@ -70,7 +70,7 @@ def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
     from dibs.storage.redis_autostart import FileMutex
 
     background = BACKGROUND_VARIABLE in os.environ
-    with FileMutex(session.place.local, timeout_s=BRIEFLY if background else WAIT) as turn:
+    with FileMutex(session.place.local, timeout_s=START_CHECK_S if background else OTHER_START_TIMEOUT_S) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
         try:

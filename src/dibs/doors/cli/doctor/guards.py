@@ -65,7 +65,7 @@ def _launcher(session: Session) -> dict[str, Any]:
     path = f"{session.place.local}/run"
     if launcher.is_current(session.place.local):
         if launcher.is_put(session.place):
-            was = f" (it named {session.replaced}; it was written anew just now)" if session.replaced else ""
+            was = f" (it named {session.replaced}; it was rewritten just now)" if session.replaced else ""
             return _check("launcher", True, f"{path} starts this dibs{was}")
         message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
         return _check("launcher", False, message, WARNING)
@@ -80,7 +80,7 @@ def _launcher(session: Session) -> dict[str, Any]:
         )
         return _check("launcher", False, message)
     return _check(
-        "launcher", True, f"hooks are run by {named[0]}, another one than this dibs's; `dibs init` changes it"
+        "launcher", True, f"hooks are run by {named[0]}, not by the Python of this dibs; `dibs init` changes it"
     )
 
 

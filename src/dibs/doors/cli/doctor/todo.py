@@ -39,7 +39,7 @@ def _passing(checks: list[dict[str, Any]], kinds: set[str]) -> list[str]:
 
 
 def todo(checks: list[dict[str, Any]]) -> list[str]:
-    """What somebody has to do, for errors first."""
+    """What a person has to do, errors first."""
     left = [check for check in checks if not check["ok"] and check["severity"] != "advice"]
     left.sort(key=lambda check: check["severity"] != "error")
     return list(dict.fromkeys(_order(check) for check in left))

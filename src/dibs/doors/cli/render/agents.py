@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli.render import listed, messages, some, times
-from dibs.errors import named
+from dibs.errors import counted, named
 from dibs.session import loss_texts, quotes
 
 TYPE_CHECKING = False
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
     from dibs.doors.cli.render import Items, Lines
 
 FIRST = 2  # columns of a listing that are shown also if they are empty
-TOLD = 10  # claims and losses that a briefing names: a model pays for each line
+MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each line
 
 
 def _boot(result: dict[str, Any]) -> Items:
     lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
-    for claim in result["held"][:TOLD]:
+    for claim in result["held"][:MAX_SHOWN]:
         names = some(claim["resources"])
         lines.append(
             f"You hold {names} ({claim['mode']}), token {claim['token']}, for {times.left(claim['expires_at'])}."
         )
-    if result["held_count"] > TOLD:
-        lines.append(f"You hold {result['held_count'] - TOLD} more: `dibs status` lists them.")
+    if result["held_count"] > MAX_SHOWN:
+        lines.append(f"You hold {result['held_count'] - MAX_SHOWN} more: `dibs status` lists them.")
     if not result["held"]:
         lines.append("You hold nothing.")
     lines += loss_texts.rest(result)
@@ -46,7 +46,7 @@ def _boot(result: dict[str, Any]) -> Items:
 
 
 def _kind(agent: dict[str, Any]) -> str:
-    """What somebody is, in one word."""
+    """What an agent or person is, in one word."""
     return str(agent["type"] or (agent["kind"] if agent["kind"] == "person" else ""))
 
 
@@ -79,14 +79,23 @@ def _kill(result: dict[str, Any]) -> Items:
     voided = f"; voided: {', '.join(result['voided'])}" if result["voided"] else ""
     if result["killed"] != 1:
         names = ", ".join([named(agent) for agent in result["agents"]])
-        return [f"killed {result['killed']} agents{f': {names}' if names else ''}{voided}."]
+        again = " `dibs revive all` lets them act again." if names else ""
+        return [f"killed {counted(result['killed'], 'agent')}{f': {names}' if names else ''}{voided}.{again}"]
     agent = result["agents"][0]
     name = named(agent)
     return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {name}` lets it act again."]
 
 
 def _revive(result: dict[str, Any]) -> Items:
-    return [f"{named(result['agents'][0])} may act again; it got nothing back."]
+    names = [named(agent) for agent in result["agents"]]
+    if not names:
+        return ["no agent is stopped by `dibs kill all`; one that was killed by its name is revived by its name"]
+    if not result["revived"]:
+        return [f"{names[0]} was not killed"]
+    if result["revived"] == 1:
+        return [f"{names[0]} may act again; it got nothing back."]
+    more = ", …" if result["revived"] > len(names) else ""
+    return [f"{result['revived']} agents may act again: {', '.join(names)}{more}; they got nothing back."]
 
 
 def _leave(result: dict[str, Any]) -> Items:

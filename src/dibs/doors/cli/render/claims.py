@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from dibs.doors.cli.render import Items, Lines
 
 REFUSED_OFTEN = 3  # refusals of one agent on one resource that status points out
-ALERTS = 5  # that status names; `dibs alerts` has all
-FEW = 3  # waiters that stand in a row
+MAX_ALERTS_SHOWN = 5  # that status names; `dibs alerts` has all
+MAX_WAITERS_SHOWN = 3  # in the line of one claim
 
 
 def _claim(result: dict[str, Any]) -> Items:
@@ -22,7 +22,7 @@ def _claim(result: dict[str, Any]) -> Items:
     names = ", ".join(result["resources"])
     lines = [f"{word} {names} ({result['mode']}), token {result['token']}, for {times.left(result['expires_at'])}"]
     if result.get("ends") == "commit":
-        lines[0] += "; it ends with your commit of it (--keep keeps it)"
+        lines[0] += "; your commit of the file releases it (--keep keeps it)"
     if result.get("note"):
         lines.append(f"note: {result['note']}")
     lines += [
@@ -80,8 +80,8 @@ def _row(claim: dict[str, Any], result: dict[str, Any], waiting: list[dict[str, 
     """One claim, with who waits for it; a task's claim is shown as the task."""
     who = named(claim) + ("" if claim["mode"] == "write" else f" ({claim['mode']})")
     what, why = ", ".join(claim["resources"]), claim["reason"]
-    notes = [f"{named(one)} ({times.ago(one['since'])})" for one in waiting[:FEW]]
-    notes += [f"and {len(waiting) - FEW} more"] if len(waiting) > FEW else []
+    notes = [f"{named(one)} ({times.ago(one['since'])})" for one in waiting[:MAX_WAITERS_SHOWN]]
+    notes += [f"and {len(waiting) - MAX_WAITERS_SHOWN} more"] if len(waiting) > MAX_WAITERS_SHOWN else []
     task = next((one for one in result["tasks"] if f"task:{one['id']}" in claim["resources"]), None)
     if task is not None:
         what, why = f"task {task['id']}", why or task["title"]
@@ -104,12 +104,13 @@ def _waits_for(waiter: dict[str, Any], claims: list[dict[str, Any]]) -> dict[str
 
 def _alert(alert: dict[str, Any]) -> terminal.Line:
     style = "red" if alert["severity"] == "error" else "yellow"
-    return terminal.Line(f"! {alert['kind']}: {alert['text']} ({alert['remedy']})", style)
+    kind = "" if alert["text"].startswith(alert["kind"]) else f"{alert['kind']}: "  # "deadlock, refused to …" says it
+    return terminal.Line(f"! {kind}{alert['text']} ({alert['remedy']})", style)
 
 
 def _hints(result: dict[str, Any], refused: dict[tuple[str, str], int]) -> Items:
-    """What somebody may want to do something about."""
-    hints: Lines = [_alert(alert) for alert in result["alerts"][:ALERTS] if alert["state"] == "open"]
+    """What a person may want to act on."""
+    hints: Lines = [_alert(alert) for alert in result["alerts"][:MAX_ALERTS_SHOWN] if alert["state"] == "open"]
     if result["alert_count"] > len(hints):
         hints.append(f"{counted(result['alert_count'], 'alert')} in all: `dibs alerts`")
     lost = result.get("undelivered", ())

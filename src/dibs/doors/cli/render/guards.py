@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli import terminal
+from dibs.errors import counted
 from dibs.facts import relative_times
 
 TYPE_CHECKING = False
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 MARKS = {"ok": ("✓", "green"), "fail": ("✗ FAIL:", "red"), "warn": ("! note:", "yellow"), "n/a": ("-", "dim"),
          "unknown": ("? UNKNOWN:", "yellow")}  # fmt: skip
 RULE = "─" * 45
-FEW = 3  # orders below one line
+MAX_ORDERS_SHOWN = 3  # remedies below one check
 COLORS = {"none": "green", "low": "yellow", "medium": "yellow", "high": "bold red"}
 
 
@@ -35,7 +36,7 @@ def check_within(found: dict[str, Any], columns: int, rows: int, *, verbose: boo
     if high(lines) > rows:
         while body and high([*body, *end]) >= rows:
             body.pop()
-        body.append(f"     … {len(lines) - len(end) - len(body)} more lines")
+        body.append(f"     … {counted(len(lines) - len(end) - len(body), 'more line')}")
     return [*body, *end]
 
 
@@ -57,7 +58,7 @@ def _one(one: dict[str, Any], *, verbose: bool) -> Lines:
     mark, style = MARKS[one["status"]]
     lines: Lines = [terminal.Line(f"  {one['number']:>2} {mark} {one['message']}", style if style != "green" else "")]
     if not verbose:
-        open_ = [each["remedy"] for each in one["findings"] if "settled" not in each][:FEW]
+        open_ = [each["remedy"] for each in one["findings"] if "settled" not in each][:MAX_ORDERS_SHOWN]
         orders = dict.fromkeys(open_) if open_ else [one["remedy"]]
         if not one["ok"]:
             lines += [terminal.Line(f"       → {order}", "dim") for order in orders if order]

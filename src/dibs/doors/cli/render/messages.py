@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.render import Items
 
-WHOLE = 1 << 20  # letters: no message is that long
-FEW = 5  # recipients that are named
+UNLIMITED_CHARS = 1 << 20  # letters: no message is that long
+MAX_RECIPIENTS_SHOWN = 5  # recipients that are named
 
 
 def lines(messages: list[dict[str, Any]]) -> Items:
     """Messages, each as the quoted words of its sender."""
-    return [line for m in messages for line in quotes.lines(m, f"{times.ago(m['at'])} ago", WHOLE)]
+    return [line for m in messages for line in quotes.lines(m, f"{times.ago(m['at'])} ago", UNLIMITED_CHARS)]
 
 
 def _inbox(result: dict[str, Any]) -> Items:
@@ -28,8 +28,8 @@ def _inbox(result: dict[str, Any]) -> Items:
 
 def _send(result: dict[str, Any]) -> Items:
     to = result.get("to_name") or result["to"]
-    full = f"; inbox full: {', '.join(result['full'][:FEW])}" if result.get("full") else ""
-    return [f"sent {result['message']} to {some(to, FEW)}{full}"]
+    full = f"; inbox full: {', '.join(result['full'][:MAX_RECIPIENTS_SHOWN])}" if result.get("full") else ""
+    return [f"sent {result['message']} to {some(to, MAX_RECIPIENTS_SHOWN)}{full}"]
 
 
 def _ack(result: dict[str, Any]) -> Items:

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def _sweep(result: dict[str, Any]) -> Items:
-    done = ", ".join(f"{count} {name}" for name, count in result["swept"].items() if count)
+    done = ", ".join(
+        counted(count, name[:-1]) if name.endswith("s") else f"{count} {name}"
+        for name, count in result["swept"].items()
+        if count
+    )
     return [f"swept: {done or 'nothing was due'}" + ("; there is more" if result["more"] else "")]
 
 
@@ -68,7 +72,7 @@ def _explain(result: dict[str, Any]) -> Items:
         others = " or ".join(f"`dibs explain {word}`" for word in result["others"])
         lines.append(f"(taken for the {what['kind']}; for the other: {others})")
     if result["unread"]:
-        lines.append(f"({result['unread']} earlier events are in archives: `--archives` reads them, too)")
+        lines.append(f"({counted(result['unread'], 'earlier event')} in archives: `--archives` reads them, too)")
     for gap in result["missing"]:
         lines.append(f"(events {gap['first']} to {gap['last']} could not be read: {gap['why']})")
     if result["earlier"]:

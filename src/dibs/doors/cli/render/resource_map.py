@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.render import Items, Lines
 
-NAME = 12  # columns of an agent's name at most
-RESOURCE = 36  # columns of a resource at most, on a narrow terminal
+NAME_COLUMNS = 12  # columns of an agent's name at most
+RESOURCE_COLUMNS = 36  # columns of a resource at most, on a narrow terminal
 GAP = 2
 LEGEND = "W writes, r reads, * holds it now, x was refused"
 
@@ -25,7 +25,7 @@ def table(found: dict[str, Any], columns: int) -> Items:
     agents, others = _columns(found, columns)
     head = [
         "RESOURCE",
-        *[terminal.cut(terminal.clean(agent["name"]), NAME) for agent in agents],
+        *[terminal.cut(terminal.clean(agent["name"]), NAME_COLUMNS) for agent in agents],
         *(["OTHERS"] if others else []),
     ]
     rows = []
@@ -47,7 +47,7 @@ def table(found: dict[str, Any], columns: int) -> Items:
         where = f" write {', '.join(role['write'])}" if role["write"] else ""
         lines.append(f"By the configuration, {role['who']} is {role['role']}{' and may' if where else ''}{where}.")
     if totals["left_out"]:
-        lines.append(f"{totals['left_out']} more uses of further resources are not shown.")
+        lines.append(f"{counted(totals['left_out'], 'use')} of further resources not shown.")
     return [*lines, *continued(found)]
 
 
@@ -59,7 +59,7 @@ def _columns(found: dict[str, Any], columns: int) -> tuple[list[dict[str, Any]],
     room = columns - max(width, len("RESOURCE")) - 1
     shown: list[dict[str, Any]] = []
     for place, agent in enumerate(agents):
-        need = min(NAME, max(terminal.cells(agent["name"]), 2)) + GAP
+        need = min(NAME_COLUMNS, max(terminal.cells(agent["name"]), 2)) + GAP
         reserve = 0 if place == len(agents) - 1 else len("OTHERS") + GAP
         if room - need < reserve:
             break
@@ -72,7 +72,7 @@ def _columns(found: dict[str, Any], columns: int) -> tuple[list[dict[str, Any]],
 def _resource(one: dict[str, Any], columns: int) -> str:
     name = terminal.clean(one["resource"])
     more = f" ({one['folded']})" if one.get("folded") else ""
-    room = max(RESOURCE, columns // 2) - len(more)
+    room = max(RESOURCE_COLUMNS, columns // 2) - len(more)
     return f"{terminal.cut_front(name, room)}{more}"
 
 

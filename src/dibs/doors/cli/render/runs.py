@@ -76,7 +76,11 @@ def _show(result: dict[str, Any]) -> Items:
     rows = []
     for one in run["agents"]:
         used = one.get("usage")
-        said = f"{used['cpu']:.0f} %, {html_text.size(used['memory'])}, {used['threads']} threads" if used else ""
+        said = (
+            f"{used['cpu']:.0f} %, {html_text.size(used['memory'])}, {counted(used['threads'], 'thread')}"
+            if used
+            else ""
+        )
         kind = " ".join([html_text.clean(one["type"]), *[html_text.clean(word) for word in one["can"]]]).strip()
         rows.append((named(one), one["state"], kind, str(one["finished"]), ", ".join(one["tasks"][:3]), said))
     if rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.doors.cli.render import times
-from dibs.doors.cli.terminal import Table
+from dibs.doors.cli.terminal import Aside, Table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 
 
 def _get(result: dict[str, Any]) -> Items:
-    return [
-        jsontext.encode(result["value"]),
-        f"(version {result['version']}, {result['by']} {times.ago(result['at'])} ago)",
-    ]
+    note = f"(version {result['version']}, {result['by']} {times.ago(result['at'])} ago)"
+    return [jsontext.encode(result["value"]), Aside(note)]
 
 
 def _set(result: dict[str, Any]) -> Items:

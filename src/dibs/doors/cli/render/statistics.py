@@ -18,8 +18,8 @@ PLOTS = (
     ("granted", "claims granted"), ("refused", "refused"), ("waits", "waits ended"), ("complete", "tasks complete"),
     ("failed", "failed"), ("lost", "lost"),
 )  # fmt: skip
-AGENTS = 20  # in the table; `--json` has all
-RESOURCES = 5
+MAX_AGENTS = 20  # in the table; `--json` has all
+MAX_RESOURCES = 5
 
 
 def page(found: dict[str, Any]) -> Items:
@@ -80,15 +80,15 @@ def _tables(found: dict[str, Any]) -> Lines:
     lines: Lines = []
     if agents:
         head = ("AGENT", "COMPLETE", "FAILED", "LOST", "WORK", "LOST TIME", "CLAIMS", "REFUSED", "WAITED")
-        lines.append(terminal.Table(head, [(one["name"], *_cells(one)) for one in agents[:AGENTS]]))
-        if len(agents) > AGENTS:
-            lines.append(f"and {len(agents) - AGENTS} more agents; `--json` has all of them")
+        lines.append(terminal.Table(head, [(one["name"], *_cells(one)) for one in agents[:MAX_AGENTS]]))
+        if len(agents) > MAX_AGENTS:
+            lines.append(f"and {counted(len(agents) - MAX_AGENTS, 'more agent')}; `--json` has all of them")
     if found["by_kind"]:
         titles = ("TASKS FOR", "COMPLETE", "FAILED", "LOST", "WORK", "AVERAGE", "95 %", "QUEUED")
         lines += ["", terminal.Table(titles, [_kind(one) for one in found["by_kind"]])]
     if found["contention"]:
         names = ("RESOURCE", "REFUSALS", "FREE SOON", "WAITS", "LONGEST", "AGENTS")
-        lines += ["", terminal.Table(names, [_met(one) for one in found["contention"][:RESOURCES]])]
+        lines += ["", terminal.Table(names, [_met(one) for one in found["contention"][:MAX_RESOURCES]])]
     return lines
 
 

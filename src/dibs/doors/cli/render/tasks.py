@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.render import Items, Lines
 
-LONGEST = 2_000  # letters of a value on the screen; `--json` has it whole
+MAX_VALUE_CHARS = 2_000  # letters of a value on the screen; `--json` has it whole
 
 
 def _line(result: dict[str, Any], what: str) -> Lines:
@@ -71,7 +71,9 @@ def _list(result: dict[str, Any]) -> Items:
 
 
 def _why(task: dict[str, Any]) -> str:
-    """What a planned task waits for."""
+    """What a planned task waits for, and whether one at work still is."""
+    if task.get("expired"):
+        return " (expired)"
     if task["state"] == "executing" and task.get("progress"):
         return f" {task['progress']}%"
     if task["state"] != "planned":
@@ -92,17 +94,49 @@ def _show(result: dict[str, Any]) -> Items:
     rows = [("state", f"{task['state']}{_why(task)}")]
     if task.get("agent"):
         rows.append(("agent", named(task)))
+    if task.get("expired"):
+        rows.append(
+            ("claim", "expired; the next agent that asks for work, or `dibs sweep`, returns the task to the queue")
+        )
     if task.get("attempt"):
         rows.append(("attempt", f"{task['attempt']} of {task['max_attempts']}"))
     if task.get("error"):
         rows.append(("error", f"{task['error']['class']}: {task['error']['why']}"))
     rows += [("note", f"{note['text']} ({note['by']}, {times.ago(note['at'])} ago)") for note in task.get("notes", ())]
-    shown = {"id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "note"}
+    rows += [(name, told(task[name])) for name, told in _TOLD.items() if task.get(name)]
+    shown = {"id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "expired"}
+    shown |= {*_NOTE, *_TOLD}
     for name, value in task.items():
         if name not in shown and value not in (None, "", [], {}):
             text = durations.show(int(value * 1000)) if name == "expected" else _when(name, value)
             rows.append((name.removesuffix("_at").replace("_", " "), text))
     return [f"{task['id']}: {task['title']}", *[f"{name:<12} {text}" for name, text in rows]]
+
+
+def _assignment(found: dict[str, Any]) -> str:
+    return f"to {named(found)}, {times.left(found['until'])} left to take it ({found['strategy']})"
+
+
+def _used(found: dict[str, Any]) -> str:
+    parts = (("cpu", "{:.2f} s of a processor"), ("memory", "{:.0f} MiB"), ("seconds", "in {:.2f} s"))
+    values = {**found, "memory": found["memory"] / 2**20 if "memory" in found else None}
+    return ", ".join([text.format(values[name]) for name, text in parts if values.get(name) is not None])
+
+
+def _proof(found: dict[str, Any]) -> str:
+    return f"by `{found['command']}` in {found['seconds']:.1f} s, {times.ago(found['at'])} ago"
+
+
+def _offspring(found: dict[str, Any]) -> str:
+    more = ", …" if found["more"] else ""
+    return f"{found['total']}, {found['open']} open, {found['progress']} % done: {', '.join(found['ids'])}{more}"
+
+
+_NOTE = ("note", "note_by", "note_by_name")  # the last of the notes
+# What a task has that is more than one value, in words.
+_TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
+    "assigned": _assignment, "children": _offspring, "verified": _proof, "used": _used,
+}  # fmt: skip
 
 
 def _when(name: str, value: Any) -> str:
@@ -119,7 +153,7 @@ def _inputs(result: dict[str, Any]) -> Items:
 def value_text(value: Any) -> str:
     """A value on one line; what an agent wrote is escaped, so that it cannot move the cursor."""
     text = value if isinstance(value, str) and value.isprintable() else jsontext.encode(value)
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} letters; --json has them)"
+    return text if len(text) <= MAX_VALUE_CHARS else f"{text[:MAX_VALUE_CHARS]}… ({len(text)} letters; --json has them)"
 
 
 def _said(what: str) -> Callable[[dict[str, Any]], Items]:

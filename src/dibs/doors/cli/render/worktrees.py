@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli import terminal
 from dibs.doors.cli.render import continued, some, times
+from dibs.errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.cli.render import Items, Lines
 
-SHORT = 12  # digits of a commit's id
+COMMIT_DIGITS = 12  # digits of a commit's id
 MAX_HUNKS_SHOWN = 3
 
 
@@ -31,7 +32,7 @@ def _radar(result: dict[str, Any]) -> Items:
             lines.append(f"  {file['path']}: {_where(file, one['name'], other['name'])}")
         more = conflict["count"] - len(conflict["files"])
         if more > 0:
-            lines.append(f"  and {more} more files")
+            lines.append(f"  and {counted(more, 'more file')}")
     count = len(result["conflicts"])
     lines.append(f"{count} {'pair' if count == 1 else 'pairs'} would conflict if merged now")
     return [*lines, *continued(result)]
@@ -49,7 +50,7 @@ def _where(file: dict[str, Any], one: str, other: str) -> str:
         f"{one} {_lines(hunk['one'])}, {other} {_lines(hunk['other'])}" for hunk in file["hunks"][:MAX_HUNKS_SHOWN]
     ]
     more = len(file["hunks"]) - len(spans)
-    return "; ".join(spans) + (f"; and {more} more places" if more > 0 else "")
+    return "; ".join(spans) + (f"; and {counted(more, 'more place')}" if more > 0 else "")
 
 
 def _lines(span: list[int]) -> str:
@@ -76,7 +77,7 @@ def outcome(landing: dict[str, Any]) -> Items:
     """A landing that was decided."""
     branch, onto = landing["branch"], landing["onto"]
     if landing["state"] == "landed":
-        return [f"{branch} landed on {onto} as {landing['landed'][:SHORT]}"]
+        return [f"{branch} landed on {onto} as {landing['landed'][:COMMIT_DIGITS]}"]
     if landing["state"] == "cancelled":
         return [f"{branch} was taken out of the queue for {onto}; it is untouched"]
     return [f"{branch} did not land on {onto}: {landing.get('why', '')}"]
@@ -114,7 +115,7 @@ def _state(landing: dict[str, Any]) -> str:
 
 def _what(landing: dict[str, Any]) -> str:
     if landing["state"] == "landed":
-        return str(landing["landed"][:SHORT])
+        return str(landing["landed"][:COMMIT_DIGITS])
     return str(landing.get("why", ""))
 
 
