@@ -89,10 +89,11 @@ def test_a_file_that_git_checked_out_with_other_line_ends_is_known_as_ours(plain
     path = plain.folder / FILES[client]
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(first)
-    plain.json("init", "--clients", client, exit=0)
+    notes = plain.json("init", "--clients", client, exit=0).get("notes", [])
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     then = path.read_bytes()
-    assert not plain.json("init", "--clients", client, exit=0).get("notes")
+    again = plain.json("init", "--clients", client, exit=0).get("notes", [])
+    assert set(again) <= set(notes), "there is one where the interpreter is temporary"
     assert path.read_bytes() == then
     plain.json("init", "--uninstall", exit=0)
     assert path.read_bytes() == first.replace(b"\n", b"\r\n")
