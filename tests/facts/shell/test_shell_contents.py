@@ -18,6 +18,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name in ("f", "g", "n", "src/a.py", "src/b.py", "t.txt"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("")
+    (top / "lnk").symlink_to("f")
+    (top / "here").symlink_to(".")
     subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
     return str(top)
 
@@ -92,6 +94,10 @@ def test_the_content_is_known_where_the_words_say_it(here: str, command: str, te
         "for i in 1 2; do echo $i > f; done", "date > f", "echo a | sort > f", "cat <<'E' > f; rm g\nx\nE",
         "echo a |& tee f", "cd nowhere 2>&1 | tee f", "python3 - > f <<'E'\nprint(1)\nE",
         "echo a > f; echo b > $X", "echo a > f; find . -name f | xargs sed -i s/a/b/",
+        # written again under another name, or with the folder that it lies in
+        "echo x > f; find . -type f -exec truncate -s 0 {} \\;", "echo x > f; echo y > ./f", "echo x > f; rm -rf .",
+        "echo x > f; echo y > $PWD/src/../f", "echo x > f; truncate -s 0 lnk",
+        "echo x > f; echo y > here/f", "echo x > f; cd here; echo y > $X",
     ],
 )  # fmt: skip
 def test_no_content_is_told_that_is_not_certain(here: str, command: str) -> None:

@@ -102,8 +102,8 @@ class Reading:
     """The result of reading a command."""
 
     __slots__ = (
-        "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "absent",
-        "broken", "capturing", "commands",
+        "_agent", "_by_place", "_known", "_look", "_placed", "_read", "_seen", "_steps",
+        "absent", "broken", "capturing", "commands",
         "detached", "from_where", "git", "left", "mixing", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
     )  # fmt: skip
@@ -130,7 +130,8 @@ class Reading:
         self.traps: list[str] = []  # traps that run when the shell ends
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
-        self._times: dict[str, int] = {}  # number of writes of a path
+        self._by_place: dict[str, list[Target]] = {}  # the first of the writes, see _places
+        self._placed = 0  # how many of them
         self._read: dict[str, int] = {}  # files whose content is read → since which step
         self._steps = 0
 
@@ -189,24 +190,30 @@ class Reading:
             self._look.made(full)
             self.writes.append(target)
         target.acts.append((self.moment, merges or how in {"append", "move", "touch"}))
-        self._times[full] = self._times.get(full, 0) + 1
         other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
         if other is not None and hops < MAX_LINK_HOPS:
             self.write(None, other, how, words, merges=merges, hops=hops + 1)
         return target
 
     def is_written(self, path: str) -> bool:
-        """Has the command written this absolute path so far?"""
-        return path in self._times or os.path.normpath(path) in self._times
+        """Has the command written this absolute path so far, under any of its names, or a folder that it lies in?"""
+        return bool(self.writes) and _lies_in(os.path.realpath(path), self._places())
 
     def text_of(self, path: str) -> str | None:
         """The content of a file that the command has written by now, if it was written once and its text is known."""
-        if not self.is_written(path):
+        if not self.writes:
             return None
-        plain = os.path.normpath(path)
-        found = [target for target in self.writes if os.path.normpath(target.path) == plain]
-        once = len(found) == 1 and len(found[0].acts) == 1
-        return found[0].text if once and found[0].how == "write" else None
+        place, places = os.path.realpath(path), self._places()
+        found = places.get(place, [])
+        once = len(found) == 1 and len(found[0].acts) == 1 and not _lies_in(os.path.dirname(place), places)
+        return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
+
+    def _places(self) -> dict[str, list[Target]]:
+        """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
+        for target in self.writes[self._placed :]:
+            self._by_place.setdefault(os.path.realpath(target.path), []).append(target)
+        self._placed = len(self.writes)
+        return self._by_place
 
     def stream(self) -> Stream:
         """A new stream, here."""
@@ -243,7 +250,7 @@ class Reading:
     def settle(self) -> None:
         """Finish the reading: which writes merge, and which texts are certain."""
         for target in self.writes:
-            if self._times[target.path] > 1 or target.how != "write" or self._may_be_doubted(target.path):
+            if target.text is not None and target.text != self.text_of(target.path):
                 target.text = None
             path = os.path.normpath(target.path)
             since = self._read.get(path, self.moment + 1)
@@ -252,11 +259,11 @@ class Reading:
             derived = target.text is None and target.how == "write"
             target.merges = all(merges or (derived and since <= moment) for moment, merges in target.acts)
 
-    def _may_be_doubted(self, path: str) -> bool:
-        """May a target that the words leave open be this path as well?"""
-        plain = os.path.normpath(path)
+    def _may_be_doubted(self, place: str) -> bool:
+        """May a target that the words leave open be the file at this place as well?"""
         return any(
-            doubt.below is None or any(f"{plain}/".startswith(way) for way in doubt.below) for doubt in self.unresolved
+            doubt.below is None or any(f"{place}/".startswith(_resolved(way)) for way in doubt.below)
+            for doubt in self.unresolved
         )
 
     def _origin(self, path: str) -> bool:
@@ -292,6 +299,22 @@ class Reading:
             self.git.append(command)
         elif command.words[:3] in CHECKOUTS and not {"-h", "--help"}.intersection(command.words):
             self.git.append(Simple(["git", "switch", "--detach"], command.cwd, command.text, {}))
+
+
+def _lies_in(path: str, places: dict[str, list[Target]]) -> bool:
+    """Is this one of these places, or in one of them?"""
+    while path not in places:
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
+
+
+def _resolved(beginning: str) -> str:
+    """How a path begins, without links."""
+    folder, _, start = beginning.rpartition("/")
+    return f"{os.path.realpath(folder or '/').rstrip('/')}/{start}"
 
 
 def _is_device(path: str) -> bool:
