@@ -88,6 +88,7 @@ def _eval(call: Call) -> Env | None:
         call.reader.script(" ".join(known), call.env)
     else:
         call.opaque()
+        call.env.source = ""
     return None
 
 
@@ -111,7 +112,10 @@ def _names(call: Call) -> Env | None:
                 call.env.variables[name] = found
         return None
     for word in call.words[1:]:
-        name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
+        if not isinstance(word, str):
+            call.env.source = ""  # `export $(cat .env)`
+            continue
+        name = word.partition("=")[0].partition("[")[0]
         call.env.variables.pop(name.rstrip("+-*/%"), None)
     return None
 
@@ -192,6 +196,7 @@ def _source(call: Call) -> Env | None:
     text = call.known_text(call.words[1]) if len(call.words) > 1 else None
     if text is None:
         call.judge()
+        call.env.source = ""
     else:
         call.reader.script(text, call.env)
     return None

@@ -363,7 +363,7 @@ class Call:
         if not isinstance(text, str):
             self.opaque()
             return
-        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {})
+        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {}, self.env.source)
         for name in exported(self.env):
             if name in self.env.variables:
                 inside.variables[name] = self.env.variables[name]

@@ -317,6 +317,11 @@ def _resolved(beginning: str) -> str:
     return f"{os.path.realpath(folder or '/').rstrip('/')}/{start}"
 
 
+def _is_letter(one: str) -> bool:
+    """May this character be in the name of a variable?"""
+    return one.isalnum() or one == "_"
+
+
 def _is_device(path: str) -> bool:
     if path.startswith("/dev/"):
         return not path.startswith("/dev/shm/")  # noqa: S108 - files in memory are files
@@ -353,14 +358,20 @@ class Reader:
 class Env:
     """The shell's state at one point: its possible directories, and its variables with known values."""
 
-    __slots__ = ("cwds", "given", "made", "old", "variables")
+    __slots__ = ("cwds", "given", "made", "old", "source", "variables")
 
-    def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value]) -> None:
+    def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value], source: str = "") -> None:
         self.cwds: list[str | None] = list(cwds)
         self.variables = variables
+        self.source = source  # the whole command; "": an unknown text may have set any variable
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
         self.given: Stream | None = None  # the input, if something of it is known
+
+    @property
+    def where(self) -> str | None:
+        """The directory; None if it may be one of several."""
+        return self.cwds[0] if len(self.cwds) == 1 else None
 
     @property
     def separators(self) -> str:
@@ -370,14 +381,14 @@ class Env:
 
     def copy(self) -> Env:
         """A copy that can change independently."""
-        other = Env(self.cwds, dict(self.variables))
+        other = Env(self.cwds, dict(self.variables), self.source)
         other.old, other.made, other.given = self.old, set(self.made), self.given
         return other
 
     def become(self, other: Env) -> None:
         """Take over the other's state."""
         self.cwds, self.variables = list(other.cwds), dict(other.variables)
-        self.old, self.made = other.old, set(other.made)
+        self.old, self.made, self.source = other.old, set(other.made), other.source
 
     def join(self, other: Env) -> None:
         """Merge with another possible state: keep what holds in both."""
@@ -395,11 +406,23 @@ class Env:
                     joined[name] = one
         self.variables = joined
         self.old = self.old if self.old == other.old else None
+        self.source = self.source if self.source == other.source else ""
         self.made |= other.made  # kept: then both the file and the directory's contents are found
 
     def same(self, other: Env) -> bool:
         """Does the other have exactly this state?"""
         return self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
+
+    def inherits(self, name: str) -> bool:
+        """Does this variable come from outside? The command only uses it: each mention is `$NAME` or `${NAME…}`."""
+        at = self.source.find(name)
+        while at >= 0:
+            before, after = self.source[max(at - 2, 0) : at], self.source[at + len(name) : at + len(name) + 1]
+            within = _is_letter(before[-1:]) or _is_letter(after)  # a part of another name
+            if not within and ((before[-1:] != "$" and before != "${") or after == "="):
+                return False
+            at = self.source.find(name, at + 1)
+        return bool(self.source)
 
     def is_directory(self, path: str) -> bool:
         """Is this absolute path a directory, or has the command made it one before?"""

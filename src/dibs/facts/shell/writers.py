@@ -304,7 +304,9 @@ def _joined(folder: Field, name: Field) -> Field:
 def _last(url: Field) -> Field:
     """The name a download gets from its URL."""
     if isinstance(url, Unknown):
-        return PLAIN
+        if "/" not in url.end:
+            return PLAIN
+        url = url.end
     return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
 
 
