@@ -32,6 +32,7 @@ def is_positional(name: str) -> bool:
     return name == "@" or name.isdigit()
 
 
+ALIAS = "alias "  # among the variables, before the name of an alias: what it stands for
 EXPORTED = "export "  # among the variables, under a name that none can have: the names that other programs get
 
 
@@ -89,6 +90,15 @@ def _eval(call: Call) -> Env | None:
     else:
         call.opaque()
         call.env.source = ""
+    return None
+
+
+def _alias(call: Call) -> Env | None:
+    """`alias r='rm -f'`: from the next line on, in a shell that expands them, `r` is that."""
+    for word in call.words[1:]:
+        name, equals, text = word.partition("=") if isinstance(word, str) else ("", "", "")
+        if equals and name:
+            call.env.variables[ALIAS + name] = text
     return None
 
 
@@ -224,6 +234,7 @@ def _wait(call: Call) -> Env | None:
 
 BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     ".": _source,
+    "alias": _alias,
     "cd": _cd,
     "chdir": _cd,
     "declare": _names,

@@ -262,7 +262,8 @@ class Reading:
     def _may_be_doubted(self, place: str) -> bool:
         """May a target that the words leave open be the file at this place as well?"""
         return any(
-            doubt.below is None or any(f"{place}/".startswith(_resolved(way)) for way in doubt.below)
+            f"{doubt.end}/" in f"{place}/"
+            and (doubt.below is None or any(f"{place}/".startswith(_resolved(way)) for way in doubt.below))
             for doubt in self.unresolved
         )
 

@@ -55,7 +55,11 @@ def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
         script.reading.piped = stream
         return "/dev/fd/63"
     text = stream.text
-    return stream.lines if text is None else text.rstrip("\n")
+    if text is not None:
+        return text.rstrip("\n")
+    pieces = stream.pieces
+    one = pieces[0] if len(pieces) == 1 else ANY
+    return one if isinstance(one, Unknown) and one.end else stream.lines
 
 
 def lookup(name: str, env: Env, cwd: str | None) -> Value:

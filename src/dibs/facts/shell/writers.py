@@ -12,7 +12,7 @@ import os
 from dibs.facts.shell import archives as shell_archives
 from dibs.facts.shell import copies as shell_copies
 from dibs.facts.shell.options import has, last
-from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def _awk(call: Call) -> None:
     else:
         from dibs.facts.shell import programs as shell_programs
 
-        values: dict[str, Field] = {}
+        values: dict[str, Field] = {"FILENAME": either(operands[1:]) if operands[1:] else ANY}
         for option, value in given:
             name, _, text = (
                 value.partition("=") if option in {"v", "assign"} and isinstance(value, str) else ("", "", "")
@@ -350,6 +350,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "apply_patch": shell_archives.apply_patch,
     "applypatch": shell_archives.apply_patch,
     "awk": _awk,
+    "bsdtar": shell_archives.tar,
     "bunzip2": shell_archives.packed((".bz2",), unpack=True),
     "bzip2": shell_archives.packed((".bz2", ".bz")),
     "cp": shell_copies.cp,
@@ -376,6 +377,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "lzma": shell_archives.packed((".lzma",)),
     "mkfifo": _operands("write", "m", ("mode",)),
     "mv": shell_copies.mv,
+    "nvim": _vi,
     "openssl": _openssl,
     "patch": shell_archives.patch,
     "perl": _perl,
