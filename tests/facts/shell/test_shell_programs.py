@@ -136,7 +136,7 @@ def test_a_program_behind_another_name_is_known(here: str, command: str) -> None
          "src/*.py"),
         ("python3 - <<'E'\nimport pathlib\nr = pathlib.Path('src')\nfor p in sorted(r.glob('x*')):\n  p.unlink()\nE",
          "src/x*"),
-        ("python3 - <<'E'\nimport os\nfor d, _, fs in os.walk('src'):\n  for f in fs:\n    open(os.path.join(d, f), 'w')\nE",
+        ("python3 - <<'E'\nimport os\nfor d, _, fs in os.walk('src'):\n  for f in fs: open(os.path.join(d, f), 'w')\nE",
          "src/*"),
         ("perl -e 'unlink glob(\"src/*.py\")'", "src/*.py"), ("awk '{print > FILENAME}' src/x.ts", "src/x.ts*"),
         ("python3 -m zipfile -e a.zip src", "src/*"), ("python3 -m tarfile -e a.tar", "*"),
