@@ -16,7 +16,7 @@ ROWS = (
      "tests/facts/shell/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
     ("facts/shell/unknown.py", 'if "/.." in after or', "if False and",
      "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
-    ("facts/shell/findings.py", "once = len(found) == 1 and", "once = bool(found) and",
+    ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),

@@ -217,6 +217,6 @@ def apply_patch(call: Call) -> None:
     for action, path in found:
         target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
         if target and action == "add":
-            target.text = added.get(path)
+            target.says(added.get(path))
     if not found:
         call.doubt()

@@ -46,7 +46,7 @@ class Target:
     A path that is written in several ways has a target for each; its old content is kept only if all of them merge.
     """
 
-    __slots__ = ("acts", "how", "merges", "path", "text", "words")
+    __slots__ = ("_told", "acts", "how", "merges", "path", "text", "words")
 
     def __init__(self, path: str, how: str, words: str) -> None:
         self.path = path  # absolute, joined with the directory; links, `.` and `..` are kept
@@ -55,6 +55,17 @@ class Target:
         self.merges = False  # the command reads the file while it writes it: the old content is kept in it
         self.text: str | None = None  # the exact new content, if the words contain it
         self.acts: list[tuple[int, bool]] = []  # for each write: the step, and does it merge
+        self._told = 0  # writes of which the content is known; each has left the same
+
+    def says(self, text: str | None) -> None:
+        """The last write leaves this content; it stays known only if every write leaves the same."""
+        alike = text is not None and self._told + 1 == len(self.acts) and (not self._told or text == self.text)
+        self.text, self._told = (text, len(self.acts)) if alike else (None, -1)
+
+    @property
+    def is_told(self) -> bool:
+        """Is the content after each of its writes known?"""
+        return self._told == len(self.acts)
 
     def __repr__(self) -> str:
         return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
@@ -200,12 +211,12 @@ class Reading:
         return bool(self.writes) and _lies_in(os.path.realpath(path), self._places())
 
     def text_of(self, path: str) -> str | None:
-        """The content of a file that the command has written by now, if it was written once and its text is known."""
+        """The content of a file that the command has written by now, if no write can have left another one."""
         if not self.writes:
             return None
         place, places = os.path.realpath(path), self._places()
         found = places.get(place, [])
-        once = len(found) == 1 and len(found[0].acts) == 1 and not _lies_in(os.path.dirname(place), places)
+        once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
         return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
 
     def _places(self) -> dict[str, list[Target]]:

@@ -41,7 +41,7 @@ def _tee(call: Call) -> None:
     for path in operands:
         target = call.write(path, "append" if has(given, "a", "append") else "write")
         if target and call.stdin:
-            target.text = call.stdin.text
+            target.says(call.stdin.text)
 
 
 # ------------------------------------------------------------------------------------------------------------------
