@@ -273,3 +273,8 @@ def test_a_script_that_is_written_twice_with_the_same_text_is_read_each_time(her
 def test_a_copy_with_a_backup_of_what_the_command_wrote_before_is_found(here: str) -> None:
     found = [target.path for target in shell.read("{ cp -b a.py n1\n} > n1", here).writes]
     assert f"{here}/n1~" in found
+
+
+def test_a_file_that_the_command_removed_before_is_not_in_the_way_of_a_move(here: str) -> None:
+    found = [target.path for target in shell.read("rm -f a.py; mv -n b.py a.py", here).writes]
+    assert f"{here}/b.py" in found

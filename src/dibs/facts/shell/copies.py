@@ -112,7 +112,7 @@ def _is_kept(call: Call, sources: Fields, to: Field, given: Given) -> bool:
     source = sources[0]
     if call.is_directory(to) and isinstance(source, str):
         to = os.path.join(to, os.path.basename(source.rstrip("/")))
-    return call.cwd is not None and os.path.isfile(call.full(to))
+    return call.cwd is not None and os.path.isfile(call.full(to)) and not call.reading.is_written(call.full(to))
 
 
 def _with_backups(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
