@@ -136,6 +136,12 @@ def test_ordinary_commands_pass_while_another_holds_two_files(
         "cd lib; cat > ../src/held_a.py <<'E'\nx\nE", 'eval "rm $X"', "split -l 1 README.md src/h", "cp $X src/",
         "echo x > $OUT/held_a.py", "rm -rf $OUT/src", "cp -r lib $OUT/docs", "rm -f $OUT/*.md", "mv README.md $X.py",
         "find . -type f -print0 | xargs -0 perl -pi -e s/a/b/", "trap 'rm -f src/held_a.py' EXIT; ls",
+        "black .", "ruff check --fix src", "npx prettier --write .", "npx prettier --write 'docs/**/*.md'",
+        "uvx isort src tests", "gcc -o src/held_a.py x.c", "pytest --junitxml=docs/held_b.md",
+        "$(which rm) src/held_a.py",
+        "env - rm src/held_a.py", "alias r=rm\nr src/held_a.py", "GITHUB_OUTPUT=$X; echo > $GITHUB_OUTPUT",
+        "python3 - <<'E'\nfrom pathlib import Path\nfor p in Path('src').glob('*.py'): p.write_text('')\nE",
+        'cd "$RUNNER_TEMP" && rm -rf src', "codespell -w .", "rm -rf ${SOURCES:-src}",
     ],
 )  # fmt: skip
 def test_what_could_be_anothers_file_is_refused_still(

@@ -15,6 +15,7 @@ from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell import findings as shell_reading
 from dibs.facts.shell import formatters as shell_formatters
 from dibs.facts.shell import harmless as shell_harmless
+from dibs.facts.shell import managers as shell_managers
 from dibs.facts.shell import runners as shell_runners
 from dibs.facts.shell import writers as shell_writers
 
@@ -103,6 +104,7 @@ def test_the_table_of_writers_is_loaded_for_all_that_is_in_it_and_nothing_else()
     assert shell_writers.TABLE.keys() == shell_commands.WRITERS
     assert shell_runners.TABLE.keys() == shell_commands.RUNNERS
     assert shell_formatters.FORMATTERS.keys() == shell_harmless.FORMATTERS
+    assert shell_managers.TABLE.keys() == shell_harmless.MANAGERS
     assert shell_commands.PLAIN_LOOKS < shell_harmless.NAMES
     assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell.writers' in sys.modules)") == "False"
 

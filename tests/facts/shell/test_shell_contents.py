@@ -18,6 +18,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     for name in ("f", "g", "n", "src/a.py", "src/b.py", "t.txt"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("")
+    (top / "lnk").symlink_to("f")
+    (top / "here").symlink_to(".")
     subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
     return str(top)
 
@@ -76,6 +78,7 @@ def test_a_write_is_whole_where_nothing_of_the_file_can_be_left(here: str, comma
         ("echo $(echo a) > f", "a\n"),
         ("bash -c 'echo a > f'", "a\n"), ("sudo tee f <<'E'\na\nE", "a\n"), ("echo a | cat > f", "a\n"),
         ("apply_patch <<'E'\n*** Begin Patch\n*** Add File: f\n+a\n+b\n*** End Patch\nE", "a\nb\n"),
+        ("echo a > f; make; echo a > f", "a\n"), ("for i in 1 2; do echo a > f; done", "a\n"),
     ],
 )  # fmt: skip
 def test_the_content_is_known_where_the_words_say_it(here: str, command: str, text: str) -> None:
@@ -92,6 +95,11 @@ def test_the_content_is_known_where_the_words_say_it(here: str, command: str, te
         "for i in 1 2; do echo $i > f; done", "date > f", "echo a | sort > f", "cat <<'E' > f; rm g\nx\nE",
         "echo a |& tee f", "cd nowhere 2>&1 | tee f", "python3 - > f <<'E'\nprint(1)\nE",
         "echo a > f; echo b > $X", "echo a > f; find . -name f | xargs sed -i s/a/b/",
+        # written again under another name, or with the folder that it lies in
+        "echo x > f; find . -type f -exec truncate -s 0 {} \\;", "echo x > f; echo y > ./f", "echo x > f; rm -rf .",
+        "echo x > f; echo y > $PWD/src/../f", "echo x > f; truncate -s 0 lnk",
+        "echo x > f; sed -i s/x/y/ f; echo x > f", "{ echo x > f; } > f", "echo x > f; tee f < g",
+        "echo x > f; echo y > here/f", "echo x > f; cd here; echo y > $X",
     ],
 )  # fmt: skip
 def test_no_content_is_told_that_is_not_certain(here: str, command: str) -> None:

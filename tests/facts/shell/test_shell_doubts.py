@@ -172,3 +172,86 @@ def test_what_the_words_say_by_way_of_another_command_is_known(here: str, comman
     reading = shell.read(command, here)
     assert reading.unresolved == []
     assert sorted(target.path.removeprefix(f"{here}/") for target in reading.writes) == names
+
+
+@pytest.mark.parametrize(
+    ("command", "ways"),
+    [
+        ("echo > $PLACE/x", ["/elsewhere/of"]), ('echo > "${PLACE}"', ["/elsewhere/of"]), ("rm $INSIDE/x", ["lib"]),
+        ("cp a.py $PLACE/x; echo $PLACE", ["/elsewhere/of"]), ("bash -c 'echo > $PLACE/x'", ["/elsewhere/of"]),
+        ("F=$PLACE/x; echo > $F", ["/elsewhere/of"]), ("rm ${PLACE:-src}/x", ["/elsewhere/of"]),
+        ("rm -rf ${UNSET_HERE:-lib}", ["lib"]), ("rm -rf ${UNSET_HERE:-$HOME/x}", ["/home/me/x"]),
+        (": ${UNSET_HERE:=lib}; rm -rf $UNSET_HERE/x", ["lib"]), ("rm ${UNSET_HERE:-${PLACE}}", ["/elsewhere/of"]),
+    ],
+)  # fmt: skip
+def test_a_variable_that_the_command_only_uses_begins_as_in_the_environment(
+    here: str, monkeypatch: pytest.MonkeyPatch, command: str, ways: list[str]
+) -> None:
+    monkeypatch.setenv("PLACE", "/elsewhere/of")
+    monkeypatch.setenv("INSIDE", f"{here}/lib")
+    assert below(here, command) == ways
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "PLACE=$(a); echo > $PLACE/x", "read PLACE; echo > $PLACE/x", "for PLACE in $(a); do echo > $PLACE/x; done",
+        "if a; then PLACE=src; fi; rm $PLACE/x", ". ./env.sh; rm $PLACE/x", 'eval "$(a)"; rm $PLACE/x', "rm $WILD",
+        "export $(cat .env); rm $PLACE/x", "printf -v PLACE %s $(a); rm $PLACE/x",
+        "f() { PLACE=$1; }; f $(a); rm $PLACE",
+        "while a; do rm $PLACE/x; PLACE=$(b); done", "rm $_", "unset PLACE; rm $PLACE/x", "rm $UNSET_HERE",
+        "mapfile PLACE < <(a); rm $PLACE", "let PLACE=1; rm $PLACE/x", "source <(a); rm ${UNSET_HERE:-lib}",
+    ],
+)  # fmt: skip
+def test_a_variable_that_the_command_may_set_is_not_looked_up(
+    here: str, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("PLACE", "/elsewhere/of")
+    monkeypatch.setenv("WILD", "src/*")
+    assert below(here, command) is None
+
+
+@pytest.mark.parametrize("given", ["", "/elsewhere/of"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x >> $GITHUB_ENV", 'echo x >> "$GITHUB_OUTPUT"', '{ a; b; } >> "${GITHUB_STEP_SUMMARY}"',
+        "a | tee -a $GITHUB_PATH", 'echo x > "$RUNNER_TEMP/x"', 'tar xf a.tgz -C "$RUNNER_TEMP"',
+        'cp *.py "$RUNNER_TEMP/"',
+        'unzip a.zip -d "$RUNNER_TEMP"', "echo x >> $BASH_ENV", 'rsync -a ./ "$RUNNER_TEMP/src/"',
+    ],
+)  # fmt: skip
+def test_variables_that_lead_out_of_the_tree_by_convention_are_no_doubt_in_it(
+    here: str, monkeypatch: pytest.MonkeyPatch, command: str, given: str
+) -> None:
+    for name in ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "RUNNER_TEMP", "BASH_ENV"):
+        monkeypatch.setenv(name, given)
+    reading = shell.read(command, here, home="/home/me")
+    assert not [target for target in reading.writes if target.path.startswith(here)]
+    assert all(way.startswith("/elsewhere/of") for doubt in reading.unresolved for way in doubt.below or [here])
+
+
+def test_a_folder_variable_that_is_empty_leaves_the_command_where_it_is(
+    here: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RUNNER_TEMP", raising=False)
+    reading = shell.read('cd "$RUNNER_TEMP" && rm a.py', here, home="/home/me")
+    assert [os.path.normpath(target.path) for target in reading.writes] == [f"{here}/a.py"]
+    reading = shell.read('rm -rf "$RUNNER_TEMP"/*', here, home="/home/me")
+    assert {os.path.dirname(target.path) for target in reading.writes} == {"/"}
+
+
+@pytest.mark.parametrize(
+    "command", ["a=(*); rm ${a[@]}", "a=$(ls); rm $a", "export A=$PWD; rm $A/a.py", "a=(lib/*); rm $a"]
+)
+def test_a_value_that_depends_on_one_of_several_directories_is_not_certain(here: str, command: str) -> None:
+    reading = shell.read(f"cd nowhere; cd lib; {command}", here)
+    assert reading.unresolved
+    assert not reading.writes
+
+
+@pytest.mark.parametrize("command", ["curl -LO https://x/$(v)/bin/tool", "wget https://x/$V/tool", "curl -O $U/tool#x"])
+def test_a_download_is_named_by_the_end_of_its_url(here: str, command: str) -> None:
+    reading = shell.read(command, here)
+    assert [target.path for target in reading.writes] == [f"{here}/tool"]
+    assert not reading.unresolved

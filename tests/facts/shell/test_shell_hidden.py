@@ -262,3 +262,19 @@ def test_the_names_that_a_search_prints_are_looked_for_only_if_a_writer_gets_the
 def test_the_listing_of_what_the_shell_has_set_is_not_taken_for_an_empty_text(here: str) -> None:
     for command in ("set > f", "declare -p > f", "alias > f"):
         assert [target.text for target in shell.read(command, here).writes] == [None], command
+
+
+def test_a_script_that_is_written_twice_with_the_same_text_is_read_each_time(here: str) -> None:
+    once = "echo 'touch \"$1\"' > s1; sh s1"
+    found = [target.path for target in shell.read(f"{once} n1\n{once} n2", here).writes]
+    assert {f"{here}/n1", f"{here}/n2"} <= set(found)
+
+
+def test_a_copy_with_a_backup_of_what_the_command_wrote_before_is_found(here: str) -> None:
+    found = [target.path for target in shell.read("{ cp -b a.py n1\n} > n1", here).writes]
+    assert f"{here}/n1~" in found
+
+
+def test_a_file_that_the_command_removed_before_is_not_in_the_way_of_a_move(here: str) -> None:
+    found = [target.path for target in shell.read("rm -f a.py; mv -n b.py a.py", here).writes]
+    assert f"{here}/b.py" in found

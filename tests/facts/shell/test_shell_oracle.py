@@ -184,6 +184,11 @@ writer = st.one_of(
     phrase("echo 'rm -f \"$1\"' > s1; sh s1 {to}", to=old),
     phrase("export X=dir; bash -c 'touch $X/n9; rm -f \"$0\"' {to}", to=old),
     phrase("f=$(ls -t dir | head -1); rm -f dir/$f; T=$(mktemp -d); cp a $T; rm -rf $T {to}", to=old),
+    # Other names for programs, files and places.
+    phrase("$(which rm) -f {to}; env - rm -f a; $(command -v touch) n6", to=old),
+    phrase("touch ${{NOT_SET:-dir}}/n7; : ${{NEVER_SET:=dir}}; touch $NEVER_SET/n8; rm -f {to}", to=old),
+    phrase('cd nowhere; a=(*); rm -f "${{a[@]}}"; A=$PWD; touch $A/n9 {to}', to=new),
+    phrase("echo 1 > n1; echo 2 > ./n1; echo 3 > dir/../n5.txt; ln -s n1 n6; echo 4 > {to}; echo 5 > n6", to=new),
 )  # fmt: skip
 place = st.one_of(
     phrase("cd {to}", to=folder),

@@ -14,7 +14,7 @@ from dibs.facts import shell
 def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A directory with some files."""
     top = Path(os.path.realpath(tmp_path_factory.mktemp("here")))
-    for name in ("a.py", "b.py", "src/x.ts", "src/y.go"):
+    for name in ("a.py", "b.py", "src/x.ts", "src/y.go", "package.json", "package-lock.json"):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("")
     return str(top)
@@ -60,14 +60,91 @@ def test_a_formatter_rewrites_the_files_that_it_is_given(here: str, command: str
 
 
 @pytest.mark.parametrize(
-    "command",
-    ["black .", "ruff format", "prettier --write src", "eslint --fix .", "npx prettier --write .",
-     "black a.py src", "black $F", "git diff --name-only | xargs black",
-     "cargo fmt", "isort .", "uv run black ."],
+    ("command", "places"),
+    [
+        ("black .", ["*.ipynb", "*.py", "*.pyi"]), ("ruff format", ["*.ipynb", "*.py", "*.pyi"]),
+        ("isort src", ["src/*.py", "src/*.pyi"]), ("gofmt -w src", ["src/*.go"]), ("go fmt ./...", ["*.go"]),
+        ("cargo fmt", ["*.rs"]), ("cargo fmt --all", ["*.rs"]), ("cargo clippy --fix", ["*.rs"]),
+        ("mix format", ["*.ex", "*.exs", "*.heex"]), ("terraform fmt", ["*.hcl", "*.tf", "*.tfvars"]),
+        ("sqlfluff fix src", ["src/*.sql"]), ("cd src && stylua .", ["src/*.lua", "src/*.luau"]),
+        ("uv run autopep8 -i -r src", ["src/*.py", "src/*.pyi"]), ("codespell -w src", ["src/*"]),
+        ('prettier --write "src/**/*.ts" "!src/x.ts"', ["src/*.ts"]), ("npx prettier -w 'src/*'", ["src/*"]),
+        ("npx stylelint --fix '**/*.{css,scss}'", ["*"]), ("$(npm bin)/prettier -w 'src/a*.ts'", ["src/a*.ts"]),
+        ("black a.py src", ["src/*.ipynb", "src/*.py", "src/*.pyi"]),
+    ],
 )  # fmt: skip
-def test_a_formatter_of_folders_or_of_what_is_not_known_may_write_anything(here: str, command: str) -> None:
+def test_a_formatter_of_folders_may_write_every_file_of_its_kinds_there(
+    here: str, command: str, places: list[str]
+) -> None:
+    reading = shell.read(command, here)
+    found = [f"{way.removeprefix(f'{here}/')}*{doubt.end}" for doubt in reading.unresolved for way in doubt.below or ()]
+    assert (reading.kind, sorted(found)) == ("open", places)
+
+
+@pytest.mark.parametrize("command", ["black $F", "git diff --name-only | xargs black", "dprint fmt", "make fmt"])
+def test_a_formatter_of_what_is_not_known_may_write_anything(here: str, command: str) -> None:
     reading = shell.read(command, here)
     assert (reading.kind, reading.unresolved) == ("open", []), "and is left to the audit"
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("gcc -O2 -o a.py x.c", ["a.py"]), ("cc -oa.py x.c", ["a.py"]), ("gpg --batch --output a.py -d x", ["a.py"]),
+        ("pytest --junitxml=a.py", ["a.py"]), ("esbuild x.ts --outfile=a.py", ["a.py"]),
+        ("pg_dump -f a.py x", ["a.py"]),
+        ("uv pip compile x.in -o a.py", ["a.py"]), ("xmllint --output a.py x.xml", ["a.py"]), ("go build -o new .", []),
+        ("aws s3 ls --output json", []), ("gcc -o new x.c", []), ("foo -o $X", []), ("ssh -o A=b host", []),
+        ("npm version patch", ["package-lock.json", "package.json"]),
+        ("npm i x", ["package-lock.json", "package.json"]),
+        ("npm install", ["package-lock.json"]), ("yarn", ["package-lock.json"]), ("npm ci", []), ("npm i -g x", []),
+        ("npm pkg set a=b", ["package-lock.json", "package.json"]), ("npm pkg get a", []), ("npm test", []),
+        ("cd src && npm i x", []), ("uv add x", []), ("cargo add x", []), ("npm i --no-save x", []),
+    ],
+)  # fmt: skip
+def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, command: str, names: list[str]) -> None:
+    reading = shell.read(command, here)
+    found = [way.removeprefix(f"{here}/") for doubt in reading.unresolved for way in doubt.below or ()]
+    assert (sorted(found), reading.writes) == (names, []), "and nothing is claimed for it"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$(which rm) a.py", '"$(command -v rm)" -f a.py', "`which truncate` -s 0 a.py", "$(type -P rm) a.py",
+        "env - rm a.py", "env -i rm a.py", "env - PATH=/bin sh -c 'rm a.py'", "sudo $(which rm) a.py", "$BIN/rm a.py",
+        "$(which env) rm a.py", "alias r=rm\nr a.py", "alias r='rm -f' q=x\nr a.py",
+        "alias ll='ls -l' rm='rm -f'\nrm a.py",
+        "alias w='cd src; rm'\nw ../a.py", "alias s='sudo '\ns rm a.py", "nvim --headless -c '%d' -c wq a.py",
+        "ruby -i -pe 'x' a.py", "ruby -pi.bak -e 'x' a.py", "bun -e \"Bun.write('a.py','')\"",
+        "php -r \"file_put_contents('a.py','');\"", "deno eval \"Deno.writeTextFileSync('a.py','')\"",
+        "python3 -c \"from pathlib import Path; p = Path('src') / '..' / 'a.py'; p.write_text('')\"",
+        "python3 -c \"import os; open(os.path.join('.', 'a.py'), 'w')\"",
+        "node -e \"const fs=require('fs'),path=require('path'); fs.writeFileSync(path.join('.','a.py'),'')\"",
+    ],
+)  # fmt: skip
+def test_a_program_behind_another_name_is_known(here: str, command: str) -> None:
+    found = [os.path.normpath(target.path) for target in shell.read(command, here).writes]
+    assert f"{here}/a.py" in found
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("python3 -c \"import glob\nfor f in glob.glob('src/*.py'): open(f,'w')\"", "src/*.py"),
+        ("python3 - <<'E'\nfrom pathlib import Path\nfor p in Path('src').rglob('*.py'):\n    p.write_text('')\nE",
+         "src/*.py"),
+        ("python3 - <<'E'\nimport pathlib\nr = pathlib.Path('src')\nfor p in sorted(r.glob('x*')):\n  p.unlink()\nE",
+         "src/x*"),
+        ("python3 - <<'E'\nimport os\nfor d, _, fs in os.walk('src'):\n  for f in fs: open(os.path.join(d, f), 'w')\nE",
+         "src/*"),
+        ("perl -e 'unlink glob(\"src/*.py\")'", "src/*.py"), ("awk '{print > FILENAME}' src/x.ts", "src/x.ts*"),
+        ("python3 -m zipfile -e a.zip src", "src/*"), ("python3 -m tarfile -e a.tar", "*"),
+    ],
+)  # fmt: skip
+def test_files_that_a_program_searches_for_lie_where_it_searches(here: str, command: str, place: str) -> None:
+    doubts = shell.read(command, here).unresolved
+    assert [f"{way.removeprefix(f'{here}/')}*{one.end}" for one in doubts for way in one.below or ()] == [place]
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     look = Look()
     reading = Reading(look)
     home = home or caller.environ().get("HOME", "")
-    env = Env([cwd], {"HOME": home} if home else {})
+    env = Env([cwd], {"HOME": home} if home else {}, command)
     reader = Reader(reading, home, look)
     try:
         if command.strip(LITERAL_LETTERS + " \t") or not _plain(reader, command, env):

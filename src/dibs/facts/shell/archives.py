@@ -62,7 +62,8 @@ def tar(call: Call) -> None:
         "fCTXIbgHKNVL", ("file", "directory", "files-from", "exclude", "exclude-from", "use-compress-program")
     )
     if has(given, "x", "extract", "get"):
-        if not has(given, "O", "to-stdout"):
+        nowhere = ("C", "") in given or ("directory", "") in given  # an empty name is no folder: it ends there
+        if not has(given, "O", "to-stdout") and not nowhere:
             folder = last(given, "C", "directory") or "."
             renamed = has(given, "T", "files-from", "strip-components", "transform", "xform", "wildcards")
             if operands and isinstance(folder, str) and not renamed:
@@ -98,7 +99,7 @@ def zipped(call: Call) -> None:
 def unzip(call: Call) -> None:
     """Only the folder that it writes to is in the words."""
     given, _ = call.options("dPx")
-    if not has(given, "l", "p", "t", "Z", "v", "c", "z"):
+    if not has(given, "l", "p", "t", "Z", "v", "c", "z") and ("d", "") not in given:
         call.doubt_in(last(given, "d") or ".")
 
 
@@ -216,6 +217,6 @@ def apply_patch(call: Call) -> None:
     for action, path in found:
         target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
         if target and action == "add":
-            target.text = added.get(path)
+            target.says(added.get(path))
     if not found:
         call.doubt()

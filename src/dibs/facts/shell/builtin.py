@@ -32,6 +32,7 @@ def is_positional(name: str) -> bool:
     return name == "@" or name.isdigit()
 
 
+ALIAS = "alias "  # among the variables, before the name of an alias: what it stands for
 EXPORTED = "export "  # among the variables, under a name that none can have: the names that other programs get
 
 
@@ -88,6 +89,16 @@ def _eval(call: Call) -> Env | None:
         call.reader.script(" ".join(known), call.env)
     else:
         call.opaque()
+        call.env.source = ""
+    return None
+
+
+def _alias(call: Call) -> Env | None:
+    """`alias r='rm -f'`: from the next line on, in a shell that expands them, `r` is that."""
+    for word in call.words[1:]:
+        name, equals, text = word.partition("=") if isinstance(word, str) else ("", "", "")
+        if equals and name:
+            call.env.variables[ALIAS + name] = text
     return None
 
 
@@ -111,7 +122,10 @@ def _names(call: Call) -> Env | None:
                 call.env.variables[name] = found
         return None
     for word in call.words[1:]:
-        name = word.partition("=")[0].partition("[")[0] if isinstance(word, str) else ""
+        if not isinstance(word, str):
+            call.env.source = ""  # `export $(cat .env)`
+            continue
+        name = word.partition("=")[0].partition("[")[0]
         call.env.variables.pop(name.rstrip("+-*/%"), None)
     return None
 
@@ -192,6 +206,7 @@ def _source(call: Call) -> Env | None:
     text = call.known_text(call.words[1]) if len(call.words) > 1 else None
     if text is None:
         call.judge()
+        call.env.source = ""
     else:
         call.reader.script(text, call.env)
     return None
@@ -219,6 +234,7 @@ def _wait(call: Call) -> Env | None:
 
 BUILTINS: dict[str, Callable[[Call], Env | None]] = {
     ".": _source,
+    "alias": _alias,
     "cd": _cd,
     "chdir": _cd,
     "declare": _names,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import flows as shell_flows
-from dibs.facts.shell.builtin import BUILTINS, exported, is_positional, position
+from dibs.facts.shell.builtin import ALIAS, BUILTINS, exported, is_positional, position
 from dibs.facts.shell.findings import Env, Simple
 from dibs.facts.shell.options import leading, options
 from dibs.facts.shell.unknown import ANY, Unknown, between, either
@@ -30,12 +30,12 @@ SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
 # The names in the table of writers.py, which is loaded only for them.
 WRITERS = frozenset((
-    "7z", "apply_patch", "applypatch", "awk", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd", "dos2unix",
-    "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv", "install",
-    "link", "ln", "lzma", "mkfifo", "mv", "openssl", "patch", "perl", "pigz", "rename", "rm", "rmdir", "rsync",
-    "scp", "sed", "shred", "shuf", "sort", "split", "sponge", "srm", "tar", "tee", "touch", "trash", "trash-put",
-    "truncate", "uniq", "unix2dos", "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget", "xxd", "xz", "yq",
-    "zip", "zstd",
+    "7z", "apply_patch", "applypatch", "awk", "bsdtar", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd",
+    "dos2unix", "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv",
+    "install", "link", "ln", "lzma", "mkfifo", "mv", "nvim", "openssl", "patch", "perl", "pigz", "rename", "rm",
+    "rmdir", "rsync", "scp", "sed", "shred", "shuf", "sort", "split", "sponge", "srm", "tar", "tee", "touch",
+    "trash", "trash-put", "truncate", "uniq", "unix2dos", "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget",
+    "xxd", "xz", "yq", "zip", "zstd",
 ))  # fmt: skip
 
 _PROGRAM_INTERPRETERS = frozenset(("perl",))  # its effects are in its program text
@@ -52,8 +52,8 @@ _GIT_LOOKS = (["status"], ["log"], ["diff"], ["show"], ["rev-parse"], ["ls-files
 
 # The names in the table of runners.py, which is loaded only for them.
 RUNNERS = frozenset((
-    "bun", "bundle", "bunx", "codex", "hatch", "node", "npm", "npx", "parallel", "pdm", "pipenv", "pipx", "pnpm",
-    "poetry", "python", "python3", "ruby", "rye", "script", "uv", "uvx", "yarn",
+    "bun", "bundle", "bunx", "codex", "deno", "hatch", "node", "npm", "npx", "parallel", "pdm", "php", "pipenv",
+    "pipx", "pnpm", "poetry", "python", "python3", "ruby", "rye", "script", "uv", "uvx", "yarn",
 ))  # fmt: skip
 
 # Wrapper → its options with a value, short and long; and the number of words before the command.
@@ -127,19 +127,19 @@ class Call:
     def run(self) -> Env | None:
         """Find its effects; returns the shell's state if the command failed, where that differs."""
         if not self._unwrap():
-            self.reading.prints(ANY)
+            self.reading.prints(located(self.words[2:]) if self.words[:2] == ["command", "-v"] else ANY)
             return None
         first = self.words[0]
         known = isinstance(first, str)
-        self.name = os.path.basename(first) if isinstance(first, str) else ""
+        self.name = os.path.basename(first if isinstance(first, str) else _program(first))
         self._note([self.name or first, *self.words[1:]])
         if not self.name:
             self.reading.opened = self.reading.opened or not known
             self.reading.prints(ANY)
             return None
-        if known and "/" not in str(first) and self._function():
+        if known and "/" not in str(first) and (self._function() or self._alias()):
             return None
-        if "/" in str(first) and self._made_here(str(first)):
+        if isinstance(first, str) and "/" in first and self._made_here(first):
             return None
         if self.name in SHELLS:
             self._shell()
@@ -275,7 +275,7 @@ class Call:
                     name, _, value = word.partition("=")
                     self.assignments[name] = value
             first = self.words[0] if self.words else ""
-            name = os.path.basename(first) if isinstance(first, str) else ""
+            name = os.path.basename(first if isinstance(first, str) else _program(first))
             if name not in WRAPPERS:
                 return bool(self.words)
             if not self._peel(name):
@@ -289,6 +289,8 @@ class Call:
             self._note(self.words)
             return False
         rest = self.words[end + operands :]
+        if name == "env" and rest[:1] == ["-"]:
+            rest = rest[1:]  # as with -i
         if not rest and name != "xargs":
             self._note(self.words)
         elif name == "xargs":
@@ -363,7 +365,7 @@ class Call:
         if not isinstance(text, str):
             self.opaque()
             return
-        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {})
+        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {}, self.env.source)
         for name in exported(self.env):
             if name in self.env.variables:
                 inside.variables[name] = self.env.variables[name]
@@ -447,6 +449,29 @@ class Call:
         before.variables.update(saved)
         self.env.become(before)
         return True
+
+    def _alias(self) -> bool:
+        """Read what an alias stands for, if this command has defined it; its words follow."""
+        text = self.env.variables.get(ALIAS + self.name)
+        if not isinstance(text, str):
+            return False
+        inside = self.env.copy()
+        del inside.variables[ALIAS + self.name]
+        inside.given = self.stdin
+        position(inside, self.words[1:])
+        self.reader.script(f'{text} "$@"', inside)
+        return True
+
+
+def located(names: Fields) -> Unknown:
+    """What `which` and `command -v` print: the place of a program, which ends with its name."""
+    name = names[0] if len(names) == 1 else ANY
+    return Unknown(("/",), f"/{name}") if isinstance(name, str) and name and "/" not in name else ANY
+
+
+def _program(word: Unknown) -> str:
+    """The name of a program whose folder is not known: `$(which rm)`, `$VENV/bin/black`; "" if it is not."""
+    return word.end.rpartition("/")[2] if "/" in word.end else ""
 
 
 def _assignment(word: Field) -> bool:

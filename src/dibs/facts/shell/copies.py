@@ -112,18 +112,19 @@ def _is_kept(call: Call, sources: Fields, to: Field, given: Given) -> bool:
     source = sources[0]
     if call.is_directory(to) and isinstance(source, str):
         to = os.path.join(to, os.path.basename(source.rstrip("/")))
-    return call.cwd is not None and os.path.isfile(call.full(to))
+    return call.cwd is not None and os.path.isfile(call.full(to)) and not call.reading.is_written(call.full(to))
 
 
 def _with_backups(call: Call, sources: Fields, to: Field, given: Given, how: str = "write") -> None:
     """The same, and with -b the copies of what was there."""
-    known = len(call.reading.writes)
+    before = {id(target): len(target.acts) for target in call.reading.writes}
     _copy(call, sources, to, given, how)
     if not has(given, "b", "backup", "S", "suffix"):
         return
     kind, suffix = last(given, "backup"), last(given, "S", "suffix") or "~"
-    for target in call.reading.writes[known:]:
-        if target.how != "move" and os.path.isfile(target.path) and isinstance(suffix, str):
+    for target in [target for target in call.reading.writes if len(target.acts) > before.get(id(target), 0)]:
+        there = id(target) in before or os.path.isfile(target.path)
+        if target.how != "move" and there and isinstance(suffix, str):
             if kind in {"", "simple", "never", ANY}:
                 call.write(target.path + suffix)
             else:

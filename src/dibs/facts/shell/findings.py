@@ -46,7 +46,7 @@ class Target:
     A path that is written in several ways has a target for each; its old content is kept only if all of them merge.
     """
 
-    __slots__ = ("acts", "how", "merges", "path", "text", "words")
+    __slots__ = ("_told", "acts", "how", "merges", "path", "text", "words")
 
     def __init__(self, path: str, how: str, words: str) -> None:
         self.path = path  # absolute, joined with the directory; links, `.` and `..` are kept
@@ -55,6 +55,17 @@ class Target:
         self.merges = False  # the command reads the file while it writes it: the old content is kept in it
         self.text: str | None = None  # the exact new content, if the words contain it
         self.acts: list[tuple[int, bool]] = []  # for each write: the step, and does it merge
+        self._told = 0  # writes of which the content is known; each has left the same
+
+    def says(self, text: str | None) -> None:
+        """The last write leaves this content; it stays known only if every write leaves the same."""
+        alike = text is not None and self._told + 1 == len(self.acts) and (not self._told or text == self.text)
+        self.text, self._told = (text, len(self.acts)) if alike else (None, -1)
+
+    @property
+    def is_told(self) -> bool:
+        """Is the content after each of its writes known?"""
+        return self._told == len(self.acts)
 
     def __repr__(self) -> str:
         return f"Target({self.path!r}, {self.how!r}, {self.words!r})"
@@ -102,8 +113,8 @@ class Reading:
     """The result of reading a command."""
 
     __slots__ = (
-        "_agent", "_known", "_look", "_read", "_seen", "_steps", "_times", "absent",
-        "broken", "capturing", "commands",
+        "_agent", "_by_place", "_known", "_look", "_placed", "_read", "_seen", "_steps",
+        "absent", "broken", "capturing", "commands",
         "detached", "from_where", "git", "left", "mixing", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
     )  # fmt: skip
@@ -130,7 +141,8 @@ class Reading:
         self.traps: list[str] = []  # traps that run when the shell ends
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
-        self._times: dict[str, int] = {}  # number of writes of a path
+        self._by_place: dict[str, list[Target]] = {}  # the first of the writes, see _places
+        self._placed = 0  # how many of them
         self._read: dict[str, int] = {}  # files whose content is read → since which step
         self._steps = 0
 
@@ -189,24 +201,30 @@ class Reading:
             self._look.made(full)
             self.writes.append(target)
         target.acts.append((self.moment, merges or how in {"append", "move", "touch"}))
-        self._times[full] = self._times.get(full, 0) + 1
         other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
         if other is not None and hops < MAX_LINK_HOPS:
             self.write(None, other, how, words, merges=merges, hops=hops + 1)
         return target
 
     def is_written(self, path: str) -> bool:
-        """Has the command written this absolute path so far?"""
-        return path in self._times or os.path.normpath(path) in self._times
+        """Has the command written this absolute path so far, under any of its names, or a folder that it lies in?"""
+        return bool(self.writes) and _lies_in(os.path.realpath(path), self._places())
 
     def text_of(self, path: str) -> str | None:
-        """The content of a file that the command has written by now, if it was written once and its text is known."""
-        if not self.is_written(path):
+        """The content of a file that the command has written by now, if no write can have left another one."""
+        if not self.writes:
             return None
-        plain = os.path.normpath(path)
-        found = [target for target in self.writes if os.path.normpath(target.path) == plain]
-        once = len(found) == 1 and len(found[0].acts) == 1
-        return found[0].text if once and found[0].how == "write" else None
+        place, places = os.path.realpath(path), self._places()
+        found = places.get(place, [])
+        once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
+        return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
+
+    def _places(self) -> dict[str, list[Target]]:
+        """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
+        for target in self.writes[self._placed :]:
+            self._by_place.setdefault(os.path.realpath(target.path), []).append(target)
+        self._placed = len(self.writes)
+        return self._by_place
 
     def stream(self) -> Stream:
         """A new stream, here."""
@@ -243,7 +261,7 @@ class Reading:
     def settle(self) -> None:
         """Finish the reading: which writes merge, and which texts are certain."""
         for target in self.writes:
-            if self._times[target.path] > 1 or target.how != "write" or self._may_be_doubted(target.path):
+            if target.text is not None and target.text != self.text_of(target.path):
                 target.text = None
             path = os.path.normpath(target.path)
             since = self._read.get(path, self.moment + 1)
@@ -252,11 +270,12 @@ class Reading:
             derived = target.text is None and target.how == "write"
             target.merges = all(merges or (derived and since <= moment) for moment, merges in target.acts)
 
-    def _may_be_doubted(self, path: str) -> bool:
-        """May a target that the words leave open be this path as well?"""
-        plain = os.path.normpath(path)
+    def _may_be_doubted(self, place: str) -> bool:
+        """May a target that the words leave open be the file at this place as well?"""
         return any(
-            doubt.below is None or any(f"{plain}/".startswith(way) for way in doubt.below) for doubt in self.unresolved
+            f"{doubt.end}/" in f"{place}/"
+            and (doubt.below is None or any(f"{place}/".startswith(_resolved(way)) for way in doubt.below))
+            for doubt in self.unresolved
         )
 
     def _origin(self, path: str) -> bool:
@@ -292,6 +311,27 @@ class Reading:
             self.git.append(command)
         elif command.words[:3] in CHECKOUTS and not {"-h", "--help"}.intersection(command.words):
             self.git.append(Simple(["git", "switch", "--detach"], command.cwd, command.text, {}))
+
+
+def _lies_in(path: str, places: dict[str, list[Target]]) -> bool:
+    """Is this one of these places, or in one of them?"""
+    while path not in places:
+        above = os.path.dirname(path)
+        if above == path:
+            return False
+        path = above
+    return True
+
+
+def _resolved(beginning: str) -> str:
+    """How a path begins, without links."""
+    folder, _, start = beginning.rpartition("/")
+    return f"{os.path.realpath(folder or '/').rstrip('/')}/{start}"
+
+
+def _is_letter(one: str) -> bool:
+    """May this character be in the name of a variable?"""
+    return one.isalnum() or one == "_"
 
 
 def _is_device(path: str) -> bool:
@@ -330,14 +370,20 @@ class Reader:
 class Env:
     """The shell's state at one point: its possible directories, and its variables with known values."""
 
-    __slots__ = ("cwds", "given", "made", "old", "variables")
+    __slots__ = ("cwds", "given", "made", "old", "source", "variables")
 
-    def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value]) -> None:
+    def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value], source: str = "") -> None:
         self.cwds: list[str | None] = list(cwds)
         self.variables = variables
+        self.source = source  # the whole command; "": an unknown text may have set any variable
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
         self.given: Stream | None = None  # the input, if something of it is known
+
+    @property
+    def where(self) -> str | None:
+        """The directory; None if it may be one of several."""
+        return self.cwds[0] if len(self.cwds) == 1 else None
 
     @property
     def separators(self) -> str:
@@ -347,14 +393,14 @@ class Env:
 
     def copy(self) -> Env:
         """A copy that can change independently."""
-        other = Env(self.cwds, dict(self.variables))
+        other = Env(self.cwds, dict(self.variables), self.source)
         other.old, other.made, other.given = self.old, set(self.made), self.given
         return other
 
     def become(self, other: Env) -> None:
         """Take over the other's state."""
         self.cwds, self.variables = list(other.cwds), dict(other.variables)
-        self.old, self.made = other.old, set(other.made)
+        self.old, self.made, self.source = other.old, set(other.made), other.source
 
     def join(self, other: Env) -> None:
         """Merge with another possible state: keep what holds in both."""
@@ -372,11 +418,23 @@ class Env:
                     joined[name] = one
         self.variables = joined
         self.old = self.old if self.old == other.old else None
+        self.source = self.source if self.source == other.source else ""
         self.made |= other.made  # kept: then both the file and the directory's contents are found
 
     def same(self, other: Env) -> bool:
         """Does the other have exactly this state?"""
         return self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
+
+    def inherits(self, name: str) -> bool:
+        """Does this variable come from outside? The command only uses it: each mention is `$NAME` or `${NAME…}`."""
+        at = self.source.find(name)
+        while at >= 0:
+            before, after = self.source[max(at - 2, 0) : at], self.source[at + len(name) : at + len(name) + 1]
+            within = _is_letter(before[-1:]) or _is_letter(after)  # a part of another name
+            if not within and ((before[-1:] != "$" and before != "${") or after == "="):
+                return False
+            at = self.source.find(name, at + 1)
+        return bool(self.source)
 
     def is_directory(self, path: str) -> bool:
         """Is this absolute path a directory, or has the command made it one before?"""

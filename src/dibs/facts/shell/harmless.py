@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = frozenset((
     ".", ":", "[", "ack", "actionlint", "ag", "alias", "apropos", "arch", "b2sum", "b3sum", "bandit", "base32",
     "base64", "basename", "bat", "batcat", "bc", "bg", "bind", "blkid", "break", "builtin", "bzcat", "cal", "caller",
-    "cat", "chgrp", "chmod", "chown", "cksum", "clear", "cloc", "cmp", "codespell", "column", "comm", "command",
+    "cat", "chgrp", "chmod", "chown", "cksum", "clear", "cloc", "cmp", "column", "comm", "command",
     "compgen", "complete", "compopt", "continue", "cppcheck", "cpplint", "csvcut", "csvlook", "csvstat", "cut",
     "date", "dc", "delta", "df", "diff", "diff3", "diffstat", "difft", "dig", "dircolors", "dirname", "dirs", "dmesg",
     "dmidecode", "dnsdomainname", "dpkg-query", "du", "dust", "echo", "egrep", "enable", "envsubst", "exa", "exit",
@@ -40,16 +40,23 @@ NAMES = frozenset((
     "theme", "times", "tldr", "tload", "tmutil", "tokei", "top", "tput", "tr", "tracepath", "traceroute", "tree",
     "true", "tsort", "tty", "type", "ulimit", "umask", "unalias", "uname", "unexpand", "uniq", "uptime", "users",
     "uuidgen", "vmstat", "vulture", "w", "wait", "watch", "wc", "whatis", "whence", "whereis", "which", "who",
-    "whoami", "whois", "xclip", "xmllint", "xsel", "xxd", "xzcat", "yamllint", "yes", "zcat", "zdiff", "zgrep",
+    "whoami", "whois", "xclip", "xsel", "xxd", "xzcat", "yamllint", "yes", "zcat", "zdiff", "zgrep",
     "zipinfo", "zless", "zmore",
 ))  # fmt: skip
 
 # The names in the table of formatters.py, which is loaded only for them.
 FORMATTERS = frozenset((
-    "autoflake", "autopep8", "biome", "black", "buf", "clang-format", "cmake-format", "deno", "docformatter",
-    "dprint", "eslint", "eslint_d", "gofmt", "gofumpt", "goimports", "golines", "google-java-format", "isort",
-    "ktlint", "markdownlint", "nixfmt", "prettier", "prettierd", "pyupgrade", "rubocop", "ruff", "rustfmt", "shfmt",
-    "sqlfluff", "standard", "stylelint", "stylua", "swiftformat", "taplo", "terraform", "tofu", "xo", "yapf", "zig",
+    "2to3", "add-trailing-comma", "autoflake", "autopep8", "biome", "black", "buf", "cargo", "clang-format",
+    "cmake-format", "codespell", "dart", "deno", "djhtml", "djlint", "docformatter", "dprint", "eslint", "eslint_d",
+    "go", "gofmt", "gofumpt", "goimports", "golines", "google-java-format", "isort", "jscodeshift", "ktlint",
+    "markdownlint", "mix", "nixfmt", "php-cs-fixer", "phpcbf", "prettier", "prettierd", "pyupgrade", "rubocop",
+    "ruff", "rustfmt", "sd", "shfmt", "sort-package-json", "sqlfluff", "standard", "stylelint", "stylua",
+    "swiftformat", "taplo", "terraform", "tofu", "xo", "yapf", "zig",
+))  # fmt: skip
+
+# The names in the table of managers.py, which is loaded only for them.
+MANAGERS = frozenset((
+    "bun", "bundle", "cargo", "composer", "go", "mix", "npm", "pipenv", "pnpm", "poetry", "uv", "yarn",
 ))  # fmt: skip
 
 # Programs with subcommands → those subcommands that only read, or act elsewhere.
@@ -125,6 +132,7 @@ UNLESS: dict[str, tuple[str, ...]] = {
     "ssh-keygen": ("-f", "-t"),
     "ty": (),
     "xdg-open": (),
+    "xmllint": ("-o", "--output"),
     "yq": ("-i", "--inplace"),
 }
 
@@ -155,6 +163,11 @@ def judge(call: Call) -> None:
             return
     if not (_writes_by_name(call, words) or is_harmless(call, words)):
         call.reading.opened = True
+        _outputs(call)
+        if call.name in MANAGERS:
+            from dibs.facts.shell import managers as shell_managers
+
+            shell_managers.rewritten(call)
     if _leaves(call.name, words):
         call.reading.detached = True
 
@@ -177,6 +190,34 @@ def is_harmless(call: Call, words: list[str]) -> bool:
         first = next((word for word in words if word and not word.startswith("-")), words[0] if words else "")
         return first in COMMANDS[name]
     return False
+
+
+def _outputs(call: Call) -> None:
+    """The files that an open program is told to write: a doubt for each that is there, and may be another agent's.
+
+    Nothing is claimed for what a compiler makes; and a word after `-o` may be a format (`--output json`).
+    """
+    from dibs.facts.shell.unknown import Unknown
+
+    more = _MORE_OUTPUTS.get(call.name, ())
+    for index, word in enumerate(call.words[1:], 1):
+        if not isinstance(word, str) or not word.startswith("-"):
+            continue
+        option, equals, value = word.partition("=")
+        if option in _OUTPUTS or option in more:
+            path = value if equals else call.words[index + 1] if index + 1 < len(call.words) else ""
+        else:
+            path = word[2:] if word.startswith("-o") else ""
+        if isinstance(path, str) and path and call.cwd is not None and os.path.isfile(call.full(path)):
+            call.reading.doubt(call.text, Unknown((path,)), call.cwd, end=f"/{os.path.basename(path)}")
+
+
+_OUTPUTS = frozenset((
+    "--junit-xml", "--junitxml", "--log-file", "--out", "--out-file", "--outFile", "--outfile", "--output",
+    "--output-file", "--output-path", "--result-file", "-o", "-out",
+))  # fmt: skip
+_MORE_OUTPUTS = {"conda": ("-f", "--file"), "gh": ("-O",), "mysqldump": ("-r",), "pg_dump": ("-f", "--file"),
+                 "ssh-keygen": ("-f",)}  # fmt: skip
 
 
 def _writes_by_name(call: Call, words: list[str]) -> bool:

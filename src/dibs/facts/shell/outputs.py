@@ -347,7 +347,8 @@ def _vague(words: list[Field]) -> Unknown:
     before = ""
     for word in words:
         if isinstance(word, Unknown):
-            return between(before, word, "")
+            found = between(before, word, "")
+            return found if word is words[-1] else Unknown(found.below)
         before += word + " "
     return ANY
 
@@ -429,6 +430,13 @@ def _basename(call: Call) -> Field:
     return _line(base.removesuffix(known[1]) or base if len(known) > 1 else base)
 
 
+def _which(call: Call) -> Field:
+    from dibs.facts.shell.commands import located
+
+    given, names = call.options()
+    return located(names) if call.name == "which" or has(given, "P") else ANY
+
+
 def _seq(call: Call) -> Field:
     words = [word for word in call.words[1:] if isinstance(word, str)]
     right = 1 <= len(words) <= 3 and len(words) + 1 == len(call.words)  # noqa: PLR2004 - from, step, to
@@ -480,4 +488,6 @@ _SPECIAL: dict[str, Callable[[Call], Field]] = {
     "readlink": _realpath,
     "realpath": _realpath,
     "seq": _seq,
+    "type": _which,
+    "which": _which,
 }

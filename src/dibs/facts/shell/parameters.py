@@ -12,6 +12,8 @@ from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tree_sitter import Node
 
     from dibs.facts.shell.findings import Env, Value
@@ -25,6 +27,13 @@ _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 _PLAIN = frozenset((
     "$", "!", "#", "?", "BASHPID", "EPOCHREALTIME", "EPOCHSECONDS", "EUID", "GROUPS", "HOSTNAME", "HOSTTYPE", "LINENO",
     "LOGNAME", "MACHTYPE", "OSTYPE", "PPID", "RANDOM", "SECONDS", "SHLVL", "SRANDOM", "UID", "USER",
+))  # fmt: skip
+
+# Variables that lead out of every working tree, where they are set. One that the environment does not have is empty.
+_ELSEWHERE = frozenset((
+    "BASH_ENV", "CARGO_HOME", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY",
+    "GOPATH", "NVM_DIR", "PYENV_ROOT", "RUNNER_TEMP", "RUNNER_TOOL_CACHE", "TEMP", "TMP", "XDG_CACHE_HOME",
+    "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME",
 ))  # fmt: skip
 
 
@@ -46,7 +55,11 @@ def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
         script.reading.piped = stream
         return "/dev/fd/63"
     text = stream.text
-    return stream.lines if text is None else text.rstrip("\n")
+    if text is not None:
+        return text.rstrip("\n")
+    pieces = stream.pieces
+    one = pieces[0] if len(pieces) == 1 else ANY
+    return one if isinstance(one, Unknown) and one.end else stream.lines
 
 
 def lookup(name: str, env: Env, cwd: str | None) -> Value:
@@ -59,10 +72,22 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
         return env.variables.get("@", ANY)
     found = env.variables.get(name)
     if found is None:
-        if name == "TMPDIR":
-            return caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - the usual place
-        return PLAIN if name in _PLAIN else ANY
+        return _inherited(name, env)
     return (found[0] if found else "") if isinstance(found, list) else found
+
+
+def _inherited(name: str, env: Env) -> Field:
+    """A variable that the command does not set, as far as the environment tells: no more than how it begins."""
+    if name == "TMPDIR":
+        return caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - the usual place
+    if name in _PLAIN:
+        return PLAIN
+    if not name.strip("_0123456789") or not env.inherits(name):
+        return ANY
+    given = caller.environ().get(name, "")
+    if not given:
+        return "" if name in _ELSEWHERE else ANY
+    return ANY if given.startswith(("-", "~")) or any(mark in given for mark in "*?[\\\n") else Unknown((given,))
 
 
 def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> Stream:
@@ -152,7 +177,19 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
         found = _element(env.variables.get(name), index)
     if isinstance(found, list):
         return _each(found, rest)
-    return _changed(found, rest) if isinstance(found, str) else _derived(found, rest)
+    if isinstance(found, str):
+        return _changed(found, rest, env, cwd)
+    return _derived(found, rest) if rest[:2] not in {":-", ":="} or found != ANY else _default(name, rest, env, cwd)
+
+
+def _default(name: str, rest: str, env: Env, cwd: str | None) -> Field:
+    """`${A:-b}`, `${A:=b}` of a variable that nothing is known of."""
+    if name in env.variables or not env.inherits(name):
+        return ANY
+    found = either([_literal(rest[2:], env, cwd)])
+    if rest[1] == "=":
+        env.variables[name] = found
+    return found
 
 
 def _each(found: list[Field], rest: str) -> Value:
@@ -205,7 +242,7 @@ def _element(array: Value | None, index: str) -> Value:
     return either(array) if array else ANY
 
 
-def _changed(found: str, rest: str) -> Field:
+def _changed(found: str, rest: str, env: Env | None = None, cwd: str | None = None) -> Field:
     if not rest:
         return found
     for operator in (":-", ":=", ":?", ":+", "-", "=", "?", "+"):
@@ -213,8 +250,8 @@ def _changed(found: str, rest: str) -> Field:
             kept = bool(found) or not operator.startswith(":")
             other = rest[len(operator) :]
             if operator.endswith("+"):
-                return _literal(other) if kept else ""
-            return found if kept else _literal(other)
+                return _literal(other, env, cwd) if kept else ""
+            return found if kept else _literal(other, env, cwd)
     if rest[0] in "#%":
         return _cut(found, rest)
     if rest[0] == "/":
@@ -225,8 +262,25 @@ def _changed(found: str, rest: str) -> Field:
     return {"^^": found.upper(), ",,": found.lower()}.get(rest, ANY if found.startswith("/") else PLAIN)
 
 
-def _literal(text: str) -> Field:
-    return shell_words.value(text, {}, None, "")
+def _literal(text: str, env: Env | None = None, cwd: str | None = None) -> Field:
+    """A word within `${…}`; with the variables in it, if the shell's state is given."""
+    holes: shell_words.Holes = {}
+    home = env.variables.get("HOME") if env else ""
+    at = text.find("$") if env and "'" not in text else -1
+    while env and at >= 0:
+        end = at + 1
+        braced = text.startswith("{", end)
+        while end < len(text) and (text[end] in _NAME or (braced and text[end] != "}")):
+            end += 1
+        inner = text[at + 1 + braced : end]
+        if inner and not inner.strip(_NAME):
+            holes[at] = end + braced, _looked_up(inner, env, cwd)
+        at = text.find("$", end)
+    return shell_words.value(text, holes, cwd, home if isinstance(home, str) else "")
+
+
+def _looked_up(name: str, env: Env, cwd: str | None) -> Callable[[], Value]:
+    return lambda: lookup(name, env, cwd)
 
 
 def _cut(found: str, rest: str) -> Field:

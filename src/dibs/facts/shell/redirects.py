@@ -67,7 +67,7 @@ class Tail:
         if operator in _READS and not both:
             return
         descriptor = next((script.text(child) for child in node.children if child.type == "file_descriptor"), "1")
-        for path in found or [ANY]:
+        for path in found:  # none: the shell refuses `> $EMPTY`
             if operator == ">&" and isinstance(path, str) and not path.rstrip("-").strip("0123456789"):
                 if script.reading.capturing and descriptor == "1":
                     self.out = script.reading.stream()

@@ -7,7 +7,7 @@ package.
 from __future__ import annotations
 
 from dibs.facts.shell.formatters import FORMATTERS
-from dibs.facts.shell.options import leading, options
+from dibs.facts.shell.options import has, leading, options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,6 +56,10 @@ def _python(call: Call) -> tuple[int, bool]:
                 _, operands = options(call.words[at + 1 :], "", ("indent",))
                 for path in operands[1:2]:
                     call.write(path)
+            elif value in {"tarfile", "zipfile"}:
+                given, operands = options(call.words[at + 1 :], "", ())
+                if has(given, "e", "extract"):
+                    call.doubt_in(operands[1] if len(operands) > 1 else ".")
             return (at if value in FORMATTERS or value in _MODULES else 0), False
         if option == "c" and isinstance(value, str):
             _program(call, value, end)
@@ -69,6 +73,10 @@ _MODULES = frozenset(("flake8", "mypy", "pylint", "pip", "pyright", "pycodestyle
 
 def _node(call: Call) -> tuple[int, bool]:
     """`node -e TEXT`, `ruby -e TEXT`, or a text on their input."""
+    if call.name == "ruby":
+        from dibs.facts.shell import writers as shell_writers
+
+        shell_writers.TABLE["perl"](call)  # `ruby -i -pe`: the same options
     end, given = leading(call.words, "erpI", ("eval", "print", "require", "import", "input-type"))
     for option, value in given:
         if option in {"e", "p", "eval", "print"} and isinstance(value, str):
@@ -76,6 +84,20 @@ def _node(call: Call) -> tuple[int, bool]:
             return 0, False
     _file(call, end)
     return 0, False
+
+
+def _evaluated(*signs: str) -> Callable[[Call], tuple[int, bool]]:
+    """`deno eval TEXT`, `php -r TEXT`, `bun -e TEXT`; else `bun x PROGRAM`."""
+
+    def find(call: Call) -> tuple[int, bool]:
+        for index, word in enumerate(call.words[1:-1], 1):
+            text = call.words[index + 1]
+            if word in signs and isinstance(text, str):
+                _program(call, text, index + 2)
+                return 0, False
+        return _behind("", (), "x")(call) if call.name == "bun" else (0, False)
+
+    return find
 
 
 def _file(call: Call, end: int) -> None:
@@ -154,16 +176,18 @@ _UV = (
     "with-requirements",
 )
 TABLE: dict[str, Callable[[Call], tuple[int, bool]]] = {
-    "bun": _behind("", (), "x"),
+    "bun": _evaluated("-e", "--eval"),
     "bundle": _behind("", (), "exec"),
     "bunx": _package,
     "codex": _codex,
+    "deno": _evaluated("eval"),
     "hatch": _behind("e", ("env",), "run"),
     "node": _node,
     "npm": _behind("p", ("package", "prefix"), "exec", "x"),
     "npx": _package,
     "parallel": _parallel,
     "pdm": _behind("p", ("project",), "run"),
+    "php": _evaluated("-r"),
     "pipenv": _behind("", ("python",), "run"),
     "pipx": _behind("", ("spec",), "run"),
     "pnpm": _behind("CF", ("dir", "filter"), "exec", "dlx"),

@@ -7,6 +7,8 @@ command stays open.
 
 from __future__ import annotations
 
+from dibs.facts.shell.unknown import matches
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +35,7 @@ _CALLS: dict[str, tuple[str, str]] = {
     "appendFile": ("append", ""), "copyFileSync": ("read", "write"), "copyFile": ("read", "write"),
     "os.truncate": ("write", ""), "renameSync": ("move", "write"), "rmSync": ("delete", ""),
     "unlinkSync": ("delete", ""),
+    "Deno.removeSync": ("delete", ""), "file_put_contents": ("write", ""),
     "File.write": ("write", ""), "File.read": ("read", ""), "File.delete": ("delete", ""), "IO.write": ("write", ""),
 }  # fmt: skip
 _JS = ("write", "append", "copyFile", "rename", "rmSync", "unlinkSync", "readFile")  # however the module is called
@@ -59,7 +62,7 @@ def look(call: Call, source: str, arguments: Fields = ()) -> None:
     for path in found.reads:
         call.reading.read(call.full(path))
     for path, how in found.writes:
-        call.write(path, how)
+        call.write(matches(path) if any(mark in path for mark in "*?[") else path, how)
     for words in found.started:
         _start(call, words)
 
@@ -229,8 +232,13 @@ class _Program:
         self._at = at + len(head) + len(sign)
         self._blanks()
         self._values.pop(name, None)
-        if text[self._at : self._at + 1] in {"[", "("}:
-            values: list[str] = []
+        names = [one.strip(" (") for one in head.split(",")]
+        for wrapped in ("sorted(", "list("):
+            self._at += len(wrapped) if text.startswith(wrapped, self._at) else 0
+        values = self._searched()
+        if values:
+            self._values[names[0] if "os.walk(" in line else name] = values
+        elif text[self._at : self._at + 1] in {"[", "("}:
             closing = False
             while not closing:
                 self._at += 1
@@ -241,10 +249,73 @@ class _Program:
             if text[self._at : self._at + 1] in {"]", ")"}:
                 self._values[name] = values
 
+    def _searched(self) -> list[str]:
+        """`glob.glob("src/*.py")`, `Path("src").rglob("*.py")`, `os.walk("src")`: what is found, as patterns."""
+        for wrapped in ("glob.glob(", "glob.iglob(", "iglob(", "glob(", "os.walk("):
+            if self._text.startswith(wrapped, self._at):
+                self._at += len(wrapped)
+                found = self._argument()
+                return [f"{value}/**" for value in found] if wrapped == "os.walk(" else found
+        at, values = self._at, self._owner()
+        for method, between in ((".rglob(", "/**/"), (".glob(", "/"), (".iterdir(", "/*")):
+            if values and self._text.startswith(method, self._at):
+                self._at += len(method)
+                more = [""] if method == ".iterdir(" else self._argument()
+                return [f"{value}{between}{one}" for value in values for one in more]
+        self._at = at
+        return []
+
+    def _owner(self) -> list[str]:
+        """A path, of which a method follows: `Path("src")`, or a variable."""
+        for wrapped in ("Path(", "pathlib.Path("):
+            if self._text.startswith(wrapped, self._at):
+                self._at += len(wrapped)
+                values = self._argument() or ["."]
+                self._blanks()
+                closed = self._text.startswith(")", self._at)
+                self._at += closed
+                return values if closed else []
+        start = self._at
+        while self._at < len(self._text) and self._text[self._at] in _NAME:
+            self._at += 1
+        return self._values.get(self._text[start : self._at], [])
+
     def _argument(self) -> list[str]:
         """The names that an argument may have; none if unknown."""
+        return self._followed(self._first())
+
+    def _followed(self, values: list[str]) -> list[str]:
+        """`Path("src") / "f"`: names that are joined."""
+        at = self._at
+        self._blanks()
+        if values and self._text.startswith("/", self._at) and not self._text.startswith("//", self._at):
+            self._at += 1
+            more = self._argument()
+            return [f"{value}/{one}" for value in values for one in more]
+        self._at = at
+        return values if self._ends() else []
+
+    def _path_join(self) -> list[str]:
+        """The arguments of `os.path.join`; what is found in a folder stays in it, whatever is added."""
+        values = self._argument()
+        while values and self._comma():
+            more = self._argument()
+            if not more and all("*" in value for value in values):
+                more, self._at = ["*"], max(self._text.find(")", self._at), self._at)
+            values = [f"{value}/{one}" for value in values for one in more]
+        self._blanks()
+        closed = self._text.startswith(")", self._at)
+        self._at += closed
+        return values if closed else []
+
+    def _first(self) -> list[str]:
+        """The first of names that may be joined."""
         self._blanks()
         text = self._text
+        for wrapped in ("os.path.join(", "path.join("):
+            if text.startswith(wrapped, self._at):
+                self._at += len(wrapped)
+                return self._path_join()
         for wrapped in ("Path(", "pathlib.Path(", "str("):
             if text.startswith(wrapped, self._at):
                 at = self._at
@@ -253,12 +324,12 @@ class _Program:
                 self._blanks()
                 if values and text.startswith(")", self._at):
                     self._at += 1
-                    return values if self._ends() else []
+                    return values
                 self._at = at + len(wrapped)
                 return []
         if text[self._at : self._at + 1] in {"'", '"'}:
             value = self._literal()
-            return [value] if value and self._ends() else []
+            return [value] if value else []
         start = self._at
         for argv, first in (("sys.argv[", 0), ("process.argv[", 1)):
             if text.startswith(argv, self._at):
@@ -268,7 +339,7 @@ class _Program:
         while self._at < len(text) and text[self._at] in _NAME:
             self._at += 1
         name = text[start : self._at]
-        if name in self._values and self._ends():
+        if name in self._values:
             return self._values[name]
         self._at = start
         return []
@@ -276,7 +347,7 @@ class _Program:
     def _given(self, index: int) -> list[str]:
         """An argument of the program."""
         word = self._arguments[index] if 0 <= index < len(self._arguments) else None
-        return [word] if isinstance(word, str) and self._ends() else []
+        return [word] if isinstance(word, str) else []
 
     def _ends(self) -> bool:
         """Does the argument end here, so that nothing is added to it?"""

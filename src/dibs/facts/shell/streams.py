@@ -79,4 +79,4 @@ class Stream:
     def settle(self) -> None:
         """End the stream: its destination files have this content."""
         for target in self.targets:
-            target.text = self.text
+            target.says(self.text)

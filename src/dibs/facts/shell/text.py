@@ -73,7 +73,7 @@ class Text(Reader):
     def assigned(self, node: Node, env: Env) -> tuple[str, Value]:
         """The name and value of `A=b`."""
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        where = env.cwds[0]
+        where = env.where
         if name and name.type == "subscript":
             self.substitutions(name, env)
         key = self.text(name) if name else ""
@@ -146,7 +146,7 @@ class Text(Reader):
 
     def holes(self, nodes: list[Node], env: Env, start: int, cwd: str | None = None) -> shell_words.Holes:
         """The expansions in a word, each with how to get its value."""
-        where = cwd if cwd is not None else env.cwds[0]
+        where = cwd if cwd is not None else env.where
         found: shell_words.Holes = {}
         for node in self.expansions(nodes):
             found[self.start(node) - start] = (self.end(node) - start, self._evaluation(node, env, where))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     Field: TypeAlias = "str | Unknown"  # a word of a command
 
+WILDCARDS = "*?[{"  # in a pattern that a program expands itself
 MAX_BEGINNINGS = 64  # of one text; with more, it is fully unknown
 
 
@@ -97,6 +98,13 @@ def between(before: str, unknown: Unknown, after: str) -> Unknown:
     # Assumption: agents do not write `build/../src`, so a path after a known folder stays in it.
     ways = [before + way for way in unknown.below] if unknown.relative and unknown.below else (before,)
     return Unknown(ways, after or unknown.end)
+
+
+def matches(pattern: str) -> Unknown:
+    """One of the names that a program finds for a pattern: `src/**/*.py`."""
+    first = min([pattern.index(mark) for mark in WILDCARDS if mark in pattern])
+    last = max([pattern.rindex(mark) for mark in "*?]}" if mark in pattern] or [len(pattern)])
+    return Unknown((pattern[:first],), pattern[last + 1 :])
 
 
 def either(fields: Iterable[Field]) -> Unknown:

@@ -123,7 +123,7 @@ class Script(Text):
             if node.type in shell_chains.JOINED:
                 return self._chain(node, env, tail or [])
             if node.type in shell_chains.REDIRECTS:
-                shell_redirects.Tail(self, [node], env, env.cwds[0]).pour()
+                shell_redirects.Tail(self, [node], env, env.where).pour()
                 return None
             if node.type == "command":
                 return self._everywhere(node, env, tail or [])
@@ -315,7 +315,7 @@ class Script(Text):
         name = self.text(variable) if variable else ""
         words = [child for index, child in enumerate(node.children) if node.field_name_for_child(index) == "value"]
         before = env.copy()
-        values = self.fields(words, env, env.cwds[0] if len(env.cwds) == 1 else None)
+        values = self.fields(words, env, env.where)
         if not any(child.type == "in" for child in node.children):
             values = self._parameters(env)
         vague = [value for value in values if isinstance(value, Unknown)]
@@ -398,6 +398,8 @@ class Script(Text):
                 env.variables.pop(self.text(child), None)
             elif child.type == "variable_name" and self._exports(node, options):
                 export(env, self.text(child))
+            elif child.type not in {"variable_name", "word"} and child.is_named:
+                env.source = ""  # `export $(cat .env)`: it may set any variable
         return None
 
     @staticmethod

@@ -12,7 +12,7 @@ import os
 from dibs.facts.shell import archives as shell_archives
 from dibs.facts.shell import copies as shell_copies
 from dibs.facts.shell.options import has, last
-from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
+from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def _tee(call: Call) -> None:
     for path in operands:
         target = call.write(path, "append" if has(given, "a", "append") else "write")
         if target and call.stdin:
-            target.text = call.stdin.text
+            target.says(call.stdin.text)
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def _awk(call: Call) -> None:
     else:
         from dibs.facts.shell import programs as shell_programs
 
-        values: dict[str, Field] = {}
+        values: dict[str, Field] = {"FILENAME": either(operands[1:]) if operands[1:] else ANY}
         for option, value in given:
             name, _, text = (
                 value.partition("=") if option in {"v", "assign"} and isinstance(value, str) else ("", "", "")
@@ -304,7 +304,9 @@ def _joined(folder: Field, name: Field) -> Field:
 def _last(url: Field) -> Field:
     """The name a download gets from its URL."""
     if isinstance(url, Unknown):
-        return PLAIN
+        if "/" not in url.end:
+            return PLAIN
+        url = url.end
     return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
 
 
@@ -348,6 +350,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "apply_patch": shell_archives.apply_patch,
     "applypatch": shell_archives.apply_patch,
     "awk": _awk,
+    "bsdtar": shell_archives.tar,
     "bunzip2": shell_archives.packed((".bz2",), unpack=True),
     "bzip2": shell_archives.packed((".bz2", ".bz")),
     "cp": shell_copies.cp,
@@ -374,6 +377,7 @@ TABLE: dict[str, Callable[[Call], None]] = {
     "lzma": shell_archives.packed((".lzma",)),
     "mkfifo": _operands("write", "m", ("mode",)),
     "mv": shell_copies.mv,
+    "nvim": _vi,
     "openssl": _openssl,
     "patch": shell_archives.patch,
     "perl": _perl,
