@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose
+MAX_WORD_CHARS = 1_000  # of the caller's own words in a usage error: no path is longer, a pasted file is
 TASK = "task:"  # begins the name of a task that is claimed
 
 
@@ -271,6 +272,9 @@ class Invalid(DibsError):
     tasks: list[str]
     usage: str
 
+    def __init__(self, message: str = "", **fields: Any) -> None:
+        super().__init__(message if len(message) <= MAX_WORD_CHARS else _without_long_words(message), **fields)
+
 
 class Unauthorized(DibsError):
     """No credential was given, or it does not count."""
@@ -521,6 +525,12 @@ def one_line(words: str) -> str:
     """Another agent's words as part of a sentence: one line, printable, not too long."""
     plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
     return plain if len(plain) <= MAX_TASK_CHARS else f"{plain[:MAX_TASK_CHARS]}…"
+
+
+def _without_long_words(text: str) -> str:
+    """A sentence that repeats a word of the caller's, which may be a whole file by mistake."""
+    few = MAX_TASK_CHARS
+    return " ".join([word if len(word) <= MAX_WORD_CHARS else f"{word[:few]}…" for word in text.split(" ")])
 
 
 def quoted(name: str) -> str:
