@@ -400,20 +400,19 @@ def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]]
 
     def say(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
         given = {name: quotes.clean(str(value)) for name, value in d.items()}
-        return form.format_map(
-            _Parts(
-                given,
-                who=t.who(e["agent"]),
-                what=text_of(e["subject"]),
-                whom=t.who(e["subject"]),
-                things=what(known.get("resources") or d.get("resources")),
-                words=said(d.get("text") or d.get("how") or ""),
-                because=_why(d),
-                kind=quotes.clean(str(d.get("what", ""))),
-                commit=_short(d.get("commit", "")),
-                sender=t.who(d.get("from") or None),
-            )
+        parts = _Parts(
+            given,
+            who=t.who(e["agent"]),
+            what=text_of(e["subject"]),
+            whom=t.who(e["subject"]),
+            things=what(known.get("resources") or d.get("resources")),
+            words=said(d.get("text") or d.get("how") or ""),
+            because=_why(d),
+            kind=quotes.clean(str(d.get("what", ""))),
+            commit=_short(d.get("commit", "")),
+            sender=t.who(d.get("from") or None),
         )
+        return form.format_map(parts).replace(" ()", "")  # a branch is queued without a commit where none is named
 
     return say
 
