@@ -52,6 +52,10 @@ REFUSALS = {
     "quota": "a limit was reached", "not_found": "it was not found", "killed": "the agent was killed",
     "behind": "the working tree was behind", "unverified": "the verification failed", "invalid": "it was not valid",
 }  # fmt: skip
+DEPLOY_REFUSALS = {
+    "conflict": "files were changed and not committed", "unavailable": "whether the copy was stale could not be known",
+    "forbidden": "a placeholder text would have shipped, or its role does not deploy",
+}  # fmt: skip
 HOW_PAST = {"past": "past the guard (`--no-verify`)", "replayed": "by replaying commits, for which git does not ask"}
 
 
@@ -326,7 +330,7 @@ def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -
 
 
 def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
-    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    why = DEPLOY_REFUSALS.get(d["code"]) or REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
 
 
