@@ -64,8 +64,9 @@ class DibsError(Exception):
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
 
 
-# The `why` of a Fenced whose caller has nothing to stop: it never held that, or wanted to take it from its holder.
-NEVER_HELD, NOT_TAKEN = "never_held", "not_taken"
+# The `why` of a Fenced whose caller has nothing to stop: it never held that, wanted to take it from its holder, or
+# holds it under another token.
+NEVER_HELD, NOT_TAKEN, NEWER = "never_held", "not_taken", "newer"
 
 
 class Held(DibsError):
@@ -123,6 +124,10 @@ class Fenced(DibsError):
             ways = f"`{_taking(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
+        if self.fields.get("why") == NEWER:
+            return f"{lost} is no longer live: you hold it under token {self.fields.get('token')} now."
+        if holder and token is not None and token == self.fields.get("token"):
+            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. Stop working on it."
         if holder:
             stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
@@ -215,6 +220,7 @@ class Conflict(DibsError):
     at: str | None
     bids_until: str
     by: str | None
+    by_name: str
     changed_by: str | None
     changed_by_name: str
     children: int
@@ -306,6 +312,7 @@ class Forbidden(DibsError):
     commit: str
     could: list[str]  # agents that may do it
     electorate: list[str]
+    electorate_name: list[str]
     for_: str
     instead: str
     maker: str
