@@ -546,6 +546,16 @@ def test_a_token_that_is_not_the_callers_is_called_what_it_is(fleet: Fleet) -> N
         fleet.call("b", "confirm", resource="x.py", token=former)
 
 
+def test_an_agent_that_asked_is_told_when_it_is_free(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    fleet.call("b", "ask", resource="x.py", text="may I?")
+    fleet.call("b", "ask", resource="x.py", text="please")
+    assert fleet.told("b") == []
+    fleet.release("a", "x.py")
+    [(kind, text)] = fleet.told("b")
+    assert (kind, text) == ("free", "x.py is free now; you wanted it before. Claim it to continue.")
+
+
 def test_a_hand_over_to_oneself_is_no_new_life(fleet: Fleet) -> None:
     before = fleet.claim("a", "x.py")
     fleet.claim("b", "x.py", wait=60_000)

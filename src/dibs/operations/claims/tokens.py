@@ -47,7 +47,8 @@ def _is_the_callers(tx: Transaction, call: Call, record: Record) -> bool:
 
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
-    """Ask every holder of a resource to release it."""
+    """Ask every holder of a resource to release it; the caller is told when it is free."""
+    from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox
 
     wanted = resources.normal([resource])[0]
@@ -75,6 +76,8 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
             f"the inbox of {names.name_of(tx, asked[0])} is full; it cannot be asked now.",
             what="messages kept for one agent",
         )
+    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": "", "resources": [wanted], "reason": text}
+    waiters.leave_interest(tx, wish)
     return {"message": message, "to": told, "resource": name}
 
 
