@@ -160,9 +160,10 @@ def test_a_whole_file_in_the_place_of_a_word_is_a_usage_error_of_one_line(shell:
 
 
 def test_a_store_of_an_unknown_kind_is_a_usage_error(shell: Shell) -> None:
-    error = shell.json("store", "move", "mysql://shop", exit=64)["error"]
-    assert error["code"] == "invalid"
-    assert "`redis://`" in error["message"]
+    for words in (("store", "move", "mysql://shop"), ("demo", "--store", "mysql://shop")):
+        error = shell.json(*words, exit=64)["error"]
+        assert error["code"] == "invalid"
+        assert "`redis://`" in error["message"]
 
 
 def test_outside_a_workspace_it_says_how_to_make_one(tmp_path: Path) -> None:
