@@ -77,6 +77,7 @@ MAY_IMPORT = {
     "doors": ("dibs",),
     "demo": ("dibs",),
     "patterns": ("dibs",),
+    "aio": ("dibs.doors",),
     "__init__": ("dibs",),
     "__main__": ("dibs.doors",),
 }

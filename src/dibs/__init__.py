@@ -10,8 +10,8 @@ __version__ = "0.2.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs import aio as aio
     from dibs import patterns as patterns
-    from dibs.doors.python import aio as aio
     from dibs.doors.python.claim import Claim as Claim
     from dibs.doors.python.work import work as work
     from dibs.doors.python.workspace import Workspace as Workspace
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dibs.running.worker import Permanent as Permanent
 
 _WAY_IN = ("Claim", "Workspace", "init", "open")
-_MODULES = {"aio": "dibs.doors.python.aio", "patterns": "dibs.patterns"}
+_MODULES = {"aio": "dibs.aio", "patterns": "dibs.patterns"}
 _WORK = ("Permanent", "work")
 _ERRORS = (
     "Busy", "Conflict", "Deadlock", "DibsError", "Failed", "Fenced", "Forbidden", "Held", "Invalid", "Killed",

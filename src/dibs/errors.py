@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 YES, NO, CANNOT_DECIDE, USAGE = 0, 1, 2, 64  # exit codes
 MAX_TASK_CHARS = 80  # of a holder's purpose
+MAX_WORD_CHARS = 1_000  # of the caller's own words in a usage error: no path is longer, a pasted file is
 TASK = "task:"  # begins the name of a task that is claimed
 
 
@@ -63,8 +64,9 @@ class DibsError(Exception):
         return {"ok": False, "error": {"code": self.code, "message": self.message, **self.fields}}
 
 
-# The `why` of a Fenced whose caller has nothing to stop: it never held that, or wanted to take it from its holder.
-NEVER_HELD, NOT_TAKEN = "never_held", "not_taken"
+# The `why` of a Fenced whose caller has nothing to stop: it never held that, wanted to take it from its holder, or
+# holds it under another token.
+NEVER_HELD, NOT_TAKEN, NEWER = "never_held", "not_taken", "newer"
 
 
 class Held(DibsError):
@@ -122,6 +124,10 @@ class Fenced(DibsError):
             ways = f"`{_taking(what)} --wait 60s` waits for it, `dibs ask {quoted(what)} TEXT` asks for it"
             return f"you do not hold {what}: {named(self.fields, 'holder')} does. {ways}."
         lost = f"token {token} for {what}" if token is not None else f"your claim on {what}"
+        if self.fields.get("why") == NEWER:
+            return f"{lost} is no longer live: you hold it under token {self.fields.get('token')} now."
+        if holder and token is not None and token == self.fields.get("token"):
+            return f"{lost} is {named(self.fields, 'holder')}'s, not yours. Stop working on it."
         if holder:
             stop = "Nothing was taken away" if self.fields.get("why") == NOT_TAKEN else "Stop working on it"
             return f"{lost} is no longer live: {named(self.fields, 'holder')} holds it now. {stop}."
@@ -214,6 +220,7 @@ class Conflict(DibsError):
     at: str | None
     bids_until: str
     by: str | None
+    by_name: str
     changed_by: str | None
     changed_by_name: str
     children: int
@@ -271,6 +278,9 @@ class Invalid(DibsError):
     tasks: list[str]
     usage: str
 
+    def __init__(self, message: str = "", **fields: Any) -> None:
+        super().__init__(message if len(message) <= MAX_WORD_CHARS else _without_long_words(message), **fields)
+
 
 class Unauthorized(DibsError):
     """No credential was given, or it does not count."""
@@ -302,6 +312,7 @@ class Forbidden(DibsError):
     commit: str
     could: list[str]  # agents that may do it
     electorate: list[str]
+    electorate_name: list[str]
     for_: str
     instead: str
     maker: str
@@ -521,6 +532,12 @@ def one_line(words: str) -> str:
     """Another agent's words as part of a sentence: one line, printable, not too long."""
     plain = " ".join("".join([letter if letter.isprintable() else " " for letter in words]).split()).replace('"', "'")
     return plain if len(plain) <= MAX_TASK_CHARS else f"{plain[:MAX_TASK_CHARS]}…"
+
+
+def _without_long_words(text: str) -> str:
+    """A sentence that repeats a word of the caller's, which may be a whole file by mistake."""
+    few = MAX_TASK_CHARS
+    return " ".join([word if len(word) <= MAX_WORD_CHARS else f"{word[:few]}…" for word in text.split(" ")])
 
 
 def quoted(name: str) -> str:

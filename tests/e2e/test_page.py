@@ -695,6 +695,35 @@ def test_a_phone_shows_one_column_without_a_sideways_scroll(opened: Opened, work
         assert window.page.evaluate("document.documentElement.scrollWidth") <= 390, view
 
 
+@pytest.mark.parametrize("width", [768, 820, 1_000, 1_024])
+def test_half_a_screen_shows_the_name_of_the_workspace_and_of_the_agent_at_each_task(
+    opened: Opened, tmp_path: Path, width: int
+) -> None:
+    holder, waiter = "claude-otter", "codex-badger"
+    with dibs.open(str(tmp_path), agent=holder, timeout=10) as other:
+        other.claim("src/billing/invoice.py")
+        with dibs.open(str(tmp_path), agent=waiter, timeout=10) as second:
+            second.task_add("Refunds use the new amounts", id="refunds")
+            second.task_claim("refunds")
+        with waiting(tmp_path, waiter, "src/billing/invoice.py"):
+            window = opened(viewport={"width": width, "height": 1_100})
+            cut = """(of) => [...document.querySelectorAll(of)].filter((e) => e.offsetParent
+                && (e.scrollWidth > e.clientWidth || e.clientWidth < 8)).map((e) => e.textContent)"""
+            window.see("invoice.py", ".held")
+            window.see(waiter, ".wr")
+            assert window.page.evaluate(cut, ".brand, .v, .tr .by") == []
+            for view in ("overview", "timeline", "tasks", "graph", "log", "worktrees", "oversight"):
+                window.go(f"#/{view}")
+                window.page.wait_for_function(VIEW, arg=view)
+                assert window.page.evaluate("document.documentElement.scrollWidth") <= width, view
+            window.go("#/tasks")
+            window.see(waiter, "[data-task=refunds]")
+            assert (
+                window.page.evaluate(cut, "[data-task=refunds] .f, [data-task=refunds] .f b, [data-task=refunds] .t")
+                == []
+            )
+
+
 def test_the_demo_shows_a_fleet_on_the_page_and_leaves_nothing_behind(chromium: Any, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "dibs", "demo", "--serve", "--json", "--agents", "4", "--seconds", "60"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "TMPDIR": str(tmp_path)})

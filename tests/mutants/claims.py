@@ -12,6 +12,8 @@ UPGRADES = "tests/operations/claims/test_upgrades.py"
 WAITING = "tests/operations/claims/test_waiting.py"
 
 ROWS = (
+    ("operations/claims/tokens.py", "    waiters.leave_interest(tx, wish)\n", "",
+     "tests/operations/claims/test_claims.py::test_an_agent_that_asked_is_told_when_it_is_free"),
     (
         "operations/claims/grants.py",
         'return ("" if fine else "agent"), []',

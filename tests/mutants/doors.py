@@ -5,7 +5,18 @@ from __future__ import annotations
 CALLS = "tests/doors/mcp/test_calls.py"
 PYTHON = "tests/doors/python/test_python.py"
 
+WAYS = "tests/doors/python/test_ways_in.py"
+
 ROWS = (
+    # what cannot be checked is refused; what is not held begins no block; an empty name is nobody's
+    ("doors/cli/commands/hook.py", "    return hook.main(arguments)\n", "    return hook.main(arguments) if arguments else 0\n",
+     "tests/doors/hooks/test_hooks.py::test_a_hook_that_names_no_client_or_a_wrong_one_refuses"),
+    ("doors/python/claim.py", "            self.check()\n        if self._auto_renew", "            pass\n        if self._auto_renew",
+     f"{WAYS}::test_a_claim_that_was_released_begins_no_block"),
+    ("doors/python/workspace.py", "if agent is not None and not AGENT.check(agent):", "if False:",
+     f"{WAYS}::test_an_empty_name_is_not_another_agent"),
+    ("doors/python/workspace.py", "                raise _ClosedError\n", "                pass\n",
+     f"{WAYS}::test_a_call_that_waits_ends_when_another_thread_closes_the_workspace"),
     # an option is no value
     ("doors/cli/parse.py", " and _is_option(following, options):", " and False:",
      "tests/doors/cli/test_cli.py::test_an_option_is_never_the_value_of_another_one[words0]"),

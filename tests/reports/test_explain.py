@@ -477,3 +477,22 @@ def test_a_run_is_found_by_its_name_and_a_channel_as_the_map_writes_it(shell: Sh
     assert found == ["ann emitted stock.changed.", "bob subscribed to stock.*."]
     assert "no agent emitted" in shell.json("explain", "event:nothing.such", exit=1)["error"]["message"]
     assert shell.json("explain", " ", exit=64)["error"]["code"] == "invalid"
+
+
+def test_a_branch_that_is_queued_without_a_commit_leaves_no_empty_brackets() -> None:
+    event: Any = {"seq": 1, "at": 0, "kind": "landing.queued", "agent": "ada", "subject": "l1"}
+    told = sentences.Teller({}).tell(event | {"data": {"branch": "amounts", "target": "main"}})
+    assert told == "ada queued amounts to land on main."
+    commit = "7292e6016f4d" + "0" * 28
+    told = sentences.Teller({}).tell(event | {"data": {"branch": "amounts", "target": "main", "commit": commit}})
+    assert told == "ada queued amounts to land on main (7292e601)."
+
+
+def test_a_refused_deploy_is_not_told_as_a_refused_edit() -> None:
+    event: Any = {"seq": 1, "at": 0, "kind": "deploy.refused", "agent": "ada", "subject": "prod"}
+    told = [sentences.Teller({}).tell(event | {"data": {"code": code}}) for code in ("forbidden", "conflict", "behind")]
+    assert told == [
+        "ada was refused a deploy to prod: a placeholder text would have shipped, or its role does not deploy.",
+        "ada was refused a deploy to prod: files were changed and not committed.",
+        "ada was refused a deploy to prod: the working tree was behind.",
+    ]

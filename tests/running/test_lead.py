@@ -181,7 +181,10 @@ def test_words_that_make_no_sense_start_nothing(place: Place, words: tuple[str, 
 
 
 def test_a_command_that_is_not_there_ends_like_in_a_shell(place: Place) -> None:
-    assert place.run("lead", "--as", "ann", "--", "no-such-command-here").returncode == 127
+    done = place.run("lead", "--as", "ann", "--", "no-such-command-here")
+    assert done.returncode == 127
+    assert done.stderr.splitlines()[-1].startswith("dibs: ")
+    assert "no-such-command-here: not found" in done.stderr
 
 
 def test_death_of_the_command_by_a_signal_is_told_like_in_a_shell(place: Place) -> None:

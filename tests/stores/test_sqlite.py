@@ -105,11 +105,18 @@ def test_a_foreign_database_is_refused_and_not_touched(tmp_path: Path) -> None:
     foreign.execute("CREATE TABLE bookmarks (url)")
     foreign.close()
     before = Path(path).read_bytes()
-    with pytest.raises(Unavailable, match="not one of dibs"):
+    with pytest.raises(Unavailable, match=r"not one of dibs.*`dibs doctor --recover`"):
         put(SqliteStore(path), "k")
     with pytest.raises(Unavailable):
         SqliteStore(path).head()
     assert Path(path).read_bytes() == before
+
+
+def test_a_file_that_was_cut_off_is_called_that_with_the_way_out(path: str) -> None:
+    SqliteStore(path).close()
+    Path(path).write_bytes(b"")
+    with pytest.raises(Unavailable, match=r"is empty: it was cut off.*`dibs doctor --recover`"):
+        put(SqliteStore(path), "k")
 
 
 def test_an_older_copy_put_back_is_refused_because_tokens_would_fall(path: str, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def find(cwd: str, given: str | None) -> Place:
     here = os.path.realpath(cwd)
     start = os.path.realpath(os.path.join(here, given)) if given else here
     if _kind(start) != _DIRECTORY:
-        message = f"the workspace {given} is not a directory" if given else f"the directory {cwd} is not there"
+        message = f"the workspace {given} is not a directory" if given else f"{cwd} is not a directory"
         raise Invalid(message, path=given or cwd)
     top, common, git_dir = _working_tree(start)
     if common:

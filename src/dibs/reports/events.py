@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 PAGE = 1000  # events in one trip
 MOST_LOOKED = 50_000  # events that one question for the last ones looks at: some seconds; `before` continues
+# Events about another agent than the one that made them; a message may be kept for a type (`type:T`).
+ABOUT_AGENTS = frozenset({"claim.asked", "agent.killed", "agent.revived", "message.posted", "message.dropped"})
 ENDS = ("claim.ended", "wait.ended")  # after these, no event names the claim or the waiter
 
 
@@ -152,14 +154,23 @@ def last_of(
 def _named(store: Any, events: list[dict[str, Any]], called: Names | None = None) -> list[dict[str, Any]]:
     """The events with the name that each agent has now."""
     if events:
-        agents = [event["agent"] for event in events if event["agent"]]
+        agents = [agent for event in events for agent in (event["agent"], _other(event)) if agent]
         try:
             known = store.look(lambda tx: names.names_of(tx, agents)) if called is None else called(agents)
         except Unsettled:  # a server that lost commits: the log is shown anyway
             known = {}
         for event in events:
             event["name"] = known.get(event["agent"], "")
+            if other := _other(event):
+                event["subject_name"] = known.get(other, other)
     return events
+
+
+def _other(event: dict[str, Any]) -> str:
+    """The agent that an event is about, if that is another one than the agent that made it."""
+    subject: str = event["subject"]
+    about = event["kind"] in ABOUT_AGENTS and not subject.startswith("type:")
+    return subject if about and subject != event["agent"] else ""
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:

@@ -344,11 +344,13 @@ def _shown(teller: sentences.Teller, step: Step, mark: int) -> dict[str, Any]:
             "at": clock.iso(step.wall),
             "kind": "git",
             "agent": "",
+            "name": "",
             "sentence": step.sentence,
             "data": {},
         }
     found = {
         "seq": event["seq"], "at": clock.iso(step.wall), "kind": event["kind"], "agent": event["agent"],
+        "name": teller.who(event["agent"]) if event["agent"] else "",
         "sentence": teller.tell(event, step.known), "data": event["data"],
     }  # fmt: skip
     if mark == event["seq"]:

@@ -5,6 +5,7 @@ The page is also well-formed XML, so that any parser can check it.
 
 from __future__ import annotations
 
+from dibs.errors import named
 from dibs.reports import html_text, markdown, timeline_svg
 from dibs.reports.html_text import safe
 
@@ -48,7 +49,7 @@ def render(report: dict[str, Any]) -> str:
     name = safe(run["operation"])
     said = (
         f"Run {safe(run['id'])}, {safe(run['state'])}, in phase {safe(run['phase'])}, {run['progress']} % done. "
-        f"Coordinator: {safe(run['coordinator'])}. From {safe(run['started_at'])} to {safe(run['as_of'])}."
+        f"Coordinator: {safe(named(run, 'coordinator'))}. From {safe(run['started_at'])} to {safe(run['as_of'])}."
     )
     parts = [
         "<!DOCTYPE html>",

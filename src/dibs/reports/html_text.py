@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 
 from dibs import jsontext
-from dibs.errors import counted
+from dibs.errors import counted, named
 from dibs.session import durations
 
 TYPE_CHECKING = False
@@ -110,12 +110,12 @@ def _agents(report: dict[str, Any]) -> list[list[Any]]:
 
 
 def _phases(report: dict[str, Any]) -> list[list[Any]]:
-    return [[one["phase"], one["at"], seconds(one["time"]), one["by"]] for one in report["phases"]]
+    return [[one["phase"], one["at"], seconds(one["time"]), named(one, "by")] for one in report["phases"]]
 
 
 def _notes(notes: list[dict[str, Any]], *, handled: bool) -> list[list[Any]]:
     return [
-        [one["number"], one["text"], one["by"], one["at"], *([one.get("handled", "")] if handled else [])]
+        [one["number"], one["text"], named(one, "by"), one["at"], *([one.get("handled", "")] if handled else [])]
         for one in notes
     ]
 

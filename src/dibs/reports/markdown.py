@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.errors import named
 from dibs.reports import html_text
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ def render(report: dict[str, Any]) -> str:
     run, summary, speed = report["run"], report["summary"], report["performance"]
     said = (
         f"Run {html_text.plain(run['id'])}, {run['state']}, in phase {run['phase']}, {run['progress']} % done. "
-        f"Coordinator: {html_text.plain(run['coordinator'])}. From {run['started_at']} to {run['as_of']}."
+        f"Coordinator: {html_text.plain(named(run, 'coordinator'))}. From {run['started_at']} to {run['as_of']}."
     )
     lines = [f"# {html_text.plain(run['operation'])}", "", said, "", "| figure | value |", "| --- | --- |"]
     lines += [f"| {name} | {value} |" for name, value in figures(summary, speed)]

@@ -52,6 +52,10 @@ REFUSALS = {
     "quota": "a limit was reached", "not_found": "it was not found", "killed": "the agent was killed",
     "behind": "the working tree was behind", "unverified": "the verification failed", "invalid": "it was not valid",
 }  # fmt: skip
+DEPLOY_REFUSALS = {
+    "conflict": "files were changed and not committed", "unavailable": "whether the copy was stale could not be known",
+    "forbidden": "a placeholder text would have shipped, or its role does not deploy",
+}  # fmt: skip
 HOW_PAST = {"past": "past the guard (`--no-verify`)", "replayed": "by replaying commits, for which git does not ask"}
 
 
@@ -326,7 +330,7 @@ def _deploy_started(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -
 
 
 def _deploy_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
-    why = REFUSALS.get(d["code"], quotes.clean(d["code"]))
+    why = DEPLOY_REFUSALS.get(d["code"]) or REFUSALS.get(d["code"], quotes.clean(d["code"]))
     return f"{t.who(e['agent'])} was refused a deploy to {quotes.clean(e['subject'])}: {why}."
 
 
@@ -400,20 +404,19 @@ def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]]
 
     def say(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -> str:
         given = {name: quotes.clean(str(value)) for name, value in d.items()}
-        return form.format_map(
-            _Parts(
-                given,
-                who=t.who(e["agent"]),
-                what=text_of(e["subject"]),
-                whom=t.who(e["subject"]),
-                things=what(known.get("resources") or d.get("resources")),
-                words=said(d.get("text") or d.get("how") or ""),
-                because=_why(d),
-                kind=quotes.clean(str(d.get("what", ""))),
-                commit=_short(d.get("commit", "")),
-                sender=t.who(d.get("from") or None),
-            )
+        parts = _Parts(
+            given,
+            who=t.who(e["agent"]),
+            what=text_of(e["subject"]),
+            whom=t.who(e["subject"]),
+            things=what(known.get("resources") or d.get("resources")),
+            words=said(d.get("text") or d.get("how") or ""),
+            because=_why(d),
+            kind=quotes.clean(str(d.get("what", ""))),
+            commit=_short(d.get("commit", "")),
+            sender=t.who(d.get("from") or None),
         )
+        return form.format_map(parts).replace(" ()", "")  # a branch is queued without a commit where none is named
 
     return say
 

@@ -7,7 +7,7 @@ the same for the same run: the times of an ended run depend on its start, not on
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import counted
+from dibs.errors import counted, named
 from dibs.facts import clock
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
@@ -50,6 +50,7 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
         "errors": run_views.notes(tx, name, run_records.ERROR),
         "warnings": run_views.notes(tx, name, run_records.WARNING),
         "gates": quality_gates.check(tx, call, record, times, facts or {}),
+        "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
     }  # fmt: skip
 
@@ -161,11 +162,14 @@ class Gathered:
 
     def _run(self) -> dict[str, Any]:
         run = self.run
-        found = {name: run[name] for name in ("operation", "coordinator", "state", "phase")}
+        fields = ("operation", "coordinator", "coordinator_name", "state", "phase")
+        found = {name: run[name] for name in fields if name in run}
         found = {"id": run["run"], **found, "started_at": self.at(self.start), "as_of": self.at(self.end)}
         found["progress"] = self.counted.progress
         if run["ended"]:
             found.update(ended_at=self.at(run["ended"]), ended_by=run["ended_by"])
+            if "ended_by_name" in run:
+                found["ended_by_name"] = run["ended_by_name"]
         if run["spec"]:
             found["spec"] = run["spec"]
         return found
@@ -243,6 +247,8 @@ class Gathered:
 
     def _note(self, note: Record) -> dict[str, Any]:
         found = {"number": note["number"], "text": note["text"], "by": note["by"], "at": self.at(note["at"])}
+        if "by_name" in note:
+            found["by_name"] = note["by_name"]
         if note["handled"]:
             found["handled"] = note["handled"]
         return found
@@ -250,10 +256,14 @@ class Gathered:
     def _phases(self) -> list[dict[str, Any]]:
         moves = self.run["phases"]
         ends = [*[at for _, at, _ in moves[1:]], self.end]
+        called = {one["agent"]: named(one) for one in self.raw["movers"]}
         return [
-            {"phase": phase, "at": self.at(at), "by": by, "from": _seconds(at - self.start), "time": _seconds(end - at)}
+            {
+                "phase": phase, "at": self.at(at), "by": by, "by_name": called[by], "from": _seconds(at - self.start),
+                "time": _seconds(end - at),
+            }
             for (phase, at, by), end in zip(moves, ends, strict=True)
-        ]
+        ]  # fmt: skip
 
     def _contention(self) -> list[dict[str, Any]]:
         found = sorted(

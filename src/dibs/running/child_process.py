@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 KILL_GRACE_MS = 5_000  # between SIGTERM and SIGKILL
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.0005, 0.05  # between two polls of a command, as in Popen.wait
 # Waits for the owner's go, which is sent once the keeper knows the group; if the owner dies before, it ends.
-WAIT_FOR_GO = 'read -r _ </dev/fd/"$0" && exec "$@"'
+WAIT_FOR_GO = 'read -r _ </dev/fd/"$1" && shift && exec "$@"'
 
 
 def deadline_of(expires_at: str) -> int:
@@ -118,7 +118,7 @@ class Child:
         self.used: struct_rusage | None = None  # by it and the children it waited for, once it has ended
         reading, self._word = os.pipe()
         try:
-            words = ["/bin/sh", "-c", WAIT_FOR_GO, str(reading), *command]
+            words = ["/bin/sh", "-c", WAIT_FOR_GO, "dibs", str(reading), *command]
             self._process = subprocess.Popen(words, pass_fds=(reading,), start_new_session=True, **settings)  # noqa: S603 - running a given command is the purpose
             try:
                 keeper.tell(self._process.pid, until)

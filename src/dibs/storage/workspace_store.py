@@ -197,15 +197,15 @@ def refuse_unknown(url: str) -> None:
         raise unknown(url)
 
 
-def unknown(url: str) -> Unavailable:
-    """There is no engine for that."""
+def unknown(url: str) -> Invalid:
+    """There is no engine for that: a mistake in the call, in DIBS_STORE or in the config."""
     from dibs.stores.urls import hidden
 
     url = hidden(url)
     message = (
         f"store {url}: dibs opens `sqlite:`, `redis://`, `rediss://`, `unix://`, `redis+sentinel://` and `https://`"
     )
-    return Unavailable(message, store=url)
+    return Invalid(message, store=url)
 
 
 def sqlite_path(local: str, url: str) -> str:

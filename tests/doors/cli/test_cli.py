@@ -148,6 +148,24 @@ def test_words_that_are_off_exit_64_say_why_and_change_nothing(shell: Shell, wor
     assert shell.json("verify", exit=0)["last"] == before
 
 
+@pytest.mark.parametrize(
+    "words", [["{}"], ["help", "{}"], ["task", "{}"], ["agents", "{}"], ["claim", "a", "--ttl", "{}"], ["init", "{}"],
+              ["claim", "a", "--{}"], ["status", "--workspace", "{}"], ["store", "move", "{}"]]
+)  # fmt: skip
+def test_a_whole_file_in_the_place_of_a_word_is_a_usage_error_of_one_line(shell: Shell, words: list[str]) -> None:
+    done = shell.run(*[word.format("x" * 70_000) for word in words])
+    assert done.returncode == 64
+    assert len(done.stderr) < 1_000
+    assert "xxxx…" in done.stderr
+
+
+def test_a_store_of_an_unknown_kind_is_a_usage_error(shell: Shell) -> None:
+    for words in (("store", "move", "mysql://shop"), ("demo", "--store", "mysql://shop")):
+        error = shell.json(*words, exit=64)["error"]
+        assert error["code"] == "invalid"
+        assert "`redis://`" in error["message"]
+
+
 def test_outside_a_workspace_it_says_how_to_make_one(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "dibs init" in shell.json("claim", "x", "--as", "ann", exit=64)["error"]["message"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.shell import DIBS
 
@@ -30,6 +30,43 @@ def test_a_session_goes_by_a_name_that_can_be_said(repo: Repository) -> None:
     assert ADA not in refusal
     sent = bob.dibs("send", name, "hello")
     assert (sent["to"], sent["to_name"]) == ([ADA], [name])
+
+
+def ids_without_a_name(answer: Any, above: str = "") -> list[str]:
+    """The fields of an answer that have an agent's id, and no name next to it."""
+    if isinstance(answer, list):
+        return [place for one in answer for place in ids_without_a_name(one, above)]
+    if not isinstance(answer, dict):
+        return []
+    found = []
+    for field, value in answer.items():
+        said = value if isinstance(value, list) else [value]
+        called = "name" if field == "agent" else f"{field}_name"
+        if any(agent in (ADA, BOB) for agent in said if isinstance(agent, str)):
+            is_named = called in answer or field == "missing" or (field == "subject" and value == answer["agent"])
+            found += [] if is_named else [f"{above}.{field}"]
+        elif field != "data":
+            found += ids_without_a_name(value, f"{above}.{field}")
+    return found
+
+
+def test_every_answer_that_names_an_agent_has_its_name_and_people_read_only_that(shell: Shell) -> None:
+    for line in (
+        f"task add t --id T --as {ADA}", f"task claim T --as {BOB}", f"task note T half --as {BOB}", "task show T",
+        "task list", f"state set k 1 --as {ADA}", "state get k", "state list", f"state set k 2 --as {BOB}",
+        f"vote open v --electorate {ADA},{BOB} --id V --as {ADA}", f"vote cast V yes --as {BOB}", "vote show V",
+        f"run start r --id R --as {ADA}", f"run error boom --as {BOB}", "run show", "run progress", "run list",
+        "run report", f"run end --as {ADA}", f"claim a.py --as {ADA}", f"ask a.py please --as {BOB}",
+        f"kill {ADA} --why slow", "explain a.py", f"token new --agent {ADA}", "token list", "log",
+    ):  # fmt: skip
+        words = line.split()
+        assert ids_without_a_name(shell.json(*words)) == [], line
+        if words[0] in {"log", "explain"} or words[1] in {"show", "list", "get", "report", "progress"}:
+            told = shell.run(*words).stdout
+            assert ADA not in told
+            assert BOB not in told
+    told = shell.run("state", "set", "k", "2", "--as", BOB).stderr
+    assert "written by agent-" in told
 
 
 def test_an_agents_shell_speaks_for_itself_alone(repo: Repository) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -338,6 +339,16 @@ def test_what_cannot_be_decided_is_refused_with_the_way_past_it(repo: Repository
     assert "could not check this call: the patch cannot be read" in refusal
     assert 'on_doubt = "allow"' in refusal
     assert repo.events("guard.doubted") == []
+
+
+def test_a_hook_that_names_no_client_or_a_wrong_one_refuses(repo: Repository) -> None:
+    """Settings with the word left out: an answer of 0 would let every write of that client through."""
+    call = json.dumps({"hook_event_name": "PreToolUse", "session_id": "ada", "cwd": str(repo.folder)}).encode()
+    for words, reason in (((), "the hook names no client"), (("clade",), "no client 'clade' is known here")):
+        command = [sys.executable, "-m", "dibs", "hook", *words]
+        done = subprocess.run(command, cwd=repo.folder, input=call, capture_output=True, timeout=LIMIT, check=False)
+        assert done.returncode == 2, done
+        assert reason in json.loads(done.stdout)["hookSpecificOutput"]["permissionDecisionReason"]
 
 
 def test_with_on_doubt_allow_it_passes_and_the_log_has_it(repo: Repository) -> None:

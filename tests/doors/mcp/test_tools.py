@@ -73,7 +73,7 @@ def test_a_field_is_described_without_the_words_of_a_command_line(name: str) -> 
 def test_a_refusal_s_commands_are_named_as_tools_and_others_stay() -> None:
     text = "Wait: `dibs claim a --wait 60s`; or `dibs task next`, or `dibs restore a`, `dibs"
     spoken = results.spoken(text, CHOSEN)
-    assert spoken == "Wait: the tool `claim`; or the tool `task_next`, or `dibs restore a`, `dibs"
+    assert spoken == "Wait: the tool `claim` with `wait`; or the tool `task_next`, or `dibs restore a`, `dibs"
     text = "`dibs ask a TEXT` asks. `dibs agents --all` lists them, and --not-later keeps it. `dibs boot` tells"
     spoken = results.spoken(text, CHOSEN)
     assert (

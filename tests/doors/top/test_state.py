@@ -192,3 +192,12 @@ def test_the_log_is_filtered_by_agent_kind_subject_and_words(look: Look, ada: An
     assert kinds("agent:ben kind:claim.") == {"claim.refused"}
     assert kinds("about:src/a.py granted") == {"claim.granted"}
     assert kinds("nothing like it") == set()
+
+
+def test_an_event_about_an_agent_names_it_as_people_do(look: Look) -> None:
+    session = "d775fd74-bb09-45c2-8395-dc2308a6ed45"
+    with dibs.open(str(look.folder), agent=session) as other:
+        other.claim("src/a.py")
+    look.again()
+    event = {"kind": "agent.killed", "agent": "root", "subject": session, "data": {}}
+    assert look.state.about(event) == look.state.name_of(session) != session

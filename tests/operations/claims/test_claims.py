@@ -531,6 +531,31 @@ def test_confirm_says_no_to_an_agent_that_is_not_of_the_holders_family(fleet: Fl
         assert refused.value.holder == "a/b"
 
 
+def test_a_token_that_is_not_the_callers_is_called_what_it_is(fleet: Fleet) -> None:
+    former = fleet.claim("a", "x.py")["token"]
+    fleet.release("a", "x.py")
+    token = fleet.claim("a", "x.py")["token"]
+    with pytest.raises(Fenced) as refused:
+        fleet.call("b", "confirm", resource="x.py", token=token)
+    assert refused.value.message == f"token {token} for x.py is a's, not yours. Stop working on it."
+    with pytest.raises(Fenced) as refused:
+        fleet.call("a", "confirm", resource="x.py", token=former)
+    text = f"token {former} for x.py is no longer live: you hold it under token {token} now."
+    assert refused.value.message == text
+    with pytest.raises(Fenced, match=r"a holds it now\. Stop working on it"):
+        fleet.call("b", "confirm", resource="x.py", token=former)
+
+
+def test_an_agent_that_asked_is_told_when_it_is_free(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    fleet.call("b", "ask", resource="x.py", text="may I?")
+    fleet.call("b", "ask", resource="x.py", text="please")
+    assert fleet.told("b") == []
+    fleet.release("a", "x.py")
+    [(kind, text)] = fleet.told("b")
+    assert (kind, text) == ("free", "x.py is free now; you wanted it before. Claim it to continue.")
+
+
 def test_a_hand_over_to_oneself_is_no_new_life(fleet: Fleet) -> None:
     before = fleet.claim("a", "x.py")
     fleet.claim("b", "x.py", wait=60_000)

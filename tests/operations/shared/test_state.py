@@ -393,7 +393,7 @@ def test_a_list_comes_in_pages_without_what_was_deleted(fleet: Fleet) -> None:
     assert found == [key for key in keys if key != "stock:03"]
     everything = fleet.call("v", "state list")["documents"]
     assert [document["key"] for document in everything] == ["other", *found, "stocks"]
-    assert everything[0].keys() == {"key", "version", "by", "at"}
+    assert everything[0].keys() == {"key", "version", "by", "by_name", "at"}
     assert fleet.call("v", "state list", prefix="a", after="stocks") == {"documents": [], "more": False, "cursor": None}
     for limit in (0, 1_001):
         with pytest.raises(Invalid):

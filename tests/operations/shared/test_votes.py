@@ -185,7 +185,7 @@ def test_at_the_deadline_it_has_lapsed_for_whoever_looks(fleet: Fleet) -> None:
         cast(fleet, "b", vote, "yes")
     assert error.value.state == "lapsed"
     assert outcomes(fleet) == [(vote["id"], "lapsed", None)]
-    assert show(fleet, vote) == found
+    assert show(fleet, vote) == {**found, "electorate_name": ["a", "b"]}  # by its call, b is known as well
     assert [kind for kind, _ in fleet.told("boss")] == ["vote"]
 
 

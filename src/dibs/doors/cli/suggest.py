@@ -5,6 +5,8 @@ from __future__ import annotations
 from dibs.doors.cli.command import family_of, names
 from dibs.errors import Invalid
 
+MAX_WORD_CHARS = 80  # of a word that may be a name misspelt; to compare a longer one takes long
+
 # What people type because another tool calls it that.
 SYNONYMS = {
     "list": ("status", "task list"), "ls": ("status", "task list"), "lock": ("claim",), "acquire": ("claim",),
@@ -55,6 +57,8 @@ def closest(word: str, known: list[str]) -> str:
 
     Of two that are equally near, the one that begins alike is meant: `tsk` is `task`, not `ask`.
     """
+    if len(word) > MAX_WORD_CHARS:
+        return ""
     found = min(known, key=lambda name: (distance(word, name), name[:1] != word[:1], name), default="")
     allowed = 1 if len(word) < 4 else 2 if len(word) < 8 else 3  # noqa: PLR2004 - short words are near to everything
     return found if found and distance(word, found) <= allowed else ""

@@ -108,7 +108,8 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     except ImportError:
         from dibs.session.known_clients import NAMES
 
-        raise Unreadable(f"no client {client[:40]!r} is known here, only {', '.join(NAMES)}") from None
+        which = f"no client {client[:40]!r} is known here" if client else "the hook names no client"
+        raise Unreadable(f"{which}; there are {', '.join(NAMES)}") from None
     if not isinstance(sent, dict):
         raise Unreadable("the payload is not an object")
     name = _text(sent, "hook_event_name") or name

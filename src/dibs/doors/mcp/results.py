@@ -93,7 +93,7 @@ def unexpected(error: BaseException) -> DibsError:
 def spoken(text: str, tools: Collection[str]) -> str:
     """A text of dibs' own for a reader that has tools: a command that is one of them is named as the tool.
 
-    So is an option as the field, where it stands in no command.
+    So is an option as the field, and those of the command are named after its tool.
     """
     parts = text.split(COMMAND)
     found = _fields_in(parts[0])
@@ -101,7 +101,7 @@ def spoken(text: str, tools: Collection[str]) -> str:
         command, tick, rest = part.partition("`")
         tool = _tool(command.split(), tools) if tick else ""
         the = "The" if not found or found.endswith(". ") else "the"
-        found += f"{the} tool `{tool}`" if tool else f"{COMMAND}{command}{tick}"
+        found += f"{the} tool `{tool}`{_with(command)}" if tool else f"{COMMAND}{command}{tick}"
         found += _fields_in(rest)
     return found
 
@@ -109,6 +109,12 @@ def spoken(text: str, tools: Collection[str]) -> str:
 def _fields_in(text: str) -> str:
     """The same with options named as fields: `--not-done` is `not_done`."""
     return OPTION.sub(lambda found: f"`{found[1].replace('-', '_')}`", text)
+
+
+def _with(command: str) -> str:
+    """The fields that stand for a command's options."""
+    fields = [f"`{name.replace('-', '_')}`" for name in OPTION.findall(command)]
+    return f" with {' and '.join(fields)}" if fields else ""
 
 
 def _tool(words: list[str], tools: Collection[str]) -> str:

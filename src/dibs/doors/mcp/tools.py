@@ -35,7 +35,10 @@ TEXTS = {
         "working on that resource."
     ),
     "status": "Use it to see what is taken before you plan, or to find out who is in your way. It changes nothing.",
-    "ask": "Use it when a claim was refused and you cannot do without. The holder gets your text as a message.",
+    "ask": (
+        "Use it when a claim was refused and you cannot do without. The holder gets your text as a message; within 10 "
+        "minutes you are told when it is free."
+    ),
     "boot": (
         "Use it at the start of a session and after your context was compacted: it says what you hold, what you lost, "
         "who else is at work, and which messages and rules are new. `ok: false` means that you lost something listed "

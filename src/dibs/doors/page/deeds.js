@@ -104,7 +104,7 @@ export function describe(kind, id) {
   if (kind === "cancel") {
     const later = m.tasks.filter((x) => (x.after || []).includes(id));
     return {
-      op: "task cancel", icon: "dead", danger: true, why: true, told: t.by, title: `Cancel ${t.id}?`, verb: "Cancel task", intro: `${t.title || t.id} is ${t.state}${t.agent ? `, with ${nameOf(t.agent)}` : ""}.`,
+      op: "task cancel", icon: "dead", danger: true, why: true, told: t.by_name || nameOf(t.by), title: `Cancel ${t.id}?`, verb: "Cancel task", intro: `${t.title || t.id} is ${t.state}${t.agent ? `, with ${nameOf(t.agent)}` : ""}.`,
       rows: [["dead", "c-bad", later.length ? `${count(later.length, "task")} after it ${later.length === 1 ? "stays" : "stay"} blocked` : "No task is known to wait for it"], t.agent && ["held", "c-held", `${nameOf(t.agent)} loses its claim on it and is told`], ["task", "c2", "Can be planned again by hand"]],
       command: (w) => `dibs task cancel ${t.id} --why ${quoted(w)}`, facts: [t.state, t.agent || ""], call: (w, request) => api.call("task cancel", { id, why: w, request_id: request }),
       proof: (e) => e.kind === "task.moved" && e.subject === id, done: `${t.id} is cancelled`, topics: ["tasks", "status"],

@@ -90,7 +90,7 @@ export function aboutOf(e) {
   if (S.resources.has(e.subject)) return S.resources.get(e.subject).slice(0, 2).join(", ");
   if (e.data?.sides) return e.data.sides.join(" and "); // two worktrees, of the radar
   if (e.data?.branch && e.kind.startsWith("landing.")) return e.data.branch;
-  return e.subject === e.agent ? "" : e.subject;
+  return e.subject === e.agent ? "" : e.subject_name || nameOf(e.subject);
 }
 
 function Fought({ m }) {

@@ -53,8 +53,8 @@ function useWires(box, at) {
     const ups = t.after || [], downs = board().after.get(at) || [];
     if (!ups.length && !downs.length) return;
     el.classList.add("dep"); me.classList.add("on", "me");
-    const frame = el.getBoundingClientRect(), zoom = el.currentCSSZoom || 1;
-    const place = (x) => { const r = x.getBoundingClientRect(); return { l: (r.left - frame.left) / zoom, r: (r.right - frame.left) / zoom, y: (r.top - frame.top + r.height / 2) / zoom }; };
+    const frame = el.getBoundingClientRect(), zoom = el.currentCSSZoom || 1, from = frame.left - el.scrollLeft * zoom;
+    const place = (x) => { const r = x.getBoundingClientRect(); return { l: (r.left - from) / zoom, r: (r.right - from) / zoom, y: (r.top - frame.top + r.height / 2) / zoom }; };
     const line = (a, b, tone) => {
       const p = place(a), q = place(b), forth = p.r <= q.l, back = q.r <= p.l;
       const [x1, x2] = forth ? [p.r, q.l] : back ? [p.l, q.r] : [p.r, q.r], k = back ? -40 : 40;

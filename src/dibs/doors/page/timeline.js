@@ -9,7 +9,7 @@ import { ui } from "./route.js";
 import { baseName, clock, isName, look, resourceText, says, time } from "./words.js";
 
 const WHOLE = [-120, 30]; // minutes around now
-const MOST_LANES = 60, MOST_BARS = 4000, MOST_ROWS = 5, NEAR = 0.7; // percent of the width: eight pixels of a usual one
+const MOST_LANES = 60, MOST_BARS = 4000, MOST_ROWS = 5, NEAR = 0.7, NARROW = 2.5; // percent of the width: eight pixels of a usual one; a bar in which no name fits
 const MARKS = /refused$|violated|killed|^commit\.(checked|unverified)|^deploy\.(started|finished)/;
 let kept = { version: -1 };
 
@@ -122,7 +122,7 @@ function Lane({ id, by, lane, x, t, grid, m, to, from }) {
     const cls = bar.wait ? "wt" : [bar.past && "past", bar.mode === "read" && "read", bar.violated && "viol", bar.quiet && "sil", bar.why === "killed" && "killed", bar.why === "gone" && "gone"].filter(Boolean).join(" ");
     const text = by === "agent" ? (bar.wait && bar.of ? `→ ${nameOf(bar.of)}` : baseName(bar.resource)) : nameOf(bar.agent);
     const lease = bar.lease > t && to > t && Math.min(bar.lease, to) - t;
-    return html`${e > s && html`<button key=${`b${i}`} class=${`cb0 ${cls}`} tabindex="-1" data-ag=${bar.agent} data-hl=${bar.agent} data-open=${bar.seq && !bar.wait ? `ev:${bar.seq}` : `file:${bar.resource}`} style=${{ left: `${x(s)}%`, width: `max(3px, ${x(e) - x(s)}%)`, top: `${top}px` }} title=${`${nameOf(bar.agent)} ${bar.wait ? "waited for" : bar.past ? "held" : "holds"} ${bar.resource} from ${clock(bar.at)}${bar.count ? `, ${bar.count} times` : bar.why ? `, ${bar.why}` : ""}`}>${text}</button>`}${lease && html`<i key=${`l${i}`} class="cb0 lease" style=${{ left: `${x(Math.max(t, from))}%`, width: `${(100 * lease) / (to - from)}%`, top: `${top}px` }}></i>`}`;
+    return html`${e > s && html`<button key=${`b${i}`} class=${`cb0 ${cls}`} tabindex="-1" data-ag=${bar.agent} data-hl=${bar.agent} data-open=${bar.seq && !bar.wait ? `ev:${bar.seq}` : `file:${bar.resource}`} style=${{ left: `${x(s)}%`, width: `max(3px, ${x(e) - x(s)}%)`, top: `${top}px` }} title=${`${nameOf(bar.agent)} ${bar.wait ? "waited for" : bar.past ? "held" : "holds"} ${bar.resource} from ${clock(bar.at)}${bar.count ? `, ${bar.count} times` : bar.why ? `, ${bar.why}` : ""}`}>${x(e) - x(s) > NARROW ? text : ""}</button>`}${lease && html`<i key=${`l${i}`} class="cb0 lease" style=${{ left: `${x(Math.max(t, from))}%`, width: `${(100 * lease) / (to - from)}%`, top: `${top}px` }}></i>`}`;
   })}${merged(lane.marks, x).map((g) => html`<${Mark} key=${g.group[0].e.seq} ...${g} top=${n * 20 - 16} />`)}</div></div>`;
 }
 

@@ -54,7 +54,8 @@ class AsyncWorkspace(AsyncMethods):
     @property
     def workspace(self) -> Workspace:
         """The plain workspace below; its methods block."""
-        assert self._workspace is not None, "use it in an `async with`, or await it first"
+        if self._workspace is None:
+            raise Unavailable("this workspace is not open: use it in an `async with`, or await it first")
         return self._workspace
 
     @property

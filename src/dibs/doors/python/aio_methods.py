@@ -1122,7 +1122,7 @@ class AsyncMethods:
     ) -> StateGetAnswer:
         """Read a document and its version.
 
-        Answers: key, value, version, by, at.
+        Answers: key, value, version, by, at; sometimes by_name.
         Raises: NotFound, Invalid, Busy, Unavailable.
         """
         answer: StateGetAnswer = await self._call(

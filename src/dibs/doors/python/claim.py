@@ -115,6 +115,8 @@ class Claim:
         self.released = True
 
     def __enter__(self) -> Self:
+        if not self._is_ours():  # the block would run without it, and nothing would say so
+            self.check()
         if self._auto_renew:
             self._workspace.renewals.add(self)
         return self

@@ -16,6 +16,7 @@ from dibs.doors.above import attach
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
+from dibs.errors import Invalid, Unavailable
 from dibs.facts import processes
 from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
@@ -51,7 +52,6 @@ def init(path: Path = ".", clients: Sequence[str] = ()) -> str:
     """
     from dibs.doors.cli.commands import init as installer
     from dibs.doors.install import detection
-    from dibs.errors import Unavailable
 
     folder: str = PATH.check(readers.plain_path(path))
     chosen = detection.named(",".join(CLIENTS.check(clients)) or "none")
@@ -63,6 +63,10 @@ def init(path: Path = ".", clients: Sequence[str] = ()) -> str:
     return place.root
 
 
+class _ClosedError(Exception):
+    """Raised in the thread of a call that waits: the workspace was closed."""
+
+
 PATH = Field("path", "text", "a folder")
 CLIENTS = Field("clients", "words", "whose settings get hooks")
 AGENT, _, REQUEST, _ = COMMON
@@ -72,7 +76,8 @@ class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
 
     def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
-        AGENT.check(agent or "")
+        if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
+            raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
         folder = os.path.abspath(path)
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
         self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
@@ -81,6 +86,7 @@ class Workspace(Methods):
         self._agent = agent
         self._process = processes.this()
         self.renewals = Renewals()
+        self._closings = 0
         self.told: Callable[[dict[str, Any]], None] | None = None  # called whenever a call has to wait
         self.briefing: BootAnswer
         if agent or os.environ.get("DIBS_AGENT"):
@@ -138,7 +144,11 @@ class Workspace(Methods):
         return self._session.identify(self._agent, client=self._process, request=request_id)
 
     def close(self) -> None:
-        """Close the store. Claims stay until they are released, expire, or this process ends; none is renewed."""
+        """Close the store; calls that wait in other threads end with Unavailable. A later call opens it again.
+
+        Claims stay until they are released, expire, or this process ends; none is renewed.
+        """
+        self._closings += 1
         self.renewals.stop()
         self._session.close()
 
@@ -158,6 +168,7 @@ class Workspace(Methods):
             twin.link = CrowdLink(twin.place.local)
         made._session = attach(twin)
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
+        made._closings = 0
         return made
 
     def wake(self, channel: str) -> None:
@@ -189,7 +200,24 @@ class Workspace(Methods):
         }  # there, None is null
         said = {name: value for name, value in given.items() if value is not None or name in nulls}
         values = readers.request(self._session, operation, said, typed=True)
-        return self._session.answer(operation, self.caller(REQUEST.check(request_id or "")), values, self.told)
+        before = self._closings
+
+        def told(answer: dict[str, Any]) -> None:
+            if self._closings != before:
+                raise _ClosedError
+            if self.told is not None:
+                self.told(answer)
+
+        try:
+            return self._session.answer(operation, self.caller(REQUEST.check(request_id or "")), values, told)
+        except (_ClosedError, OSError):
+            if self._closings == before:
+                raise
+            raise Unavailable("the workspace was closed while this call waited.") from None
+
+    def __reduce__(self) -> Any:
+        message = "a Workspace belongs to its process: open it again in the other one (dibs.open)"
+        raise TypeError(message)
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""

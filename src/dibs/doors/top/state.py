@@ -256,4 +256,4 @@ class State:
         data = event["data"]
         if event["kind"].startswith(("radar.", "landing.")) and (data.get("sides") or data.get("branch")):
             return " and ".join(data["sides"]) if data.get("sides") else str(data["branch"])
-        return "" if event["subject"] == event["agent"] else str(event["subject"])
+        return "" if event["subject"] == event["agent"] else self.name_of(str(event["subject"]))

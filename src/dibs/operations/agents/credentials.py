@@ -127,7 +127,7 @@ def _new(
 ) -> Any:
     named = [(kind, who) for kind, who in ((AGENT_KIND, agent), (PERSON_KIND, person), (MACHINE_KIND, machine)) if who]
     if len(named) != 1:
-        raise Invalid("say whose it is: exactly one of `agent`, `person` and `machine`", field="agent")
+        raise Invalid("say whose it is: exactly one of --agent, --person and --machine", field="agent")
     kind, who = named[0]
     check_agent_id(who)
     if kind != AGENT_KIND and "/" in who:

@@ -57,8 +57,10 @@ UUID_RUN_LENGTHS = [8, 4, 4, 4, 12]  # the lengths of a UUID's runs
 # The field of an answer that has an agent's id, and the field for its name.
 NAME_FIELDS = {
     "agent": "name", "holder": "holder_name", "from": "from_name", "to": "to_name", "changed_by": "changed_by_name",
-    "note_by": "note_by_name", "finished_by": "finished_by_name",
+    "note_by": "note_by_name", "finished_by": "finished_by_name", "by": "by_name", "ended_by": "ended_by_name",
+    "coordinator": "coordinator_name", "electorate": "electorate_name", "who": "who_name",
 }  # fmt: skip
+LIST_FIELDS = frozenset({"to", "electorate"})  # those that may name several
 CALLER_VALUES = frozenset({"payload", "value", "result", "data", "spec"})  # the caller's own values: left alone
 
 
@@ -278,7 +280,7 @@ def _collect(value: Any, places: list[tuple[dict[str, Any], str]], known: dict[s
                     elif field == "agent":
                         known.setdefault(inner, value["name"])
             elif isinstance(inner, (dict, list)) and inner and field not in CALLER_VALUES:
-                if field == "to" and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
+                if field in LIST_FIELDS and isinstance(inner, list) and all(isinstance(one, str) for one in inner):
                     places.append((value, field))
                 else:
                     _collect(inner, places, known)

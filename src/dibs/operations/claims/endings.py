@@ -242,7 +242,7 @@ def _tell(tx: Transaction, interest: Record) -> None:
         return
     end_interest(tx, interest, "served")
     names = resources.shown(interest["resources"])
-    text = f"{', '.join(names)} is free now; you were refused it before. Claim it to continue."
+    text = f"{', '.join(names)} is free now; you wanted it before. Claim it to continue."
     mailbox.post(tx, interest["agent"], "dibs", "free", text, resources=names)
 
 

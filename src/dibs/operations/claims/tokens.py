@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Fenced, Invalid, NotFound, Quota
+from dibs.errors import NEWER, Fenced, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.claims import holds, resources
 from dibs.operations.claims.resources import ranges_for
@@ -30,12 +30,14 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
             return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
         if other is None and record["mode"] != resources.WATCH:
             other = record
+    newer = {"why": NEWER} if other and call.agent and _is_the_callers(tx, call, other) else {}
     raise Fenced(
         resource=resources.show(wanted),
         given=token,
         holder=other["agent"] if other else None,
         token=other["token"] if other else None,
         since=iso(tx, other["since"]) if other else None,
+        **newer,
     )
 
 
@@ -45,7 +47,8 @@ def _is_the_callers(tx: Transaction, call: Call, record: Record) -> bool:
 
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
-    """Ask every holder of a resource to release it."""
+    """Ask every holder of a resource to release it; the caller is told when it is free."""
+    from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox
 
     wanted = resources.normal([resource])[0]
@@ -73,6 +76,8 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
             f"the inbox of {names.name_of(tx, asked[0])} is full; it cannot be asked now.",
             what="messages kept for one agent",
         )
+    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": "", "resources": [wanted], "reason": text}
+    waiters.leave_interest(tx, wish)
     return {"message": message, "to": told, "resource": name}
 
 

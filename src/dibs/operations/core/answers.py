@@ -302,9 +302,11 @@ class CredentialView(TypedDict):
     id: str
     kind: Literal["agent", "person", "machine"]
     who: str  # the agent, person or machine
+    who_name: NotRequired[str]
     role: str  # "": what the config says
     state: Literal["live", "expired", "revoked"]
     by: str
+    by_name: NotRequired[str]
     note: str
     since: str
     until: str
@@ -503,6 +505,7 @@ class MessageView(_From):
     task: NotRequired[str]
     acknowledged: NotRequired[str]
     by: NotRequired[str]
+    by_name: NotRequired[str]
     undelivered: NotRequired[str]
     recipient: NotRequired[str]
     dead: NotRequired[str]
@@ -639,6 +642,7 @@ class TaskView(_For):
     agent: str | None
     name: NotRequired[str]
     by: str
+    by_name: NotRequired[str]
     created_at: str
     attempt: int
     max_attempts: int
@@ -695,6 +699,7 @@ class TaskNote(TypedDict):
 
     text: str
     by: str
+    by_name: NotRequired[str]
     at: str
 
 
@@ -832,6 +837,7 @@ class StateGetAnswer(TypedDict):
     value: Any
     version: int
     by: str
+    by_name: NotRequired[str]
     at: str
 
 
@@ -856,6 +862,7 @@ class DocumentView(TypedDict):
     key: str
     version: int
     by: str
+    by_name: NotRequired[str]
     at: str
 
 
@@ -872,7 +879,9 @@ class VoteView(TypedDict):
     title: str
     options: list[str]
     electorate: list[str]
+    electorate_name: NotRequired[list[str]]
     by: str
+    by_name: NotRequired[str]
     at: str
     deadline: str
     state: VoteState
@@ -1052,6 +1061,7 @@ class RunView(TypedDict):
     id: str
     operation: str
     coordinator: str
+    coordinator_name: NotRequired[str]
     state: RunState
     phase: str
     started_at: str
@@ -1060,6 +1070,7 @@ class RunView(TypedDict):
     spec: NotRequired[str]
     ended_at: NotRequired[str]
     ended_by: NotRequired[str]
+    ended_by_name: NotRequired[str]
     kept_until: NotRequired[str]
     archive: NotRequired[ArchiveView]
 
@@ -1070,6 +1081,7 @@ class RunNote(TypedDict):
     number: int
     text: str
     by: str
+    by_name: NotRequired[str]
     at: str
     handled: NotRequired[str | None]  # of an error: how
 
@@ -1133,6 +1145,7 @@ class PhaseView(TypedDict):
     phase: str
     at: str
     by: str
+    by_name: NotRequired[str]
 
 
 class RunDetail(RunProgress):
@@ -1492,6 +1505,7 @@ class EventView(TypedDict):
     agent: str
     name: str  # "" if the agent is not known any more
     subject: str
+    subject_name: NotRequired[str]  # where it is another agent
     data: dict[str, Any]
     commit: int
     link: str
@@ -1527,6 +1541,7 @@ class KeptView(TypedDict):
     holder: str
     holder_name: NotRequired[str]
     by: str | None
+    by_name: NotRequired[str]
     at: str
     blob: str
     how: str
@@ -1617,6 +1632,7 @@ class StepView(TypedDict):
     at: str
     kind: str  # the event's kind, or `git`
     agent: str
+    name: str  # "" where no agent is known
     sentence: str
     data: dict[str, Any]  # the event's facts
     asked: NotRequired[bool]  # this is the event that was asked for

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota
+from dibs.operations.agents import names
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import json_values
 from dibs.operations.core.call import due, iso, related, span
@@ -194,13 +195,14 @@ def _stale(
     last = document or grave
     by, at = (last["by"], iso(tx, last["at"])) if last is not None else (None, None)
     ago = f"{span(tx.now - last['at'])} ago" if last is not None else ""
+    who = names.name_of(tx, by) if by else ""
     if document is None:
-        gone = f": {by} deleted it {ago}" if grave is not None else ""
+        gone = f": {who} deleted it {ago}" if grave is not None else ""
         text = f"there is no document {key}{gone}. Write with `--version 0` to create it."
     else:
         given = "this write names no version" if version is None else f"this write was made for version {version}"
         text = (
-            f"{key} is at version {current}, written by {by} {ago}; {given}. Read it again (`dibs state get {key}`), "
+            f"{key} is at version {current}, written by {who} {ago}; {given}. Read it again (`dibs state get {key}`), "
             f"make your change to what it is now, and write with the version that you read."
         )
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)

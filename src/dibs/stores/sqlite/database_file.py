@@ -125,8 +125,8 @@ def check_schema(connection: apsw.Connection, path: str) -> None:
     try:
         ours = connection.execute("PRAGMA application_id").get == APPLICATION_ID
         if not ours:
-            message = f"{path} is an SQLite database, but not one of dibs. It was not touched."
-            raise Unavailable(message, path=path)
+            what = "an SQLite database, but not one of dibs" if os.path.getsize(path) else "empty: it was cut off"
+            raise Unavailable(f"{path} is {what}. It was not touched. {RECOVER}", path=path, damaged=True)
         connection.execute("BEGIN IMMEDIATE")  # of two processes that find it old, one migrates and the other sees that
         found = connection.execute("SELECT schema FROM head").get
         if found > len(MIGRATIONS):
@@ -215,7 +215,9 @@ def plain(error: Exception, path: str) -> DibsError:
     if isinstance(error, apsw.CantOpenError):
         return cannot_open(path)
     if isinstance(error, apsw.SQLError) and "no such table" in str(error):
-        return Unavailable(f"{path} is not a database of dibs ({error}). It was not touched.", path=path, damaged=True)
+        return Unavailable(
+            f"{path} is not a database of dibs ({error}). It was not touched. {RECOVER}", path=path, damaged=True
+        )
     return Unavailable(f"{path}: {error}. Nothing was changed.", path=path)
 
 

@@ -84,6 +84,8 @@ class Wakes:
             poll.register(fd, select.POLLIN)
         if not poll.poll(max(0.0, timeout) * 1000) or fd is None:
             return False
+        if self._open.get(name) != fd:  # closed meanwhile, by another thread: that number may be another file by now
+            return False
         os.read(fd, 4096)
         return True
 

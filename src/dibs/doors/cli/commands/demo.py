@@ -38,6 +38,7 @@ HOSTS = 3
 def run(words: Words) -> int:
     """Play it and show the result."""
     from dibs.demo import plan, play, report, screen
+    from dibs.storage import workspace_store
 
     if words.fields.get("serve"):
         return _serve(words)
@@ -49,6 +50,7 @@ def run(words: Words) -> int:
     url = words.fields.get("store") or os.environ.get("DIBS_STORE", "")
     hosts = 0
     if url and not url.startswith("sqlite:"):
+        workspace_store.refuse_unknown(url)
         hosts = _number(words, "hosts", 1, plan.MAX_AGENTS, HOSTS)
     server = play.Server(url, hosts) if hosts else None
     keep = bool(words.fields.get("keep"))

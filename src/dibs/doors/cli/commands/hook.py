@@ -16,15 +16,13 @@ FIELDS = (
 
 
 def run(arguments: list[str]) -> int:
-    """Exit 0 for no objection, 2 for a refusal."""
-    if not arguments:
-        from dibs.doors.cli import help
-
-        return help.show(COMMAND.name)
+    """Exit 0 for no objection, 2 for a refusal: also of a call without a client's name, which nobody can check."""
     if sys.stdin is not None and sys.stdin.isatty():
+        from dibs.doors.cli import parse
         from dibs.errors import Invalid
 
-        raise Invalid("`dibs hook` reads a client's JSON from stdin; it is for clients, not for terminals")
+        message = "`dibs hook` reads a client's JSON from stdin; it is for clients, not for terminals"
+        raise Invalid(message, usage=f"usage: {parse.usage(COMMAND.name, FIELDS)}")
     return hook.main(arguments)
 
 

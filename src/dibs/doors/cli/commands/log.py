@@ -87,7 +87,7 @@ def _cells(event: dict[str, Any]) -> tuple[str, str, str]:
         )
     notes += [f"{name}={data[name]}" for name in NOTED if data.get(name)]
     if event["subject"] not in {event["agent"], *notes[:1]}:
-        notes.insert(1 if "resources" in data else 0, event["subject"])
+        notes.insert(1 if "resources" in data else 0, event.get("subject_name") or event["subject"])
     return event["kind"], named(event), "  ".join([note for note in notes if note])
 
 
@@ -111,5 +111,8 @@ COMMAND = Command(
         ("dibs log --agent codex-2 --kind claim.", "the claims of one agent"),
         ("dibs log -f", "print events as they happen"),
     ),
-    json="events[] (seq, at, kind, agent, name, subject, data, commit, link), more, cursor, earlier, missing[], lost",
+    json=(
+        "events[] (seq, at, kind, agent, name, subject, subject_name, data, commit, link), more, cursor, earlier, "
+        "missing[], lost"
+    ),
 )

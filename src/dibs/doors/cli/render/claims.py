@@ -56,7 +56,8 @@ def _confirm(result: dict[str, Any]) -> Items:
 
 
 def _ask(result: dict[str, Any]) -> Items:
-    return [f"asked {', '.join(result.get('to_name') or result['to'])} to release {result['resource']}"]
+    who = ", ".join(result.get("to_name") or result["to"])
+    return [f"asked {who} to release {result['resource']}; within 10 minutes you are told when it is free"]
 
 
 def status(result: dict[str, Any], about: dict[str, Any]) -> Items:

@@ -47,7 +47,7 @@ def _progress(result: dict[str, Any]) -> Items:
     ]
     for name in ("errors", "warnings"):
         lines += [
-            f"{name[:-1]} {one['number']}: {html_text.clean(one['text'])} ({one['by']}){_dealt(one)}"
+            f"{name[:-1]} {one['number']}: {html_text.clean(one['text'])} ({named(one, 'by')}){_dealt(one)}"
             for one in run[name]
         ]
         hidden = run[f"{name[:-1]}_count"] - len(run[name])
@@ -61,7 +61,7 @@ def _dealt(note: dict[str, Any]) -> str:
 
 def _list(result: dict[str, Any]) -> Items:
     rows = [
-        (run["id"], run["state"], run["phase"], run["coordinator"], f"{times.ago(run['started_at'])} ago",
+        (run["id"], run["state"], run["phase"], named(run, "coordinator"), f"{times.ago(run['started_at'])} ago",
          html_text.clean(run["operation"], 60))
         for run in result["runs"]
     ]  # fmt: skip
@@ -70,7 +70,7 @@ def _list(result: dict[str, Any]) -> Items:
 
 def _show(result: dict[str, Any]) -> Items:
     run = result["run"]
-    lines = [*_progress(result), f"coordinator {run['coordinator']}, started {times.ago(run['started_at'])} ago"]
+    lines = [*_progress(result), f"coordinator {named(run, 'coordinator')}, started {times.ago(run['started_at'])} ago"]
     if run.get("archive"):
         lines.append(f"archive: .dibs/local/{run['archive']['file']} ({html_text.size(run['archive']['size'])})")
     rows = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli.render import continued, times
 from dibs.doors.cli.terminal import Table
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 def _for(made: dict[str, Any]) -> str:
     role = f" as {made['role']}" if made["role"] else ""
-    return f"{made['kind']} {made['who']}{role}"
+    return f"{made['kind']} {named(made, 'who')}{role}"
 
 
 def _new(result: dict[str, Any]) -> Items:
@@ -29,7 +30,7 @@ def _new(result: dict[str, Any]) -> Items:
 
 def _list(result: dict[str, Any]) -> Items:
     rows = [
-        (one["id"], _for(one), one["state"], one["by"], f"{times.ago(one['since'])} ago", one["until"][:10],
+        (one["id"], _for(one), one["state"], named(one, "by"), f"{times.ago(one['since'])} ago", one["until"][:10],
          one["note"])
         for one in result["credentials"]
     ]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.doors.cli.render import times
 from dibs.doors.cli.terminal import Aside, Table
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _get(result: dict[str, Any]) -> Items:
-    note = f"(version {result['version']}, {result['by']} {times.ago(result['at'])} ago)"
+    note = f"(version {result['version']}, {named(result, 'by')} {times.ago(result['at'])} ago)"
     return [jsontext.encode(result["value"]), Aside(note)]
 
 
@@ -23,7 +24,7 @@ def _set(result: dict[str, Any]) -> Items:
 
 
 def _list(result: dict[str, Any]) -> Items:
-    rows = [(d["key"], str(d["version"]), d["by"], f"{times.ago(d['at'])} ago") for d in result["documents"]]
+    rows = [(d["key"], str(d["version"]), named(d, "by"), f"{times.ago(d['at'])} ago") for d in result["documents"]]
     lines: Lines = [Table(("KEY", "VERSION", "BY", "WRITTEN"), rows) if rows else "no documents"]
     if result["more"]:
         lines.append(f"(more: `--after {rows[-1][0]}`)")

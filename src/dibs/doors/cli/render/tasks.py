@@ -102,13 +102,16 @@ def _show(result: dict[str, Any]) -> Items:
         rows.append(("attempt", f"{task['attempt']} of {task['max_attempts']}"))
     if task.get("error"):
         rows.append(("error", f"{task['error']['class']}: {task['error']['why']}"))
-    rows += [("note", f"{note['text']} ({note['by']}, {times.ago(note['at'])} ago)") for note in task.get("notes", ())]
+    rows += [
+        ("note", f"{note['text']} ({named(note, 'by')}, {times.ago(note['at'])} ago)") for note in task.get("notes", ())
+    ]
     rows += [(name, told(task[name])) for name, told in _TOLD.items() if task.get(name)]
     shown = {"id", "title", "state", "agent", "name", "attempt", "max_attempts", "error", "notes", "expired"}
     shown |= {*_NOTE, *_TOLD}
     for name, value in task.items():
-        if name not in shown and value not in (None, "", [], {}):
-            text = durations.show(int(value * 1000)) if name == "expected" else _when(name, value)
+        if name not in shown and not name.endswith("_name") and value not in (None, "", [], {}):
+            said = task.get(f"{name}_name", value)  # of an agent
+            text = durations.show(int(value * 1000)) if name == "expected" else _when(name, said)
             rows.append((name.removesuffix("_at").replace("_", " "), text))
     return [f"{task['id']}: {task['title']}", *[f"{name:<12} {text}" for name, text in rows]]
 

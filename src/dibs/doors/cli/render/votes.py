@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli.render import listed, times
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def _tally(vote: dict[str, Any]) -> str:
 def _open(result: dict[str, Any]) -> Items:
     vote = result["vote"]
     word = "was opened before" if result.get("repeated") else f"is {_state(vote)}"
-    return [f"vote {vote['id']} {word}; {len(vote['electorate'])} may vote: {', '.join(vote['electorate'])}"]
+    voters = vote.get("electorate_name") or vote["electorate"]
+    return [f"vote {vote['id']} {word}; {len(voters)} may vote: {', '.join(voters)}"]
 
 
 def _cast(result: dict[str, Any]) -> Items:
@@ -35,9 +37,10 @@ def _cast(result: dict[str, Any]) -> Items:
 
 def _show(result: dict[str, Any]) -> Items:
     vote = result["vote"]
-    lines = [f"{vote['title']} ({vote['id']}, opened by {vote['by']})", f"{_state(vote)}; {_tally(vote)}"]
+    lines = [f"{vote['title']} ({vote['id']}, opened by {named(vote, 'by')})", f"{_state(vote)}; {_tally(vote)}"]
     if vote["missing"]:
-        lines.append(f"not voted: {', '.join(vote['missing'])}")
+        called = dict(zip(vote["electorate"], vote.get("electorate_name") or vote["electorate"], strict=True))
+        lines.append(f"not voted: {', '.join([called.get(agent, agent) for agent in vote['missing']])}")
     return lines
 
 

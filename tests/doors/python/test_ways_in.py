@@ -1,0 +1,59 @@
+"""Ways into the Python API that people try, and what they get: the right thing, or an error that says what to do."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dibs
+from tests.waiting import LIMIT_S, until
+
+if TYPE_CHECKING:
+    from tests.shell import Shell
+
+
+def test_the_api_for_asyncio_is_a_module_that_can_be_imported() -> None:
+    assert importlib.import_module("dibs.aio").open is dibs.aio.open
+
+
+def test_an_empty_name_is_not_another_agent(shell: Shell) -> None:
+    with pytest.raises(dibs.Invalid, match="not an empty text"):
+        dibs.open(str(shell.folder), agent="")
+
+
+def test_a_claim_that_was_released_begins_no_block(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws:
+        with ws.claim("a.py") as claim:
+            pass
+        with pytest.raises(dibs.Fenced, match="Claim it again"), claim:
+            pytest.fail("the block ran without the claim")
+
+
+def test_a_call_that_waits_ends_when_another_thread_closes_the_workspace(shell: Shell) -> None:
+    errors: list[BaseException] = []
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        ann.claim("a.py")
+
+        def wait() -> None:
+            try:
+                bob.claim("a.py", wait=LIMIT_S)
+            except Exception as error:  # noqa: BLE001 - whatever it is
+                errors.append(error)
+
+        thread = threading.Thread(target=wait)
+        thread.start()
+        until(lambda: ann.status()["waiting"])
+        bob.close()
+        thread.join(LIMIT_S)
+        assert [type(error) for error in errors] == [dibs.Unavailable]
+        assert ann.status()["waiting"] == []
+        assert bob.claim("b.py").live  # a later call opens it again
+
+
+def test_a_workspace_stays_in_its_process_and_says_so(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ws, pytest.raises(TypeError, match="open it again"):
+        pickle.dumps(ws.claim("a.py"))
