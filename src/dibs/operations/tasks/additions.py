@@ -67,7 +67,7 @@ def create(
     task = _record(tx, call, given, place)
     identifier = task["task"]
     after = _check_after(tx, given.get("after") or (), identifier)
-    parent = _adopt(tx, call, task)
+    parent = _adopt(tx, task)
     if parent and after:
         _refuse_circle(tx, task, after)
     if complete:
@@ -225,7 +225,7 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
     return found
 
 
-def _adopt(tx: Transaction, call: Call, task: Record) -> str:
+def _adopt(tx: Transaction, task: Record) -> str:
     """Make a task its parent's child; the parent waits for it and gives it its run."""
     if not task["parent"]:
         return ""
