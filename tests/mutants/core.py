@@ -14,7 +14,7 @@ VERIFY = "tests/running/test_task_verify.py"
 ROWS = (
     (
         "operations/core/entry.py",
-        "        or _not_allowed(tx, call, operation, agent, fields)\n",
+        "        or _rank_refusal(tx, call, operation, agent, fields)\n",
         "",
         "tests/operations/core/test_authority.py::test_a_refusal_is_in_the_log_and_names_who_could",
     ),
@@ -74,7 +74,7 @@ ROWS = (
     ),
     (
         "operations/core/entry.py",
-        "            _question(tx, call)\n",
+        "            _refuse_misspelt_name(tx, call)\n",
         "            pass\n",
         "tests/operations/agents/test_names.py::test_a_new_agent_that_is_named_almost_like_a_known_one_is_questioned_until_it_boots",
     ),

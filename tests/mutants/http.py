@@ -41,7 +41,7 @@ ROWS = (
     ("operations/agents/credentials.py", 'all(one is None or one.get("machine") == who for one in known)', "True",
      OWN_MACHINE),
     ("operations/agents/records.py", '        agent["machine"] = machine\n', "        pass\n", OWN_MACHINE),
-    ("operations/core/entry.py", "_by_credential(tx, call, got)\n        or ", "", NOT_ANOTHERS),
+    ("operations/core/entry.py", "_credential_refusal(tx, call, got)\n        or ", "", NOT_ANOTHERS),
     ("operations/core/entry.py", "    if call.credential is not None or operation.may != VIEWER:\n", "    if False:\n",
      NOT_ANOTHERS),
     ("operations/core/entry.py", "not call.role and ", "", ROLE),
