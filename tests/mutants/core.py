@@ -80,7 +80,7 @@ ROWS = (
     ),
     ("operations/core/nested.py", "value if value is None else known[name].check(value)", "value",
      "tests/operations/core/test_internal.py::test_an_odd_value_in_a_nested_field_is_refused"),
-    ("operations/core/declare.py", "found[name] = field.check(said)", "found[name] = said",
+    ("operations/core/declare.py", "found[name] = field.check(given_value)", "found[name] = given_value",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
     ("operations/core/declare.py", "            found[name] = value\n", "            pass\n",
      f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),

@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.errors import DibsError, Fenced, Invalid, Killed, from_parts
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -327,8 +327,7 @@ def _same_answer(known: Record, digest: str, call: Call) -> Any:
             field="request_id",
         )
     if "error" in known:
-        code, message, fields = known["error"]
-        return ERRORS[code](message, **fields)
+        return from_parts(known["error"])
     return known["result"]
 
 
@@ -336,7 +335,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
     until = tx.now + REQUEST_LIFE_MS
     record: Record = {"digest": digest, "until": until}
     if isinstance(result, DibsError):
-        record["error"] = [result.code, result.message, result.fields]
+        record["error"] = result.parts()
     else:
         record["result"] = result
     tx.put(key, record, i2=due(until))

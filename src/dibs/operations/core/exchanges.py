@@ -18,7 +18,7 @@ refused by its own side (session/remote.py), because the record may be gone.
 
 from __future__ import annotations
 
-from dibs.errors import ERRORS, Conflict, DibsError
+from dibs.errors import Conflict, DibsError, from_parts
 from dibs.operations.core.call import due
 
 TYPE_CHECKING = False
@@ -72,14 +72,13 @@ def close(tx: Transaction, connection: str, number: int) -> tuple[Record | None,
 def answer_in(known: Record) -> Any:
     """The answer that a record keeps."""
     if "error" in known:
-        code, message, fields = known["error"]
-        return ERRORS[code](message, **fields)
+        return from_parts(known["error"])
     return known["result"]
 
 
 def _kept(result: Any) -> Record:
     if isinstance(result, DibsError):
-        return {"error": [result.code, result.message, result.fields]}
+        return {"error": result.parts()}
     return {"result": result}
 
 
