@@ -33,7 +33,6 @@ SORTS: dict[int, tuple[str, ...]] = {
 STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
 KIND, KIND_SHORT = 16, 14
-MOST_LISTED = 12
 SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x"}
 TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}

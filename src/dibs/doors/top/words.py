@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-MINUTE, HOUR, TWO_DAYS = 60, 3600, 48  # seconds, seconds, hours
+MINUTE, TWO_DAYS = 60, 48  # seconds, hours
 FINE_MINUTES = 5  # below this many, seconds are told with the minutes
 LONGEST = 400  # letters of one text: more than the widest terminal has columns
 

@@ -12,8 +12,8 @@ connection has one request under way, so its last answer is enough: one record f
 - `recall` (claims/recalls.py) takes a request back whose caller has gone: what it granted, or the request itself if it
   comes later. A retry that was answered (`taken`) cannot be taken back.
 
-The record is swept some time after the connection's last request. A caller that retries later than RETRY_WITHIN_MS is
-refused by its own side (session/remote.py), because the record may be gone.
+The record is swept some time after the connection's last request. A caller refuses its own retry after RETRY_WITHIN_MS
+(session/remote.py), because the record may be gone.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 LIFE_MS = 600_000  # how long an answer is kept: far longer than any caller waits for a server
-RETRY_WITHIN_MS = 300_000  # a caller that was paused for longer does not retry
 
 
 def key_of(connection: str) -> str:
