@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.doors.clients import (
-    AFTER,
-    BEFORE,
-    BOOT,
-    BORN,
-    DIED,
-    EDIT,
-    END,
-    PATCH,
-    PROMPT,
-    READ,
-    SHELL,
-    STOP,
-    claude_context,
-    claude_denial,
-)
+from dibs.doors import clients
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
@@ -40,4 +26,4 @@ PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
 NAMELESS = ()
 
-deny, context = claude_denial, claude_context
+deny, context = clients.claude_denial, clients.claude_context

@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.doors.clients import (
-    AFTER,
-    BEFORE,
-    BOOT,
-    BORN,
-    DIED,
-    EDIT,
-    END,
-    PATCH,
-    PROMPT,
-    READ,
-    SHELL,
-    STOP,
-    claude_context,
-    claude_denial,
-)
+from dibs.doors import clients
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
@@ -36,4 +22,4 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
 NAMELESS = ()
 
-deny, context = claude_denial, claude_context
+deny, context = clients.claude_denial, clients.claude_context

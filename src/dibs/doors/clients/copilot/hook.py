@@ -5,21 +5,8 @@ It also reads hooks of Claude Code's form, and then uses that dialect.
 
 from __future__ import annotations
 
-from dibs.doors.clients import (
-    AFTER,
-    BEFORE,
-    BOOT,
-    BORN,
-    DIED,
-    EDIT,
-    END,
-    PATCH,
-    PROMPT,
-    READ,
-    SHELL,
-    STOP,
-    claude_denial,
-)
+from dibs.doors import clients
+from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +41,7 @@ def deny(event: str, reason: str) -> dict[str, Any]:
     """A refusal; in Claude Code's dialect for an event of that."""
     if event[:1].islower():
         return {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    return claude_denial(event, reason)
+    return clients.claude_denial(event, reason)
 
 
 def context(event: str, text: str) -> dict[str, Any]:
