@@ -31,7 +31,7 @@ from dibs.operations.core.call import Call
 from dibs.reports import expected_archives
 from dibs.session import catalogue
 from dibs.session.session import Session
-from dibs.storage import local_files, log_archives
+from dibs.storage import log_archives
 from dibs.stores.sqlite import store as sqlite_store
 
 if TYPE_CHECKING:
@@ -135,11 +135,11 @@ class Month:
     def sizes(self) -> dict[str, int]:
         """Bytes on the disk, and records."""
         local = self.session.place.local
-        archives = local_files.size_of(log_archives.folder_of(local))
+        archives = _size_of(log_archives.folder_of(local))
         store: Any = self.session.store
         rows = store.look(lambda tx: tx.sql("SELECT count(*) FROM kv").fetchone()[0])
         events = store.look(lambda tx: tx.sql("SELECT count(*) FROM log").fetchone()[0])
-        whole = local_files.size_of(local)
+        whole = _size_of(local)
         return {"bytes": whole, "archive_bytes": archives, "records": rows, "live_events": events}
 
     def costs(self) -> dict[str, tuple[int, int, float]]:
@@ -234,6 +234,18 @@ def run(
         }  # fmt: skip
     finally:
         month.close()
+
+
+def _size_of(folder: str) -> int:
+    """The bytes of all files below a folder."""
+    total = 0
+    for where, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(where, name)).st_size
+            except OSError:
+                continue
+    return total
 
 
 def judged(found: dict[str, Any], limit: int = LIMIT_BYTES) -> list[str]:

@@ -130,3 +130,12 @@ def test_every_kind_of_event_that_is_appended_stands_in_the_table() -> None:
 
 def test_every_strategy_that_can_be_named_is_there() -> None:
     assert set(STRATEGIES) == set(strategies.RANKS)
+
+
+def test_every_file_that_the_architecture_names_is_there() -> None:
+    root = Path(__file__).parents[1]
+    there = [path.relative_to(root).as_posix() for path in root.rglob("*.py") if ".venv" not in path.parts]
+    text = (root / "docs" / "ARCHITECTURE.md").read_text()
+    named = {name for name in re.findall(r"`([a-z_./0-9A-Z]+\.py)`", text) if not re.search(r"[A-Z]{3}", name)}
+    assert len(named) > 100
+    assert [name for name in sorted(named) if not any(f"/{path}".endswith(f"/{name}") for path in there)] == []

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dibs.operations.core.answers import BlockerView, FailedTask, GateView, HeldTask, VoteView, WaitingStep
@@ -58,6 +58,10 @@ class DibsError(Exception):
         except KeyError:
             message = f"{type(self).__name__} has no field {name!r}"
             raise AttributeError(message) from None
+
+    def parts(self) -> list[Any]:
+        """Its code, text and facts, for a record or another process; `from_parts` makes it again."""
+        return [self.code, self.message, self.fields]
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints."""
@@ -595,3 +599,9 @@ ERRORS: dict[str, type[DibsError]] = {
         Unavailable,
     )
 }
+
+
+def from_parts(parts: Sequence[Any]) -> DibsError:
+    """The error that `DibsError.parts` took apart; one of another version's codes is `unavailable`."""
+    code, message, fields = parts
+    return ERRORS.get(code, Unavailable)(message, **fields)

@@ -18,6 +18,7 @@ from tests.e2e.clients.scripts import Say, Turn, Use, marked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.e2e.clients.fleet import Fleet
     from tests.e2e.clients.scripts import Conversation
@@ -94,6 +95,15 @@ def ended(process: subprocess.Popen[str]) -> None:
     assert sorted(out.splitlines()) == ["ann: done", "bob: done"]
 
 
+def bob_saves_after_ann(fleet: Fleet, notes: Path) -> None:
+    """Hold Bob's save back until Ann's line is in the file."""
+    end = time.monotonic() + PATIENCE
+    while notes.read_text() != f"{FIRST}ann\n":
+        assert time.monotonic() < end, fleet.stub.faults
+        time.sleep(0.02)
+    fleet.stub.signal("ann saved")
+
+
 def until(fleet: Fleet, kind: str) -> None:
     """Wait for an event of that kind."""
     end = time.monotonic() + PATIENCE
@@ -109,11 +119,7 @@ def test_with_tools_without_dibs_an_edit_is_lost(fleet: Fleet, name: str, runnin
     fleet.script("ann", Writer("ann", ("bob read",))).turn(opened, then="ann read")
     fleet.script("bob", Writer("bob", ("ann saved",))).turn(opened, then="bob read")
     running.append(run(fleet, name, "--without-dibs"))
-    end = time.monotonic() + PATIENCE
-    while notes.read_text() != f"{FIRST}ann\n":
-        assert time.monotonic() < end, fleet.stub.faults
-        time.sleep(0.02)
-    fleet.stub.signal("ann saved")
+    bob_saves_after_ann(fleet, notes)
     ended(running[0])
     assert notes.read_text() == f"{FIRST}bob\n", "Ann's line is gone"
 
@@ -145,11 +151,7 @@ def test_the_claude_agent_sdk_without_dibs_loses_an_edit(fleet: Fleet, running: 
     fleet.script("ann", Typist("ann", ("bob read",))).turn(looks, then="ann read")
     fleet.script("bob", Typist("bob", ("ann saved",))).turn(looks, then="bob read")
     running.append(run(fleet, "claude_agent_sdk", "--without-dibs"))
-    end = time.monotonic() + PATIENCE
-    while notes.read_text() != f"{FIRST}ann\n":
-        assert time.monotonic() < end, fleet.stub.faults
-        time.sleep(0.02)
-    fleet.stub.signal("ann saved")
+    bob_saves_after_ann(fleet, notes)
     ended(running[0])
     assert notes.read_text() == f"{FIRST}bob\n", "Ann's line is gone"
 
@@ -165,11 +167,7 @@ def test_the_claude_agent_sdk_with_the_hooks_of_dibs_loses_none(
     fleet.script("ann", ann).turn(looks, then="ann read")
     fleet.script("bob", bob).turn(looks, then="bob read")
     running.append(run(fleet, "claude_agent_sdk"))
-    end = time.monotonic() + PATIENCE
-    while notes.read_text() != f"{FIRST}ann\n":
-        assert time.monotonic() < end, fleet.stub.faults
-        time.sleep(0.02)
-    fleet.stub.signal("ann saved")
+    bob_saves_after_ann(fleet, notes)
     ended(running[0])
     assert notes.read_text() == f"{FIRST}ann\nbob\n"
     assert bob.refused >= 1

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.clients
 
 WAIT_MS = 60_000  # a busy machine has other work as well; what is there is seen at once
 HOSTILE = "<img src=x onerror=alert(1)>\"'`${alert(2)}</script><script>alert(3)</script>"
-# Not only drawn: before its stream of events is open the page says that it connects, and offers no deeds.
+# Not only drawn: before its stream of events is open the page says that it connects, and offers no actions.
 LIVE = "() => document.querySelector('#conn .txt')?.textContent === 'live'"
 VIEW = "(view) => document.querySelector('main')?.ariaLabel === view"
 CHORD_MS = 3_000

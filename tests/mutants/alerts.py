@@ -50,6 +50,6 @@ ROWS = (
     ("session/alert_delivery.py", "        os.killpg(child.pid, signal.SIGKILL)", "        child.kill()", f"{SENT}::test_a_command_that_hangs_is_ended_with_all_that_it_started"),
     ("session/config_work.py", '    if name == "webhook" and given and not', "    if False and not", f"{SENT}::test_a_webhook_elsewhere_needs_tls"),
     # the lookout
-    ("lookout/replay.py", '        if other is not None:\n            self._report.add(said.seq, "alert"', '        if False:\n            self._report.add(said.seq, "alert"',
+    ("lookout/replay.py", '        if other is not None:\n            self._report.add(event.seq, "alert"', '        if False:\n            self._report.add(event.seq, "alert"',
      "tests/lookout/test_verify.py::test_an_alert_is_raised_once_and_ends_once"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ VERIFY = "tests/running/test_task_verify.py"
 ROWS = (
     (
         "operations/core/entry.py",
-        "        or _not_allowed(tx, call, operation, agent, fields)\n",
+        "        or _rank_refusal(tx, call, operation, agent, fields)\n",
         "",
         "tests/operations/core/test_authority.py::test_a_refusal_is_in_the_log_and_names_who_could",
     ),
@@ -74,13 +74,13 @@ ROWS = (
     ),
     (
         "operations/core/entry.py",
-        "            _question(tx, call)\n",
+        "            _refuse_misspelt_name(tx, call)\n",
         "            pass\n",
         "tests/operations/agents/test_names.py::test_a_new_agent_that_is_named_almost_like_a_known_one_is_questioned_until_it_boots",
     ),
     ("operations/core/nested.py", "value if value is None else known[name].check(value)", "value",
      "tests/operations/core/test_internal.py::test_an_odd_value_in_a_nested_field_is_refused"),
-    ("operations/core/declare.py", "found[name] = field.check(said)", "found[name] = said",
+    ("operations/core/declare.py", "found[name] = field.check(given_value)", "found[name] = given_value",
      f"{CONTRACT}::test_an_operation_holds_its_request_to_the_declaration_whatever_the_door"),
     ("operations/core/declare.py", "            found[name] = value\n", "            pass\n",
      f"{CONTRACT}::test_the_declared_default_is_what_a_body_gets"),

@@ -59,7 +59,7 @@ ROWS = (
      f"{CALLS}::test_what_a_client_adds_by_itself_and_fields_that_are_null_are_no_bad_input"),
     ("doors/mcp/calls.py", "min(asked / 1000, MAX_WAIT_S)", "asked / 1000",
      f"{CALLS}::test_no_call_waits_longer_than_clients_do"),
-    ("doors/mcp/server.py", "            there.leave()\n", "            pass\n",
+    ("doors/mcp/server.py", "            caller.leave()\n", "            pass\n",
      f"{CALLS}::test_a_cancelled_wait_leaves_the_queue_and_nothing_else"),
     ("doors/mcp/notices.py", "            lines += self._mail(who)\n", "            pass\n",
      f"{CALLS}::test_mail_and_changed_rules_are_told_once_with_whatever_is_called_next"),

@@ -41,7 +41,7 @@ ROWS = (
     ("operations/agents/credentials.py", 'all(one is None or one.get("machine") == who for one in known)', "True",
      OWN_MACHINE),
     ("operations/agents/records.py", '        agent["machine"] = machine\n', "        pass\n", OWN_MACHINE),
-    ("operations/core/entry.py", "_by_credential(tx, call, got)\n        or ", "", NOT_ANOTHERS),
+    ("operations/core/entry.py", "_credential_refusal(tx, call, got)\n        or ", "", NOT_ANOTHERS),
     ("operations/core/entry.py", "    if call.credential is not None or operation.may != VIEWER:\n", "    if False:\n",
      NOT_ANOTHERS),
     ("operations/core/entry.py", "not call.role and ", "", ROLE),
@@ -112,8 +112,8 @@ ROWS = (
     ("doors/http/operations.py", '        if scope["query_string"]:', "        if False:",
      f"{ACCESS}::test_an_agents_credential_is_no_way_to_speak_for_another_by_body_header_or_query"),
     # the log's check
-    ("lookout/credentials.py", "        if said.subject in self._live:\n", "        if False:\n",
+    ("lookout/credentials.py", "        if event.subject in self._live:\n", "        if False:\n",
      "tests/lookout/test_verify_credentials.py::test_a_credential_is_made_once_and_revoked_once"),
-    ("lookout/credentials.py", '            self._report.add(said.seq, "credential", message)\n', "            pass\n",
+    ("lookout/credentials.py", '            self._report.add(event.seq, "credential", message)\n', "            pass\n",
      "tests/lookout/test_verify_credentials.py::test_a_machine_without_a_live_credential_registers_nobody"),
 )  # fmt: skip

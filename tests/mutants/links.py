@@ -12,7 +12,7 @@ ROWS = (
     ("session/child_environment.py", "return {**kept, TOKEN: str(token)}", "return {TOKEN: str(token)}",
      "tests/server/test_far.py::test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim_s_token"),
     # a request is done once
-    ("operations/core/entry.py", "    if call.via is None or _by_credential(tx, call, got) is not None:", "    if True:",
+    ("operations/core/entry.py", "    if call.via is None or _credential_refusal(tx, call, got) is not None:", "    if True:",
      f"{ONCE}[after-KILL-send]"),
     ("operations/core/exchanges.py", "    if (tx.touched or retry) and not (", "    if tx.touched and retry and not (",
      f"{ONCE}[after-KILL-task add]"),

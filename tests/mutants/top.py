@@ -1,4 +1,4 @@
-"""What `top` promises about deeds and texts, and `kill all`: file, text, what stands instead, the test that fails then."""
+"""What `top` promises about actions and texts, and `kill all`: file, text, what stands instead, the test that fails then."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ AGAIN = "tests/operations/agents/test_agents.py::test_revive_all_lets_those_go_o
 ALL = "tests/operations/agents/test_agents.py::test_kill_all_stops_every_family_but_the_callers_and_no_person"
 
 ROWS = (
-    ("doors/top/deeds.py", "    if now.facts != deed.facts:", "    if False:",
+    ("doors/top/actions.py", "    if now.facts != action.facts:", "    if False:",
      f"{APP}::test_facts_that_changed_are_shown_and_nothing_is_done"),
-    ("doors/top/dialogs.py", "        return not self.deed.typed or self.fields[-1][1].text.strip() == self.deed.typed",
+    ("doors/top/dialogs.py", "        return not self.action.typed or self.fields[-1][1].text.strip() == self.action.typed",
      "        return True", f"{APP}::test_kill_all_wants_the_name_of_the_workspace"),
     ("doors/top/dialogs.py", '            self.place = DO\n        return ""', '            return "do"\n        return ""',
      f"{APP}::test_a_kill_says_what_happens_asks_why_and_is_done_when_the_log_has_it"),

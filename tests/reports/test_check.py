@@ -483,7 +483,7 @@ def test_a_check_that_cannot_look_is_unknown_and_not_green(place: Place) -> None
         raise Unavailable("no room for a trial")
 
     ann = place.as_("ann")
-    ann.session.proving = cannot
+    ann.session.prove_guards = cannot
     found = ann.check(check="guards")
     assert (found["failed"], found["unknown"], found["checks"][0]["ok"]) == ([], ["guards"], False)
     assert "could not look: no room for a trial" in found["checks"][0]["message"]

@@ -56,8 +56,8 @@ def test_a_replaced_database_is_opened_anew_after_one_refusal(host: Host) -> Non
         new.write(old.read())
     with pytest.raises(Unavailable) as refused:
         claim(host, "ann", "b")
-    assert host.after(refused.value)
-    assert not host.after(Unavailable("something else"))
+    assert host.reopen_after(refused.value)
+    assert not host.reopen_after(Unavailable("something else"))
     assert host.session().store.address == path
 
 

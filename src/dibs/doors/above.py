@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def attach(session: Session) -> Session:
     """A session that can do all that declarations say."""
-    session.running = _run_command
+    session.run_command = _run_command
     session.around = _around
     return session
 

@@ -52,7 +52,7 @@ class Caller:
 
     def declines(self, error: BaseException) -> bool:
         """After an error: is it one of this server, which the caller itself would not have met?"""
-        return isinstance(error, Declined) or self.host.after(error)
+        return isinstance(error, Declined) or self.host.reopen_after(error)
 
     def cwd(self) -> str:
         """Its working directory, as the kernel names it."""

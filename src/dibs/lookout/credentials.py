@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dibs.lookout.reading import say, text, whole
 
 if TYPE_CHECKING:
-    from dibs.lookout.replay import Statement
+    from dibs.lookout.replay import OpenedEvent
     from dibs.lookout.verify import Report
 
 
@@ -28,27 +28,27 @@ class Credentials:
         self._live.clear()
         self._lost = True
 
-    def on_made(self, said: Statement) -> None:
+    def on_made(self, event: OpenedEvent) -> None:
         """A credential is made, under an id that no live one has."""
-        if said.subject in self._live:
-            self._find(said, "was made a second time")
-        self._live[said.subject] = text(said.data, "kind"), text(said.data, "who"), whole(said.data, "until")
+        if event.subject in self._live:
+            self._find(event, "was made a second time")
+        self._live[event.subject] = text(event.data, "kind"), text(event.data, "who"), whole(event.data, "until")
 
-    def on_revoked(self, said: Statement) -> None:
+    def on_revoked(self, event: OpenedEvent) -> None:
         """A credential is revoked that was made and not revoked."""
-        if self._live.pop(said.subject, None) is None and not self._lost:
-            self._find(said, "was revoked although there was none")
+        if self._live.pop(event.subject, None) is None and not self._lost:
+            self._find(event, "was revoked although there was none")
 
-    def on_registered(self, said: Statement) -> None:
+    def on_registered(self, event: OpenedEvent) -> None:
         """A machine registers an agent: then a credential of that machine counts."""
-        if "machine" not in said.data:
+        if "machine" not in event.data:
             return
-        machine = text(said.data, "machine")
+        machine = text(event.data, "machine")
         if not self._lost and not any(
-            (kind, who) == ("machine", machine) and until > said.now for kind, who, until in self._live.values()
+            (kind, who) == ("machine", machine) and until > event.now for kind, who, until in self._live.values()
         ):
-            message = f"{say(said.subject)} was registered by the machine {say(machine)}, which had no live credential"
-            self._report.add(said.seq, "credential", message)
+            message = f"{say(event.subject)} was registered by the machine {say(machine)}, which had no live credential"
+            self._report.add(event.seq, "credential", message)
 
-    def _find(self, said: Statement, what: str) -> None:
-        self._report.add(said.seq, "credential", f"credential {say(said.subject)} {what}")
+    def _find(self, event: OpenedEvent, what: str) -> None:
+        self._report.add(event.seq, "credential", f"credential {say(event.subject)} {what}")

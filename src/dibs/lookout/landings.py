@@ -13,7 +13,7 @@ from dibs.lookout.reading import must, say, text, whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.lookout.replay import Statement
+    from dibs.lookout.replay import OpenedEvent
     from dibs.lookout.verify import Report
 
 
@@ -33,44 +33,44 @@ class Landings:
         self._tokens.clear()
         self._lost = True
 
-    def on_queued(self, said: Statement) -> None:
+    def on_queued(self, event: OpenedEvent) -> None:
         """A branch is queued, or another commit of it."""
-        self._queued[said.subject] = text(said.data, "target")
+        self._queued[event.subject] = text(event.data, "target")
 
-    def on_moving(self, said: Statement) -> None:
+    def on_moving(self, event: OpenedEvent) -> None:
         """A target is about to be moved: by a live token that is not below the last one's."""
-        landings = said.data.get("landings")
+        landings = event.data.get("landings")
         must(isinstance(landings, list) and bool(landings), "`landings` is not a list of landings")
-        self._check_token(said, said.subject)
+        self._check_token(event, event.subject)
         for landing in landings if isinstance(landings, list) else ():
             if landing not in self._queued and not self._lost:
-                self._find(said, f"was moved to landing {say(landing)}, which was not queued", "target")
+                self._find(event, f"was moved to landing {say(landing)}, which was not queued", "target")
 
-    def on_decided(self, said: Statement) -> None:
+    def on_decided(self, event: OpenedEvent) -> None:
         """A landing is landed or refused by the lander."""
-        target = text(said.data, "target")
-        self._check_token(said, target)
-        self._end(said, said.kind.partition(".")[2])
+        target = text(event.data, "target")
+        self._check_token(event, target)
+        self._end(event, event.kind.partition(".")[2])
 
-    def on_stopped(self, said: Statement) -> None:
+    def on_stopped(self, event: OpenedEvent) -> None:
         """The lander says that nothing can land now."""
-        self._check_token(said, said.subject)
+        self._check_token(event, event.subject)
 
-    def on_cancelled(self, said: Statement) -> None:
+    def on_cancelled(self, event: OpenedEvent) -> None:
         """A landing is taken out of the queue."""
-        self._end(said, "cancelled")
+        self._end(event, "cancelled")
 
-    def _end(self, said: Statement, how: str) -> None:
-        if self._queued.pop(said.subject, None) is None and not self._lost:
-            self._find(said, f"was {how} and was not queued")
+    def _end(self, event: OpenedEvent, how: str) -> None:
+        if self._queued.pop(event.subject, None) is None and not self._lost:
+            self._find(event, f"was {how} and was not queued")
 
-    def _check_token(self, said: Statement, target: str) -> None:
-        token = whole(said.data, "token")
+    def _check_token(self, event: OpenedEvent, target: str) -> None:
+        token = whole(event.data, "token")
         if token < self._tokens.get(target, 0):
-            self._find(said, f"has the token {token}, which is below an earlier lander's")
-        elif not self._is_live(f"land:{target}", token, said.now):
-            self._find(said, f"has the token {token}, which was not live on land:{target}")
+            self._find(event, f"has the token {token}, which is below an earlier lander's")
+        elif not self._is_live(f"land:{target}", token, event.now):
+            self._find(event, f"has the token {token}, which was not live on land:{target}")
         self._tokens[target] = max(token, self._tokens.get(target, 0))
 
-    def _find(self, said: Statement, what: str, noun: str = "landing") -> None:
-        self._report.add(said.seq, "landing", f"{noun} {say(said.subject)} {what}")
+    def _find(self, event: OpenedEvent, what: str, noun: str = "landing") -> None:
+        self._report.add(event.seq, "landing", f"{noun} {say(event.subject)} {what}")

@@ -41,7 +41,7 @@ EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}
 BY_DEADLINE = frozenset(("expired", "unclaimed"))
 
 
-class Statement:
+class OpenedEvent:
     """An event, opened."""
 
     __slots__ = ("agent", "commit", "data", "kind", "now", "seq", "subject")
@@ -99,7 +99,7 @@ class Replay:
         self._commit = self._earlier = self._seq = (
             0  # the lower bound of new tokens: those of earlier commits, a seal's bound
         )
-        self._rules: dict[str, Callable[[Statement], None]] = {
+        self._rules: dict[str, Callable[[OpenedEvent], None]] = {
             "claim.granted": self._on_granted,
             "claim.renewed": self._on_renewed,
             "claim.moved": self._on_moved,
@@ -136,27 +136,27 @@ class Replay:
             "store.recovered": self._on_recovered,
         }
 
-    def apply(self, event: Event) -> Statement | None:
-        """Apply an event; returns its statement, or None if it cannot be read."""
-        if event.commit != self._commit:
+    def apply(self, stored: Event) -> OpenedEvent | None:
+        """Apply an event; returns it opened, or None if it cannot be read."""
+        if stored.commit != self._commit:
             self.finish()
-            self._commit, self._earlier = event.commit, max(self._earlier, self._report.token)
-        self._seq = event.seq
-        said = None
+            self._commit, self._earlier = stored.commit, max(self._earlier, self._report.token)
+        self._seq = stored.seq
+        event = None
         try:
-            said = Statement(event)
-            rule = self._rules.get(said.kind)
+            event = OpenedEvent(stored)
+            rule = self._rules.get(event.kind)
             if rule is not None:
-                rule(said)
+                rule(event)
         except MalformedError as problem:
-            self._report.add(event.seq, "malformed", str(problem))
+            self._report.add(stored.seq, "malformed", str(problem))
             self.lost = self._lost_waits = True
-            if said is not None and said.subject in self.live:
-                self._end(self.live[said.subject])
+            if event is not None and event.subject in self.live:
+                self._end(self.live[event.subject])
             self._lose_alerts()
             self._lose_work()
             return None
-        return said
+        return event
 
     def finish(self) -> None:
         """End a commit."""
@@ -198,75 +198,75 @@ class Replay:
 
     # --- claims
 
-    def _on_granted(self, said: Statement) -> None:
-        claim = Claim(said.subject, said.agent, said.data)
-        if not self._granted.add(said.subject):
-            self._report.add(said.seq, "granted_twice", f"claim {say(said.subject)} was granted before")
-        if said.subject in self.live:
-            self._end(self.live[said.subject])
-        self._check_token(said, claim.token)
-        self._check_killed(said, said.agent)
-        self._check_request(said)
-        self._check_holders(said.seq, claim)
+    def _on_granted(self, event: OpenedEvent) -> None:
+        claim = Claim(event.subject, event.agent, event.data)
+        if not self._granted.add(event.subject):
+            self._report.add(event.seq, "granted_twice", f"claim {say(event.subject)} was granted before")
+        if event.subject in self.live:
+            self._end(self.live[event.subject])
+        self._check_token(event, claim.token)
+        self._check_killed(event, event.agent)
+        self._check_request(event)
+        self._check_holders(event.seq, claim)
         self._hold(claim)
         self._report.granted += 1
 
-    def _on_renewed(self, said: Statement) -> None:
-        until = whole(said.data, "until")
-        claim = self._find(said)
+    def _on_renewed(self, event: OpenedEvent) -> None:
+        until = whole(event.data, "until")
+        claim = self._find(event)
         if claim is not None:
-            self._check_related(said, claim, "renewed")
-            self._check_request(said)
+            self._check_related(event, claim, "renewed")
+            self._check_request(event)
             claim.until = until
 
-    def _on_moved(self, said: Statement) -> None:
-        to, token, why = text(said.data, "to"), whole(said.data, "token"), said.data.get("why")
-        claim = self._find(said)
-        self._check_token(said, token)
-        self._check_killed(said, to)
+    def _on_moved(self, event: OpenedEvent) -> None:
+        to, token, why = text(event.data, "to"), whole(event.data, "token"), event.data.get("why")
+        claim = self._find(event)
+        self._check_token(event, token)
+        self._check_killed(event, to)
         if claim is None:
             return
         up = claim.agent.startswith(to + "/")
         sensible = to == claim.agent if why == "boot" else up if why == "left" else related(to, claim.agent)
         if not sensible:
-            message = f"claim {say(said.subject)} of {say(claim.agent)} was moved to {say(to)} ({say(why)})"
-            self._report.add(said.seq, "stranger", message)
+            message = f"claim {say(event.subject)} of {say(claim.agent)} was moved to {say(to)} ({say(why)})"
+            self._report.add(event.seq, "stranger", message)
         else:
-            self._check_related(said, claim, "moved")
+            self._check_related(event, claim, "moved")
         claim.agent, claim.token = to, token
-        self._check_holders(said.seq, claim)
+        self._check_holders(event.seq, claim)
 
-    def _on_released(self, said: Statement) -> None:
-        released, left = resources(said.data, "resources"), resources(said.data, "left")
-        self._check_request(said)
-        claim = self._find(said)
+    def _on_released(self, event: OpenedEvent) -> None:
+        released, left = resources(event.data, "resources"), resources(event.data, "left")
+        self._check_request(event)
+        claim = self._find(event)
         if claim is None:
             return
-        self._check_related(said, claim, "released")
+        self._check_related(event, claim, "released")
         if not released <= claim.resources or left != claim.resources - released:
             message = f"claim {say(claim.id)} held {len(claim.resources)}: released {len(released)}, left {len(left)}"
-            self._report.add(said.seq, "left", message)
+            self._report.add(event.seq, "left", message)
         kept = claim.resources & left
         self._end(claim)
         if kept:
             claim.resources = kept
             self._hold(claim)
 
-    def _on_ended(self, said: Statement) -> None:
-        why = text(said.data, "why")
-        claim = self._find(said)
+    def _on_ended(self, event: OpenedEvent) -> None:
+        why = text(event.data, "why")
+        claim = self._find(event)
         if claim is None:
             return
-        if why in BY_DEADLINE and said.now < claim.until:
-            message = f"claim {say(claim.id)} was {why} at {said.now}, before its deadline {claim.until}"
-            self._report.add(said.seq, "early", message)
+        if why in BY_DEADLINE and event.now < claim.until:
+            message = f"claim {say(claim.id)} was {why} at {event.now}, before its deadline {claim.until}"
+            self._report.add(event.seq, "early", message)
         self._end(claim)
 
-    def _find(self, said: Statement) -> Claim | None:
+    def _find(self, event: OpenedEvent) -> Claim | None:
         """The live claim that an event names."""
-        claim = self.live.get(said.subject)
+        claim = self.live.get(event.subject)
         if claim is None and not self.lost:
-            self._report.add(said.seq, "not_live", f"claim {say(said.subject)} was not live")
+            self._report.add(event.seq, "not_live", f"claim {say(event.subject)} was not live")
         return claim
 
     def _hold(self, claim: Claim) -> None:
@@ -303,109 +303,109 @@ class Replay:
                         self._report.add(seq, "two_holders", message)
                         return
 
-    def _check_token(self, said: Statement, token: int) -> None:
+    def _check_token(self, event: OpenedEvent, token: int) -> None:
         """Promise 2."""
-        if token != said.commit:
-            self._report.add(said.seq, "token", f"the token is {token}, the commit's number {said.commit}")
+        if token != event.commit:
+            self._report.add(event.seq, "token", f"the token is {token}, the commit's number {event.commit}")
         elif token <= self._earlier:
-            self._report.add(said.seq, "token", f"the token is {token}, an earlier one was {self._earlier}")
+            self._report.add(event.seq, "token", f"the token is {token}, an earlier one was {self._earlier}")
         else:
             self._report.token = token
 
-    def _check_request(self, said: Statement) -> None:
+    def _check_request(self, event: OpenedEvent) -> None:
         """Promise 6. A day has too many requests to keep their texts, so each is kept as 64 bits, like the ids."""
-        request = said.data.get("request")
+        request = event.data.get("request")
         if request is None:
             return
         must(type(request) is list and types(request) == TWO_TEXTS, "`request` is not an operation and an id")
-        while self._requests and said.now - next(iter(self._requests.values()))[1] >= REQUEST_KEPT_MS:
+        while self._requests and event.now - next(iter(self._requests.values()))[1] >= REQUEST_KEPT_MS:
             self._requests.popitem(last=False)
-        key = hash((said.agent, *request))
-        commit, _ = self._requests.setdefault(key, (said.commit, said.now))
-        if commit != said.commit:
-            message = f"request {say(request[1])} of {say(said.agent)} had its effect before, in commit {commit}"
-            self._report.add(said.seq, "two_effects", message)
+        key = hash((event.agent, *request))
+        commit, _ = self._requests.setdefault(key, (event.commit, event.now))
+        if commit != event.commit:
+            message = f"request {say(request[1])} of {say(event.agent)} had its effect before, in commit {commit}"
+            self._report.add(event.seq, "two_effects", message)
 
-    def _check_killed(self, said: Statement, agent: str) -> None:
+    def _check_killed(self, event: OpenedEvent, agent: str) -> None:
         while self._killed:
             if agent in self._killed:
-                self._report.add(said.seq, "killed", f"{say(agent)} was killed and not revived, and got a claim")
+                self._report.add(event.seq, "killed", f"{say(agent)} was killed and not revived, and got a claim")
             if agent in self._killed or "/" not in agent:
                 return
             agent = agent.rpartition("/")[0]
 
-    def _check_related(self, said: Statement, claim: Claim, what: str) -> None:
-        if not related(said.agent, claim.agent):
-            message = f"claim {say(claim.id)} of {say(claim.agent)} was {what} by {say(said.agent)}"
-            self._report.add(said.seq, "stranger", message)
+    def _check_related(self, event: OpenedEvent, claim: Claim, what: str) -> None:
+        if not related(event.agent, claim.agent):
+            message = f"claim {say(claim.id)} of {say(claim.agent)} was {what} by {say(event.agent)}"
+            self._report.add(event.seq, "stranger", message)
 
     # --- waits and agents
 
-    def _on_queued(self, said: Statement) -> None:
-        if not self._queued.add(said.subject):
-            self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was queued before")
-        self._waiting.add(said.subject)
+    def _on_queued(self, event: OpenedEvent) -> None:
+        if not self._queued.add(event.subject):
+            self._report.add(event.seq, "wait", f"waiter {say(event.subject)} was queued before")
+        self._waiting.add(event.subject)
 
-    def _on_wait_ended(self, said: Statement) -> None:
-        if said.subject in self._waiting:
-            self._waiting.discard(said.subject)
-        elif not self._lost_waits or not self._queued.add(said.subject):
-            self._report.add(said.seq, "wait", f"waiter {say(said.subject)} was not waiting")
+    def _on_wait_ended(self, event: OpenedEvent) -> None:
+        if event.subject in self._waiting:
+            self._waiting.discard(event.subject)
+        elif not self._lost_waits or not self._queued.add(event.subject):
+            self._report.add(event.seq, "wait", f"waiter {say(event.subject)} was not waiting")
 
-    def _on_alert_raised(self, said: Statement) -> None:
+    def _on_alert_raised(self, event: OpenedEvent) -> None:
         """Once for a cause: no second alert of a kind and a subject while one is open."""
-        if "about" not in said.data:
+        if "about" not in event.data:
             return  # from before alerts had a state
-        cause = text(said.data, "what"), text(said.data, "about")
-        if not self._raised.add(said.subject):
-            self._report.add(said.seq, "alert", f"alert {say(said.subject)} was raised before")
+        cause = text(event.data, "what"), text(event.data, "about")
+        if not self._raised.add(event.subject):
+            self._report.add(event.seq, "alert", f"alert {say(event.subject)} was raised before")
         other = self._causes.get(cause)
         if other is not None:
-            self._report.add(said.seq, "alert", f"alert {say(other)} was open for the same cause, {say(cause[1])}")
-        self._causes[cause] = said.subject
-        self._alerts[said.subject] = cause
+            self._report.add(event.seq, "alert", f"alert {say(other)} was open for the same cause, {say(cause[1])}")
+        self._causes[cause] = event.subject
+        self._alerts[event.subject] = cause
 
     def _lose_alerts(self) -> None:
         self._alerts.clear()
         self._causes.clear()
 
-    def _on_alert_acknowledged(self, said: Statement) -> None:
-        if said.subject not in self._alerts and not self._lost_waits:
-            self._report.add(said.seq, "alert", f"alert {say(said.subject)} was not open")
+    def _on_alert_acknowledged(self, event: OpenedEvent) -> None:
+        if event.subject not in self._alerts and not self._lost_waits:
+            self._report.add(event.seq, "alert", f"alert {say(event.subject)} was not open")
 
-    def _on_alert_cleared(self, said: Statement) -> None:
-        must(bool(text(said.data, "why")), "an alert was cleared without a reason")
-        cause = self._alerts.pop(said.subject, None)
+    def _on_alert_cleared(self, event: OpenedEvent) -> None:
+        must(bool(text(event.data, "why")), "an alert was cleared without a reason")
+        cause = self._alerts.pop(event.subject, None)
         if cause is None:
             if not self._lost_waits:
-                self._report.add(said.seq, "alert", f"alert {say(said.subject)} was not open")
-        elif self._causes.get(cause) == said.subject:
+                self._report.add(event.seq, "alert", f"alert {say(event.subject)} was not open")
+        elif self._causes.get(cause) == event.subject:
             del self._causes[cause]
 
-    def _on_undo_started(self, said: Statement) -> None:
+    def _on_undo_started(self, event: OpenedEvent) -> None:
         """Its files are its agent's: the claim that it names is live. One that was killed begins a second time."""
-        self._undone.discard(said.subject)
-        claim = self.live.get(text(said.data, "claim"))
+        self._undone.discard(event.subject)
+        claim = self.live.get(text(event.data, "claim"))
         if claim is None and not self.lost:
-            self._report.add(said.seq, "undo", f"undo {say(said.subject)} has no live claim")
-        elif claim is not None and claim.agent != said.agent:
-            self._report.add(said.seq, "undo", f"undo {say(said.subject)} works under a claim of {say(claim.agent)}")
-        self._undoing.add(said.subject)
+            self._report.add(event.seq, "undo", f"undo {say(event.subject)} has no live claim")
+        elif claim is not None and claim.agent != event.agent:
+            self._report.add(event.seq, "undo", f"undo {say(event.subject)} works under a claim of {say(claim.agent)}")
+        self._undoing.add(event.subject)
 
-    def _on_undo_finished(self, said: Statement) -> None:
+    def _on_undo_finished(self, event: OpenedEvent) -> None:
         """Once, after it began."""
-        if said.subject in self._undone:
-            self._report.add(said.seq, "undo", f"undo {say(said.subject)} was finished before")
-        elif said.subject not in self._undoing and not self._lost_waits:
-            self._report.add(said.seq, "undo", f"undo {say(said.subject)} was not begun")
-        self._undoing.discard(said.subject)
-        self._undone.add(said.subject)
+        if event.subject in self._undone:
+            self._report.add(event.seq, "undo", f"undo {say(event.subject)} was finished before")
+        elif event.subject not in self._undoing and not self._lost_waits:
+            self._report.add(event.seq, "undo", f"undo {say(event.subject)} was not begun")
+        self._undoing.discard(event.subject)
+        self._undone.add(event.subject)
 
-    def _on_killed(self, said: Statement) -> None:
-        self._killed.add(said.subject)
+    def _on_killed(self, event: OpenedEvent) -> None:
+        self._killed.add(event.subject)
 
-    def _on_revived(self, said: Statement) -> None:
-        self._killed.discard(said.subject)
+    def _on_revived(self, event: OpenedEvent) -> None:
+        self._killed.discard(event.subject)
 
     # --- tasks, documents, votes and landings
 
@@ -415,12 +415,12 @@ class Replay:
         live = (claim for claim in self.live.values() if claim.token == token and claim.until > now)
         return self.lost or any(wanted in claim.resources for claim in live)
 
-    def _once(self, rule: Callable[[Statement], None]) -> Callable[[Statement], None]:
+    def _once(self, rule: Callable[[OpenedEvent], None]) -> Callable[[OpenedEvent], None]:
         """A rule for an event that may have a request id."""
 
-        def with_request(said: Statement) -> None:
-            self._check_request(said)
-            rule(said)
+        def with_request(event: OpenedEvent) -> None:
+            self._check_request(event)
+            rule(event)
 
         return with_request
 
@@ -432,8 +432,8 @@ class Replay:
         self._credentials.lose()
         self._landings.lose()
 
-    def _on_recovered(self, said: Statement) -> None:
-        self._documents.on_recovered(said)
+    def _on_recovered(self, event: OpenedEvent) -> None:
+        self._documents.on_recovered(event)
         self._votes.lose()
         self._credentials.lose()
         self._landings.lose()

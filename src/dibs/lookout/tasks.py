@@ -18,7 +18,7 @@ from dibs.lookout.reading import Ids, must, related, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Claim, Replay, Statement
+    from dibs.lookout.replay import Claim, OpenedEvent, Replay
     from dibs.lookout.verify import Report
 
 FIRST_STATES = frozenset({"discovery", "scoped", "planned"})
@@ -82,90 +82,90 @@ class Tasks:
 
     # --- events of a task
 
-    def on_added(self, said: Statement) -> None:
+    def on_added(self, event: OpenedEvent) -> None:
         """A new task: its id was not used before."""
-        state, run = said.data.get("state", "planned"), said.data.get("run", "")
+        state, run = event.data.get("state", "planned"), event.data.get("run", "")
         must(isinstance(state, str) and isinstance(run, str), "`state` or `run` is not a text")
-        new = self._added.add(said.subject)
-        if said.subject in self._open or (not new and not self._purged):
-            self._report.add(said.seq, "task", f"task {say(said.subject)} was added before")
-        if state == "complete" and said.data.get("imported") is True:  # finished elsewhere, before it came here
-            self._complete.add(said.subject)
+        new = self._added.add(event.subject)
+        if event.subject in self._open or (not new and not self._purged):
+            self._report.add(event.seq, "task", f"task {say(event.subject)} was added before")
+        if state == "complete" and event.data.get("imported") is True:  # finished elsewhere, before it came here
+            self._complete.add(event.subject)
             return
         if state not in FIRST_STATES:
-            self._report.add(said.seq, "task_state", f"task {say(said.subject)} began as {say(state)}")
-        self._open[said.subject] = Task(state, run)
+            self._report.add(event.seq, "task_state", f"task {say(event.subject)} began as {say(state)}")
+        self._open[event.subject] = Task(state, run)
 
-    def on_moved(self, said: Statement) -> None:
+    def on_moved(self, event: OpenedEvent) -> None:
         """A move: from the task's state, by an existing transition, with what that transition requires."""
-        before, to = text(said.data, "from"), text(said.data, "to")
-        task = self._find(said, before)
+        before, to = text(event.data, "from"), text(event.data, "to")
+        task = self._find(event, before)
         if task is None:
             return
         if to not in TRANSITIONS.get(before, ()):
-            self._report.add(said.seq, "task_state", f"there is no transition from {say(before)} to {say(to)}")
+            self._report.add(event.seq, "task_state", f"there is no transition from {say(before)} to {say(to)}")
         elif to == "executing":
-            self._check_claim(said, task)
+            self._check_claim(event, task)
         elif before == "executing":
-            self._check_token(said, task, needed=to in BY_TOKEN)
+            self._check_token(event, task, needed=to in BY_TOKEN)
         task.state = to
         if to == "complete":
-            self._complete.add(said.subject)
-            del self._open[said.subject]
+            self._complete.add(event.subject)
+            del self._open[event.subject]
 
-    def on_passed(self, said: Statement) -> None:
+    def on_passed(self, event: OpenedEvent) -> None:
         """From now on the task has another claim, or the same claim has another holder."""
-        task = self._find(said, "executing")
+        task = self._find(event, "executing")
         if task is not None:
-            self._check_claim(said, task, passed=True)
+            self._check_claim(event, task, passed=True)
 
-    def on_kept(self, said: Statement) -> None:
+    def on_kept(self, event: OpenedEvent) -> None:
         """A task is kept although its run is purged: from now on it belongs to no run."""
-        task = self._open.get(said.subject)
+        task = self._open.get(event.subject)
         if task is not None:
             task.run = ""
 
-    def on_purged(self, said: Statement) -> None:
+    def on_purged(self, event: OpenedEvent) -> None:
         """A run is purged with all its finished tasks that were not kept."""
         self._purged = True
-        gone = [name for name, task in self._open.items() if task.run == said.subject and task.state in FINISHED]
+        gone = [name for name, task in self._open.items() if task.run == event.subject and task.state in FINISHED]
         for identifier in gone:
             del self._open[identifier]
 
-    def on_forgotten(self, said: Statement) -> None:
+    def on_forgotten(self, event: OpenedEvent) -> None:
         """Finished tasks are deleted: their ids are free."""
-        named: Any = said.data.get("tasks")
+        named: Any = event.data.get("tasks")
         must(isinstance(named, list), "`tasks` is not a list")
         for identifier in named:
             task = self._open.get(identifier) if isinstance(identifier, str) else None
             if task is not None and task.state not in FINISHED:
-                self._report.add(said.seq, "task_state", f"task {say(identifier)} was forgotten while {task.state}")
+                self._report.add(event.seq, "task_state", f"task {say(identifier)} was forgotten while {task.state}")
             elif task is not None:
                 del self._open[identifier]
         self._purged = True
 
-    def _find(self, said: Statement, state: str) -> Task | None:
+    def _find(self, event: OpenedEvent, state: str) -> Task | None:
         """The task that an event names; it must be in that state."""
-        task = self._open.get(said.subject)
-        if task is None and self._complete.has(said.subject):
-            again = said.data.get("to") == "complete"
-            message = f"task {say(said.subject)} was complete, and {'completed again' if again else 'moved on'}"
-            self._report.add(said.seq, "finished_twice" if again else "task_state", message)
+        task = self._open.get(event.subject)
+        if task is None and self._complete.has(event.subject):
+            again = event.data.get("to") == "complete"
+            message = f"task {say(event.subject)} was complete, and {'completed again' if again else 'moved on'}"
+            self._report.add(event.seq, "finished_twice" if again else "task_state", message)
             return None
         if task is None and not self._lost:
-            self._report.add(said.seq, "task", f"there was no task {say(said.subject)}")
+            self._report.add(event.seq, "task", f"there was no task {say(event.subject)}")
         if task is None:
-            task = self._open[said.subject] = Task(state, claim=self._behind(said))
-            self._added.add(said.subject)
+            task = self._open[event.subject] = Task(state, claim=self._behind(event))
+            self._added.add(event.subject)
         elif task.state != state:
-            message = f"task {say(said.subject)} was {say(task.state)}, not {say(state)}"
-            self._report.add(said.seq, "task_state", message)
+            message = f"task {say(event.subject)} was {say(task.state)}, not {say(state)}"
+            self._report.add(event.seq, "task_state", message)
             task.state = state
         return task
 
-    def _behind(self, said: Statement) -> str:
+    def _behind(self, event: OpenedEvent) -> str:
         """The live claim on an unknown task, by the token that the event names."""
-        token, name = said.data.get("token"), ("name", f"task:{said.subject}")
+        token, name = event.data.get("token"), ("name", f"task:{event.subject}")
         for claim in self._replay.live.values() if token is not None else ():
             if claim.token == token and name in claim.resources:
                 return claim.id
@@ -173,47 +173,47 @@ class Tasks:
 
     # --- the promises
 
-    def _check_claim(self, said: Statement, task: Task, *, passed: bool = False) -> None:
+    def _check_claim(self, event: OpenedEvent, task: Task, *, passed: bool = False) -> None:
         """A task at work must have a live claim on its name, held by the working agent."""
-        task.claim = text(said.data, "claim")
+        task.claim = text(event.data, "claim")
         claim = self._replay.live.get(task.claim)
         if claim is None:
             if not self._replay.lost:
-                message = f"task {say(said.subject)} was taken under claim {say(task.claim)}, which was not live"
-                self._report.add(said.seq, "task_claim", message)
+                message = f"task {say(event.subject)} was taken under claim {say(task.claim)}, which was not live"
+                self._report.add(event.seq, "task_claim", message)
             return
         wrong = ""
-        if ("name", f"task:{said.subject}") not in claim.resources or claim.mode != "write":
+        if ("name", f"task:{event.subject}") not in claim.resources or claim.mode != "write":
             wrong = "is not a claim on it"
-        elif claim.agent != said.agent:
-            wrong = f"is {say(claim.agent)}'s, not {say(said.agent)}'s"
-        elif not passed and said.data.get("token") != claim.token:
-            wrong = f"has token {claim.token}, not {say(said.data.get('token'))}"
-        elif claim.until <= said.now:
+        elif claim.agent != event.agent:
+            wrong = f"is {say(claim.agent)}'s, not {say(event.agent)}'s"
+        elif not passed and event.data.get("token") != claim.token:
+            wrong = f"has token {claim.token}, not {say(event.data.get('token'))}"
+        elif claim.until <= event.now:
             wrong = "was past its deadline"
         if wrong:
-            self._report.add(said.seq, "task_claim", f"claim {say(claim.id)} of task {say(said.subject)} {wrong}")
+            self._report.add(event.seq, "task_claim", f"claim {say(claim.id)} of task {say(event.subject)} {wrong}")
 
-    def _check_token(self, said: Statement, task: Task, *, needed: bool) -> None:
+    def _check_token(self, event: OpenedEvent, task: Task, *, needed: bool) -> None:
         """Promise 2: a task is finished under the token of its live claim, and by the claim's holder."""
-        token = said.data.get("token")
+        token = event.data.get("token")
         if token is None and not needed:
             return
         claim = self._replay.live.get(task.claim)
         if claim is None:
             if not self._replay.lost:
-                message = f"task {say(said.subject)} became {say(said.data['to'])} without a live claim"
-                self._report.add(said.seq, "task_token", message)
+                message = f"task {say(event.subject)} became {say(event.data['to'])} without a live claim"
+                self._report.add(event.seq, "task_token", message)
             return
-        if token != claim.token or claim.until <= said.now:
+        if token != claim.token or claim.until <= event.now:
             message = (
-                f"task {say(said.subject)} became {say(said.data['to'])} under token {say(token)} at {said.now}; "
+                f"task {say(event.subject)} became {say(event.data['to'])} under token {say(token)} at {event.now}; "
                 f"live was {claim.token} until {claim.until}"
             )
-            self._report.add(said.seq, "task_token", message)
-        elif not related(said.agent, claim.agent):
-            message = f"task {say(said.subject)} of {say(claim.agent)} was ended by {say(said.agent)}"
-            self._report.add(said.seq, "stranger", message)
+            self._report.add(event.seq, "task_token", message)
+        elif not related(event.agent, claim.agent):
+            message = f"task {say(event.subject)} of {say(claim.agent)} was ended by {say(event.agent)}"
+            self._report.add(event.seq, "stranger", message)
 
 
 class Documents:
@@ -232,14 +232,14 @@ class Documents:
         self._graves.clear()
         self._lost = True
 
-    def on_recovered(self, said: Statement) -> None:
+    def on_recovered(self, event: OpenedEvent) -> None:
         """A new database replaced a damaged one: its documents begin above all earlier versions."""
-        self._deepest = max(self._deepest, said.commit - 1)
+        self._deepest = max(self._deepest, event.commit - 1)
 
-    def on_set(self, said: Statement) -> None:
+    def on_set(self, event: OpenedEvent) -> None:
         """One above the previous version; a deleted document that was dropped continues above all deleted ones."""
-        key, version = said.subject, whole(said.data, "version")
-        deleted: Any = said.data.get("deleted", False)
+        key, version = event.subject, whole(event.data, "version")
+        deleted: Any = event.data.get("deleted", False)
         before = self._versions.pop(key, None)
         grave = self._graves.pop(key, 0)
         if before is not None:
@@ -250,7 +250,7 @@ class Documents:
         if not right:
             known = before if before is not None else grave
             message = f"document {say(key)} has version {version} after {known}"
-            self._report.add(said.seq, "version", message)
+            self._report.add(event.seq, "version", message)
         if deleted:
             self._graves[key] = version
             self._deepest = max(self._deepest, version)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.lookout.archives import Archive, BrokenError, Gap, alone
 from dibs.lookout.reading import MalformedError, must, read_body, say, text, types, whole
-from dibs.lookout.replay import Claim, Replay, Statement
+from dibs.lookout.replay import Claim, OpenedEvent, Replay
 from dibs.stores.seam import GENESIS, Seal
 
 if TYPE_CHECKING:
@@ -165,11 +165,11 @@ def verify(
             continue
         report.events += 1
         if chain.follow(event):
-            said = replay.apply(event)
-            if said is not None and said.kind.startswith("log."):
-                known.hear(said, chain)
-            elif said is not None and said.kind.startswith("audit."):
-                chain.hear(said)
+            opened = replay.apply(event)
+            if opened is not None and opened.kind.startswith("log."):
+                known.hear(opened, chain)
+            elif opened is not None and opened.kind.startswith("audit."):
+                chain.hear(opened)
             known.compare(event.seq, event.link, replay)
         if progress is not None and report.events % PROGRESS_EVENTS == 0:
             progress(report.events, head.seq)
@@ -342,12 +342,12 @@ class _Chain:
         self._replay.lose()
         self.seq, self.link = gap.last, gap.link
 
-    def hear(self, said: Statement) -> None:
+    def hear(self, event: OpenedEvent) -> None:
         """What a person accepted, or accepts no more."""
-        if said.kind == "audit.settled":
-            self.settled.add(said.subject)
+        if event.kind == "audit.settled":
+            self.settled.add(event.subject)
         else:
-            self.settled.discard(said.subject)
+            self.settled.discard(event.subject)
 
     def blame_gaps(self) -> None:
         """An archive that cannot be read is a finding, unless another machine has it, or a person settled its loss."""
@@ -490,27 +490,27 @@ class _Seals:
         elif difference := replay.differs(*opened):
             self._blame(seal.seq, difference)
 
-    def hear(self, said: Statement, chain: _Chain) -> None:
+    def hear(self, event: OpenedEvent, chain: _Chain) -> None:
         """The log's records about itself: check a seal against the event written with it, and note prunings."""
-        through, link, digest = (said.data.get(name) for name in ("through", "link", "digest"))
-        if said.kind == "log.pruned":
+        through, link, digest = (event.data.get(name) for name in ("through", "link", "digest"))
+        if event.kind == "log.pruned":
             chain.pruned.add(through if isinstance(through, int) else 0)
-            if "archive" in said.data and isinstance(through, int):
-                chain.archived[through] = said.seq, said.data["archive"]
-        if said.kind == "log.dropped":
-            last = said.data.get("last")
+            if "archive" in event.data and isinstance(through, int):
+                chain.archived[through] = event.seq, event.data["archive"]
+        if event.kind == "log.dropped":
+            last = event.data.get("last")
             chain.dropped.add(last if isinstance(last, int) else 0)
-        if said.kind != "log.sealed":
+        if event.kind != "log.sealed":
             return
         seal = self._seals.get(through) if isinstance(through, int) else None
         if seal is None:
-            self._report.add(said.seq, "seal", f"there is no seal at event {say(through)}, but this event records one")
+            self._report.add(event.seq, "seal", f"there is no seal at event {say(through)}, but this event records one")
             return
         self._told.add(seal.seq)
         if chain.before[1] is not None and (seal.seq, link) != chain.before:
-            self._blame(seal.seq, f"event {said.seq}, written with it, did not come right after its event")
+            self._blame(seal.seq, f"event {event.seq}, written with it, did not come right after its event")
         elif link != seal.link or digest != sha256(seal.body.encode("utf-8", "surrogatepass")).hexdigest():
-            self._blame(seal.seq, f"it differs from the seal that event {said.seq} records")
+            self._blame(seal.seq, f"it differs from the seal that event {event.seq} records")
 
     def finish(self, first: int, gaps: Sequence[Gap] = ()) -> None:
         """A seal without its own event in the log was not written by dibs."""

@@ -13,7 +13,7 @@ from dibs.lookout.reading import must, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.lookout.replay import Statement
+    from dibs.lookout.replay import OpenedEvent
     from dibs.lookout.verify import Report
 
 
@@ -50,49 +50,49 @@ class Votes:
         self._open.clear()
         self._lost = True
 
-    def on_opened(self, said: Statement) -> None:
+    def on_opened(self, event: OpenedEvent) -> None:
         """A vote begins, under an id that no open one has."""
-        options, electorate = _texts(said.data, "options"), _texts(said.data, "electorate")
-        if said.subject in self._open:
-            self._find(said, "was opened while it was open")
-        self._open[said.subject] = Vote(options, electorate, whole(said.data, "deadline"))
+        options, electorate = _texts(event.data, "options"), _texts(event.data, "electorate")
+        if event.subject in self._open:
+            self._find(event, "was opened while it was open")
+        self._open[event.subject] = Vote(options, electorate, whole(event.data, "deadline"))
 
-    def on_cast(self, said: Statement) -> None:
+    def on_cast(self, event: OpenedEvent) -> None:
         """A ballot: by an elector, its first, for an option, before the deadline and before the outcome."""
-        option = text(said.data, "option")
-        vote = self._open.get(said.subject)
+        option = text(event.data, "option")
+        vote = self._open.get(event.subject)
         if vote is None:
             if not self._lost:
-                self._find(said, f"got a ballot of {say(said.agent)} and was not open")
+                self._find(event, f"got a ballot of {say(event.agent)} and was not open")
             return
-        if said.agent not in vote.electorate:
-            self._find(said, f"got a ballot of {say(said.agent)}, who is not an elector")
-        elif said.agent in vote.ballots:
-            self._find(said, f"got a second ballot of {say(said.agent)}")
+        if event.agent not in vote.electorate:
+            self._find(event, f"got a ballot of {say(event.agent)}, who is not an elector")
+        elif event.agent in vote.ballots:
+            self._find(event, f"got a second ballot of {say(event.agent)}")
         elif option not in vote.options:
-            self._find(said, f"got a ballot for {say(option)}, which is not an option")
-        elif said.now >= vote.deadline:
-            self._find(said, f"got a ballot of {say(said.agent)} after its deadline")
+            self._find(event, f"got a ballot for {say(option)}, which is not an option")
+        elif event.now >= vote.deadline:
+            self._find(event, f"got a ballot of {say(event.agent)} after its deadline")
         else:
-            vote.ballots[said.agent] = option
+            vote.ballots[event.agent] = option
 
-    def on_decided(self, said: Statement) -> None:
+    def on_decided(self, event: OpenedEvent) -> None:
         """The outcome, which follows from the ballots or from the deadline."""
-        outcome, option = text(said.data, "outcome"), said.data.get("option")
-        vote = self._open.pop(said.subject, None)
+        outcome, option = text(event.data, "outcome"), event.data.get("option")
+        vote = self._open.pop(event.subject, None)
         if vote is None:
             if not self._lost:
-                self._find(said, f"came out as {say(outcome)} and was not open")
+                self._find(event, f"came out as {say(outcome)} and was not open")
             return
         counted = vote.outcome()
-        if counted[0] == "open" and said.now >= vote.deadline:
+        if counted[0] == "open" and event.now >= vote.deadline:
             counted = "lapsed", None
         if (outcome, option) != counted:
             right = " ".join(filter(None, counted))
-            self._find(said, f"came out as {say(outcome)} {say(option)}; by its ballots it is {say(right)}")
+            self._find(event, f"came out as {say(outcome)} {say(option)}; by its ballots it is {say(right)}")
 
-    def _find(self, said: Statement, what: str) -> None:
-        self._report.add(said.seq, "vote", f"vote {say(said.subject)} {what}")
+    def _find(self, event: OpenedEvent, what: str) -> None:
+        self._report.add(event.seq, "vote", f"vote {say(event.subject)} {what}")
 
 
 def _texts(data: dict[str, Any], name: str) -> list[str]:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_COMMITS = 1_000  # of one branch that are replayed; a longer one is squashed
 MAX_SUBJECTS = 50  # listed in a squashed commit's message
-MERGE, REBASE, SQUASH = "merge", "rebase", "squash"
+MERGE, REBASE = "merge", "rebase"  # any other way is a squash
 
 
 class Prepared:

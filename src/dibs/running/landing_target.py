@@ -111,7 +111,7 @@ class Target:
         moved = False
         try:
             done = self._run(trees[0] if trees else self.top, "update-ref", "-m", text, "--stdin", given=orders)
-            moved = done.ok or self.commit() == after  # or it was told so by a signal after the deed
+            moved = done.ok or self.commit() == after  # or it was told so by a signal after the move
         finally:
             if not moved and before:
                 self._write_notes(earlier)

@@ -3,16 +3,16 @@
 While one group of transactions is being synced the next one gathers; then it goes to the store together (`run_many`),
 with one fsync for all. Nobody waits for others to come: a lone request makes a group of one.
 
-Two ways in. `decide` blocks a thread. If nobody is writing, the thread runs its group itself: a lone caller then pays
-for no change of threads, which is a fifth of its time. Every other group is run by the desk's own thread. `submit` does
-not block: an event loop hands in a function and is called back. (To let the first of the waiting threads run the next
-group was measured, too: no faster, and more to reason about.)
+There are two ways in. `decide` blocks a thread. If no group is running, the thread runs its group itself: a lone
+caller then saves a change of threads, which is a fifth of its time. The desk's own thread runs every other group.
+`submit` does not block: an event loop hands in a function and is called back. (Letting the first waiting thread run the
+next group was measured, too: no faster, and more to reason about.)
 
-A loop may lend its own thread, for the same reason: what its callbacks hand in within one turn is a group, which it
-runs at the end of that turn. It does so only while the store is free and its disk is quick; else the loop would stand
-still for another process, or for the disk.
+A loop may lend its own thread, for the same reason: the functions that its callbacks hand in within one turn are a
+group, which it runs at the end of that turn. It does so only while the store is free and its disk is quick; otherwise
+the loop would stand still for another process, or for the disk.
 
-What is not here: what a request means, who sent it, and which store it is.
+The desk knows nothing of the meaning of a request, its sender, or the engine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Request:
         self.value: Any = None
         self.error: Exception | None = None
         self.state = WAITING
-        self.bell: threading.Lock | None = None  # of a thread that waits; taken until it is rung
+        self.bell: threading.Lock | None = None  # of a waiting thread; locked until the answer is there
 
 
 WAITING, RUNNING, ANSWERED, CANCELLED = "waiting", "running", "answered", "cancelled"
@@ -82,7 +82,7 @@ class Desk:
     # --- the ways in
 
     def decide(self, fn: Callable[[Transaction], T]) -> T:
-        """Run `fn` in a transaction, together with those of others; durable when this returns."""
+        """Run `fn` in a transaction, in a group with others; durable when this returns."""
         request = Request(fn)
         with self._lock:
             if self._leader == threading.get_ident():
@@ -134,7 +134,7 @@ class Desk:
         return request
 
     def cancel(self, request: Request) -> bool:
-        """Take a request out that has not begun: it will not be done, and nobody is called. False: it has begun."""
+        """Remove a request that has not begun; nobody is called back. False if it has begun."""
         with self._lock:
             if request.state is not WAITING:
                 return False
@@ -196,7 +196,7 @@ class Desk:
             return False
 
     def _lead(self, here: Post | None = None) -> None:
-        """Run one group, and let the next one be run. Called by the one thread that leads, the one of `here`'s loop."""
+        """Run one group, then let the next one be run. Called by the leading thread; `here` is its loop's `post`."""
         group: list[Request] = []
         try:
             with self._lock:
@@ -214,7 +214,7 @@ class Desk:
                 self._hand_over()
 
     def _run(self, group: list[Request]) -> None:
-        """Run a group. Whatever happens, each request has its answer then."""
+        """Run a group. Each request has its answer afterwards, even if the store fails."""
         try:
             outcomes: list[Outcome] = self.store.run_many([request.fn for request in group])
             for request, (value, error) in zip(group, outcomes, strict=True):
@@ -234,7 +234,7 @@ class Desk:
                 request.error, request.state = error, ANSWERED
 
     def _hand_over(self) -> None:
-        """Let the desk's thread run those that have come meanwhile; without any, nobody leads."""
+        """Let the desk's thread run what has come meanwhile; if there is nothing, nobody leads."""
         if self._queue:
             self._tell_thread()
         else:
@@ -242,7 +242,7 @@ class Desk:
             self._idle.notify_all()
 
     def _answer(self, group: list[Request], here: Post | None = None) -> None:
-        """Tell each how it ended: threads by their bell, loops by one call for all, this thread's own loop at once."""
+        """Answer each request: a thread by its bell, a loop by one call for all, this thread's own loop directly."""
         posts: dict[Post, list[Request]] = {}
         for request in group:
             if request.bell is not None:

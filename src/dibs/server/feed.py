@@ -1,4 +1,4 @@
-"""The log as it grows, read once for all who listen: a ring of the last events, each encoded once.
+"""The log as it grows, read once for all listeners: a ring of the last events, each encoded once.
 
 One thread follows the store and puts new events into the ring; listeners are told from that thread that there are more
 (`Listener`), and read the ring for themselves, each from its own place. What is older than the ring is read from the
@@ -31,7 +31,7 @@ RING_BYTES = 8 * 1024 * 1024
 BATCH_EVENTS = 500  # in one piece for a listener: about 200 KB
 PAGE_EVENTS = 500  # in one trip to the store
 POLL_S = 0.05  # between two looks at the end of the log while there are listeners
-IDLE_POLL_S = 1.0  # while nobody does: for the figures
+IDLE_POLL_S = 1.0  # without listeners: for the figures
 RETRY_S = 1.0  # after the store could not be read
 KEPT_OLD = 32  # pages from before the ring: about 6 MB
 KEPT_PIECES = 64  # joined pieces that several listeners may share
@@ -93,7 +93,7 @@ class Feed:
             self._thread.join(RETRY_S + IDLE_POLL_S)
 
     def poke(self) -> None:
-        """Something was written by this process: look now."""
+        """This process has written something: read it now."""
         if self._listeners:
             self._bell.set()
 
@@ -103,7 +103,7 @@ class Feed:
             try:
                 more = self._read()
             except Exception as error:  # noqa: BLE001 - busy, moved, being closed: the next look tries again
-                self._host.after(error)
+                self._host.reopen_after(error)
                 more = False
                 self._bell.wait(RETRY_S)
             if not more:
@@ -118,7 +118,7 @@ class Feed:
         if not found:
             if store.head().seq < self._last:
                 with self._mutex:
-                    self._begin_anew(store)
+                    self._restart(store)
             return False
         frames = [Frame(event) for event in found]
         with self._mutex:
@@ -152,10 +152,10 @@ class Feed:
                 self._pieces.clear()
                 self._bytes, self._last = 0, found[-1].seq
             elif store.head().seq < self._last:
-                self._begin_anew(store)
+                self._restart(store)
         return len(found) == PAGE_EVENTS
 
-    def _begin_anew(self, store: Store) -> None:
+    def _restart(self, store: Store) -> None:
         """Another log took the place of this one."""
         self._ring.clear()
         self._bytes, self._last = 0, store.head().seq
@@ -170,13 +170,13 @@ class Feed:
         self._bell.set()
 
     def leave(self, ring: Callable[[], None]) -> None:
-        """No longer."""
+        """Stop calling `ring`."""
         with self._mutex:
             self._listeners.discard(ring)
 
     @property
     def listeners(self) -> int:
-        """How many listen."""
+        """The number of listeners."""
         return len(self._listeners)
 
     @property

@@ -10,7 +10,6 @@ import threading
 from bisect import bisect_left
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # upper bounds
-SIZES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
 MAX_LABELS = 100  # of one name; a label beyond these counts as OTHER
 MAX_LABEL_CHARS = 120
 OTHER = "other"

@@ -1,8 +1,8 @@
-"""One workspace, opened once for all who ask a server: its store, its settings, a session for each request.
+"""One workspace, opened once for all callers of a server: its store, its settings, a session for each request.
 
 A server decides nothing: each request runs through a `Session` like any other caller's, on the one store that this
 file keeps open. Requests that arrive together share one commit (desk.py). If the database was replaced or the workspace
-moved to another store, the next request opens it anew, as a process of its own would. Thread-safe.
+moved to another store, the next request opens it again, as a process of its own would. Thread-safe.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RETIRED = 4  # stores that were replaced and are not closed yet: a request that 
 
 
 class Host:
-    """A workspace and what a server has opened of it."""
+    """A workspace, with what a server has opened of it."""
 
     def __init__(self, place: Place, *, timeout: float = STORE_TIMEOUT_S) -> None:
         self.place = place
@@ -40,7 +40,7 @@ class Host:
         self._retired: list[Desk] = []
         self._configs: dict[str, tuple[tuple[object, ...], config.Config]] = {}
         self.used = clock.since_boot()  # when the last request came
-        self.working = 0  # what the server does by itself and should not be ended for being idle
+        self.working = 0  # the server's own jobs under way: it is not idle meanwhile
 
     @property
     def store(self) -> Store:
@@ -78,7 +78,7 @@ class Host:
     def session(self, cwd: str = "", place: Place | None = None, *, asked: bool = True) -> Session:
         """A session for one request, of a caller in that directory; without one, at the top of the workspace.
 
-        Not `asked`: the server works for itself, and may still be idle.
+        `asked=False` is for the server's own work: it may still count as idle.
         """
         if asked:
             self.used = clock.since_boot()
@@ -87,12 +87,12 @@ class Host:
             raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
         return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)
 
-    def after(self, error: BaseException) -> bool:
-        """After a request failed: was the store replaced or moved? Then it is opened anew, and True says: try again."""
+    def reopen_after(self, error: BaseException) -> bool:
+        """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
         if not isinstance(error, Unavailable) or not ("replaced" in error.fields or "moved" in error.fields):
             return False
         with self._mutex:
-            if self._desk is not None and _is_gone(self._desk.store):  # else another request has opened it anew
+            if self._desk is not None and _is_gone(self._desk.store):  # else another request has reopened it
                 self._retired.append(self._desk)
                 self._desk = self._store = None
             oldest = self._retired.pop(0) if len(self._retired) > RETIRED else None

@@ -51,6 +51,6 @@ class Loop:
             try:
                 self.take_step(self._host.session(asked=False))
             except (DibsError, Unsettled) as error:
-                self._host.after(error)
+                self._host.reopen_after(error)
             except Exception:  # a defect must not end the steps
                 LOG.exception("a step of %s failed", self.name)

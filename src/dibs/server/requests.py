@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from time import perf_counter
 
-from dibs.errors import DibsError, Invalid, NotFound, Unavailable
+from dibs.errors import DibsError, NotFound, Unavailable
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
@@ -33,20 +33,23 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this as timed out; the caller asks again
-QUICK = ("", "note claim")  # steps after an operation that cost nothing, or are done by a thread (`Plain.rest`)
+QUICK = (
+    "",
+    "note claim",
+)  # steps after an operation that cost nothing, or are done by a thread (`SingleDecision.complete`)
 QUICK_ITEMS = 32  # of a list in a request that an event loop reads itself; a path costs some 30 µs
 KEPT_SESSIONS = 64  # sessions kept for the next request: as many as requests run at once
 
 
 class Gone(BaseException):
-    """The caller has gone while it waited. Not an error of dibs: nobody is there to read it."""
+    """The caller has gone while it waited. Not an error: nobody reads the answer."""
 
 
 class Caller:
-    """The other end of one request that may wait: whether it is still there. `leave` may come from any thread."""
+    """The caller of one request that may wait. Any thread may call `leave` when the caller has gone."""
 
-    def __init__(self, told: Callable[[dict[str, Any]], None] | None = None) -> None:
-        self._told = told  # how the caller is told that it waits, if it wants to be
+    def __init__(self, on_wait: Callable[[dict[str, Any]], None] | None = None) -> None:
+        self._on_wait = on_wait  # tells the caller, at each poll, that it waits
         self._mutex = threading.Lock()
         self._gone = False
         self._wake: Callable[[], None] | None = None
@@ -56,19 +59,19 @@ class Caller:
         """Has it left?"""
         return self._gone
 
-    def waits(self, session: Session, state: dict[str, Any], same: Callable[[], Call]) -> None:
-        """Called whenever the request has to wait: `leave` ends that from now on, by a call of the `same` agent."""
+    def waits(self, session: Session, state: dict[str, Any], new_call: Callable[[], Call]) -> None:
+        """Called at each poll of a wait: from now on `leave` ends it. `new_call` makes a call of the same agent."""
         with self._mutex:
             channel = state.get("wake", "")
             if channel:
-                self._wake = lambda: _wake(session, same, channel)
+                self._wake = lambda: _wake(session, new_call, channel)
             if self._gone:
                 raise Gone
-        if self._told is not None:
-            self._told(state)
+        if self._on_wait is not None:
+            self._on_wait(state)
 
     def leave(self) -> None:
-        """It is gone: a request that waits is woken, and leaves its queue."""
+        """The caller has gone: wake its waiting request, which then leaves the queue."""
         with self._mutex:
             self._gone = True
             wake = self._wake
@@ -76,14 +79,14 @@ class Caller:
             try:
                 wake()
             except DibsError:
-                pass  # it looks by itself within seconds
+                pass  # it polls by itself within seconds
 
 
-def _wake(session: Session, same: Callable[[], Call], channel: str) -> None:
-    """Let the request look up that waits under this name, wherever its store is. From any thread."""
+def _wake(session: Session, new_call: Callable[[], Call], channel: str) -> None:
+    """Wake the request that waits under this name, wherever its store is. From any thread."""
     if session.is_far:
-        session.run(WAKE, same(), {"channel": channel})
-    else:  # not through the way in: also a caller whose credential was revoked meanwhile leaves its queue
+        session.run(WAKE, new_call(), {"channel": channel})
+    else:  # without the entry: a caller whose credential was revoked meanwhile leaves its queue, too
         session.store.run(lambda tx: WAKE.body(tx, None, None, channel))
 
 
@@ -101,8 +104,8 @@ class _Timed(StoreLink):
             self._figures.observe("store_seconds", perf_counter() - began, "run" if operation.writes else "look")
 
 
-class Plain:
-    """One decision that is on its way through the desk."""
+class SingleDecision:
+    """A request that is one decision and nothing more, on its way through the desk."""
 
     __slots__ = ("_requests", "call", "fields", "operation", "session")
 
@@ -113,13 +116,13 @@ class Plain:
         self.session, self.operation, self.call, self.fields = session, operation, call, fields
 
     def decide(self, tx: Transaction) -> Any:
-        """What the desk runs."""
+        """Its transaction, which the desk runs."""
         return perform(tx, self.call, self.operation, self.fields)
 
     def end(self, value: Any, error: Exception | None) -> dict[str, Any] | None:
-        """The answer, once it is decided; a refusal is raised. None: a thread has to see to the rest (`rest`)."""
+        """The answer, once it is decided; a refusal is raised. None: a thread has to call `complete`."""
         whole = error is None and not (type(value) is dict and ("again" in value or "jobs" in value))
-        if not whole and (error is None or is_worth_another_try(error)):
+        if not whole and (error is None or is_worth_a_retry(error)):
             return None
         if whole and type(value) is dict and self.operation.afterwards and steps.notes_claims(self.session):
             return None
@@ -128,14 +131,14 @@ class Plain:
                 raise error
             if isinstance(value, DibsError):
                 raise value
-            return said(self.operation, self.session.finish(self.operation, value))
+            return as_json(self.operation, self.session.finish(self.operation, value))
         finally:
             self._requests._give_back(self.session)  # noqa: SLF001 - the two are one
 
-    def rest(self, value: Any) -> dict[str, Any]:
-        """What one decision was not enough for. Blocking.
+    def complete(self, value: Any) -> dict[str, Any]:
+        """The answer of a request that needs more than its one decision. Blocking.
 
-        A fact is missing, a job is unfinished, the store lost commits, or the files of a claim are looked at.
+        A fact is missing, a job is unfinished, the store lost commits, or the files of a claim have to be noted.
         """
         session, operation = self.session, self.operation
         try:
@@ -144,34 +147,34 @@ class Plain:
                     from dibs.session import long_jobs
 
                     long_jobs.carry_on(session, self.call, value)
-                return said(operation, session.finish(operation, value))
-            return said(operation, session.answer(operation, self.call, self.fields))
+                return as_json(operation, session.finish(operation, value))
+            return as_json(operation, session.answer(operation, self.call, self.fields))
         finally:
             self._requests._give_back(session)  # noqa: SLF001 - the two are one
 
 
-def is_plain(operation: Operation, given: dict[str, Any]) -> bool:
-    """Is this one decision, with nothing around it that takes long, and no wait?"""
+def is_single_decision(operation: Operation, given: dict[str, Any]) -> bool:
+    """Is this one decision, without a wait and without slow steps around it?"""
     around = operation.whole or operation.around or operation.beforehand or operation.wants
     if not operation.writes or around or operation.afterwards not in QUICK or given.get("wait"):
         return False
     for name, value in given.items():
         if type(value) is list and len(value) > QUICK_ITEMS:
-            return False  # many paths to look at, for which other callers must not wait
+            return False  # other callers must not wait while many paths are looked at
         if value and name in operation.by_name and operation.by_name[name].kind == "commit":
             return False
     return True
 
 
-def is_worth_another_try(error: Exception) -> bool:
-    """Was nothing decided, and may it be when it is asked again, in a thread?"""
+def is_worth_a_retry(error: Exception) -> bool:
+    """Was nothing decided, and can a thread decide it in a second attempt?"""
     if isinstance(error, Unavailable):
         return "moved" in error.fields or "replaced" in error.fields
     return isinstance(error, (Need, Unsettled))
 
 
 class Requests:
-    """What a server's callers ask."""
+    """The requests of a server's callers."""
 
     def __init__(self, host: Host, figures: Figures | None = None) -> None:
         self.host = host
@@ -187,43 +190,42 @@ class Requests:
         agent: str = "",
         request: str = "",
         caller: Caller | None = None,
-        wait_told: Callable[[dict[str, Any]], None] | None = None,
     ) -> dict[str, Any]:
         """The answer to one request; a refusal is raised.
 
-        `agent` is whom the caller says that it speaks for, `request` its idempotency key. `caller` lets another thread
-        end a wait; `wait_told` is called whenever the request has to wait.
+        `agent` is the agent that the caller names, `request` its idempotency key. `caller` lets another thread end a
+        wait.
         """
         found = operation(name)
-        there = caller or Caller(wait_told)
+        caller = caller or Caller()
         try:
-            return self._once(identity, found, given, agent, request, there)
+            return self._once(identity, found, given, agent, request, caller)
         except Unavailable as error:
-            if not self.host.after(error):
+            if not self.host.reopen_after(error):
                 raise
             self._free.clear()
-        return self._once(identity, found, given, agent, request, there)
+        return self._once(identity, found, given, agent, request, caller)
 
     def begin(
         self, identity: Identity, name: str, given: dict[str, Any], *, agent: str = "", request: str = ""
-    ) -> Plain | None:
-        """A plain request, ready for the desk; None for any other, which `answer` answers in a thread.
+    ) -> SingleDecision | None:
+        """A request that is one decision, ready for the desk; None for any other, which `answer` answers in a thread.
 
-        Plain: one decision and nothing else around it. Does not block: an event loop may call it.
+        Does not block: an event loop may call it.
         """
         found = operation(name)
-        if not is_plain(found, given):
+        if not is_single_decision(found, given):
             return None
         session = self._session()
         try:
             fields = read_fields.request(session, found, given, typed=True, here=False)
-            return Plain(self, session, found, identity.call(session, agent, request), fields)
+            return SingleDecision(self, session, found, identity.call(session, agent, request), fields)
         except BaseException:
             self._give_back(session)
             raise
 
     def _once(
-        self, identity: Identity, operation: Operation, given: dict[str, Any], agent: str, request: str, there: Caller
+        self, identity: Identity, operation: Operation, given: dict[str, Any], agent: str, request: str, caller: Caller
     ) -> dict[str, Any]:
         session = self._session()
         try:
@@ -232,26 +234,26 @@ class Requests:
             if fields.get("wait"):
                 fields["wait"] = min(fields["wait"], MAX_WAIT_MS)
 
-            def told(state: dict[str, Any]) -> None:
-                there.waits(session, state, lambda: identity.call(session, agent))
+            def on_wait(state: dict[str, Any]) -> None:
+                caller.waits(session, state, lambda: identity.call(session, agent))
 
-            result = session.answer(operation, call, fields, told)
-            if there.gone:
+            result = session.answer(operation, call, fields, on_wait)
+            if caller.gone:
                 self._withdraw(session, operation, call)
                 raise Gone
             if identity.credential is not None and locations.concerns(operation):
                 result = locations.hide(session.place, result)
-            return said(operation, result)
+            return as_json(operation, result)
         finally:
             self._give_back(session)
 
     def _withdraw(self, session: Session, operation: Operation, call: Call) -> None:
-        """Nobody reads the answer: a claim that nobody knows of is given up."""
+        """Nobody reads the answer: give up what the request got."""
         if operation.withdraws:
             session.withdraw(call)
 
     def _session(self) -> Session:
-        """A session that no other request uses, with the settings of now."""
+        """A session that no other request uses, with the current settings."""
         try:
             session = self._free.pop()
         except IndexError:
@@ -275,20 +277,9 @@ def operation(name: str) -> Operation:
     return catalogue.operation(name)
 
 
-def said(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
-    """An answer as `--json` prints it: `ok` says whether it is a yes."""
+def as_json(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
+    """An answer as `--json` prints it: `ok` is false if it refuses."""
     return {"ok": not (operation.refuses and result.get(operation.refuses)), **result}
-
-
-def checked(given: Any) -> dict[str, Any]:
-    """A request's body: an object."""
-    if not isinstance(given, dict):
-        raise Invalid(f"a request is a JSON object, not {_kind(given)}", field="body")
-    return given
-
-
-def _kind(value: Any) -> str:
-    return "null" if value is None else f"a {type(value).__name__}"
 
 
 def _around(name: str) -> Callable[..., Any]:

@@ -23,7 +23,7 @@ from queue import SimpleQueue
 from dibs import jsontext
 from dibs.errors import Busy, Invalid
 from dibs.facts import clock
-from dibs.server.store_half import DONE, ROUND, StoreHalf, plain
+from dibs.server.store_half import DONE, ROUND, StoreHalf, as_dibs_error
 from dibs.session import wire
 from dibs.session.remote import MAX_LINE
 
@@ -222,7 +222,7 @@ class SocketPort:
             number = sent.get("n")
             request = self._request(sent, number)
         except Exception as error:  # noqa: BLE001 - a defect of one request must not end the server
-            self._send(peer, {"n": number, **wire.error_out(plain(error))})
+            self._send(peer, {"n": number, **wire.error_out(as_dibs_error(error))})
             return
         if request.is_quick:
             self._waiting.append((peer, number, request))
@@ -253,7 +253,7 @@ class SocketPort:
         except Exception as error:  # noqa: BLE001 - it is the outcome of them all
             outcomes = [(None, error)] * len(group)
         for (peer, number, request), (value, failed) in zip(group, outcomes, strict=True):
-            what = self.half.after(request, value, failed)
+            what = self.half.judge(request, value, failed)
             if what == DONE:
                 request.answer["g"] = len(group)
                 self._answer(peer, number, request)
@@ -285,7 +285,7 @@ class SocketPort:
                 elif not peer.closed:
                     self.half.finish(request, value)
             except Exception as error:  # noqa: BLE001 - a defect of one request must not end the server
-                self.half.after(request, None, error)
+                self.half.judge(request, None, error)
             self._at_work -= 1  # only a measure: a lost count between threads does no harm
             if value is not _RECALL:
                 self._finished.append((peer, number, request))
@@ -300,7 +300,7 @@ class SocketPort:
         try:
             line = jsontext.encode(message).encode() + b"\n"
         except (TypeError, ValueError) as error:  # a defect of one answer must not end the server
-            line = jsontext.encode({"n": message["n"], **wire.error_out(plain(error))}).encode() + b"\n"
+            line = jsontext.encode({"n": message["n"], **wire.error_out(as_dibs_error(error))}).encode() + b"\n"
         if not peer.out:
             try:
                 sent = peer.socket.send(line)

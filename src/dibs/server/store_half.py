@@ -1,8 +1,8 @@
 """The store's half of requests that callers elsewhere sent, for every port of the server: read, decide, answer.
 
 A request is read once (`Request`), and can be decided in a group with others: `decide` is the function of its
-transaction, `after` judges its result. What takes more than one transaction (deliveries, long jobs, a store that
-lost commits) goes through `finish`, in a thread that may block. session/remote.py has the meaning of all this.
+transaction, `judge` its result. What takes more than one transaction (deliveries, long jobs, a store that
+lost commits) goes through `finish`, in a thread that may block. session/remote.py explains the protocol.
 
 Nothing is decided here, and nothing is known of sockets.
 """
@@ -35,7 +35,7 @@ LATE_MS = 3_000  # a request this old is not decided any more: its caller no lon
 MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part
 KEPT_TREES = 64  # working trees whose place is known; the oldest goes first
 
-DONE, ROUND, SLOW = "done", "round", "slow"  # what `after` says: answer it, decide it again, hand it to a thread
+DONE, ROUND, SLOW = "done", "round", "slow"  # what `judge` says: answer it, decide it again, hand it to a thread
 
 
 class Request:
@@ -60,7 +60,7 @@ class Request:
         return operation.writes and not operation.whole and "deliveries" not in operation.wants
 
     def decide(self, tx: Transaction) -> Any:
-        """Its transaction. A request that waited too long for its turn is given up: its caller has, too."""
+        """Its transaction. A request that waited too long for its turn is dropped: its caller has given up."""
         if clock.since_boot() - self.arrived > LATE_MS:
             raise Busy("the request came too late to be decided; nothing was changed.")
         return perform(tx, self.call, self.operation, self.fields)
@@ -69,8 +69,8 @@ class Request:
         """Answer with a refusal."""
         self.answer = wire.error_out(error)
 
-    def told(self, result: Any) -> None:
-        """Answer with a result, and with who the caller turned out to be."""
+    def answer_with(self, result: Any) -> None:
+        """Answer with a result, and with the caller's name if the transaction found it out."""
         if isinstance(result, DibsError):
             self.refuse(result)
         else:
@@ -79,7 +79,7 @@ class Request:
         if (call.agent, call.how) != self.sent_as:
             self.answer["who"] = [call.agent, call.how, call.name]
 
-    def need(self, missing: list[Any]) -> bool:
+    def look_up(self, missing: list[Any]) -> bool:
         """Look at the processes of this machine; False if only the caller can see some, which is then the answer."""
         here = processes.here()
         others = []
@@ -94,7 +94,7 @@ class Request:
 
 
 class StoreHalf:
-    """All requests' way to the store of one host."""
+    """The store's half of all requests to one host."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -105,7 +105,7 @@ class StoreHalf:
     def read(
         self, name: Any, sent_call: Any, sent_fields: Any, via: Any = None, top: Any = "", store: Any = ""
     ) -> Request:
-        """A request, from its words. `top` is the caller's working tree, where that is on this machine.
+        """Read and check a request. `top` is the caller's working tree, where that is on this machine.
 
         `store` is the store that the caller's config or environment names: another one than the workspace's is refused,
         as it is when a caller opens the store itself.
@@ -118,8 +118,8 @@ class StoreHalf:
         fields = wire.fields_in(operation, sent_fields, anywhere=not operation.may)
         return Request(place, operation, call, fields)
 
-    def after(self, request: Request, value: Any, error: BaseException | None) -> str:
-        """What to do after one run of a request's transaction."""
+    def judge(self, request: Request, value: Any, error: BaseException | None) -> str:
+        """What to do with a request after one run of its transaction: DONE, ROUND or SLOW."""
         request.rounds += 1
         if request.rounds > MAX_ROUNDS:
             request.refuse(Unavailable(UNDECIDED))
@@ -130,19 +130,19 @@ class StoreHalf:
                     return ROUND
                 if "jobs" in value:
                     return SLOW
-            request.told(value)
+            request.answer_with(value)
             return DONE
         if isinstance(error, Need):
-            return ROUND if request.need(error.processes) else DONE
-        if isinstance(error, Unsettled) or self.host.after(error):
+            return ROUND if request.look_up(error.processes) else DONE
+        if isinstance(error, Unsettled) or self.host.reopen_after(error):
             return SLOW
-        request.refuse(plain(error))
+        request.refuse(as_dibs_error(error))
         return DONE
 
     def finish(self, request: Request, value: Any = None) -> None:
         """Answer a request that takes more than one transaction. Blocks.
 
-        `value` is what a transaction has answered already, where that left jobs.
+        `value` is the answer of a transaction that left jobs.
         """
         session = self._session(request)
         for _ in range(MAX_ROUNDS):
@@ -152,19 +152,19 @@ class StoreHalf:
 
                     request.call.via = None
                     long_jobs.carry_on(session, request.call, value)
-                    return request.told(value)
-                return request.told(self._link.run(session, request.operation, request.call, request.fields))
+                    return request.answer_with(value)
+                return request.answer_with(self._link.run(session, request.operation, request.call, request.fields))
             except Need as need:
-                if not request.need(need.processes):
+                if not request.look_up(need.processes):
                     return None
             except DibsError as error:
-                if not self.host.after(error):
+                if not self.host.reopen_after(error):
                     return request.refuse(error)
                 session = self._session(request)
         return request.refuse(Unavailable(UNDECIDED))
 
     def recall(self, request: Request) -> None:
-        """The caller has gone before it was answered: what an interrupted one would withdraw is released. Blocks."""
+        """The caller has gone before it was answered: release what the request got. Blocks."""
         via = request.call.via
         result = request.answer.get("result")
         if via is None or not request.operation.withdraws or not isinstance(result, dict):
@@ -208,7 +208,7 @@ class StoreHalf:
 
 
 def _is_path(value: Any) -> bool:
-    """Can this be the name of a folder, also of one whose bytes are no text?"""
+    """Can this be the name of a folder? Its bytes need not be valid text."""
     try:
         return isinstance(value, str) and b"\0" not in os.fsencode(value)
     except UnicodeEncodeError:
@@ -224,8 +224,8 @@ def _operation(name: Any) -> Operation:
     raise Invalid(f"there is no operation {ascii(name)[:80]}", field="op")
 
 
-def plain(error: BaseException) -> DibsError:
-    """An error of any kind as one of dibs: a defect is told, not shown as a traceback."""
+def as_dibs_error(error: BaseException) -> DibsError:
+    """Any error as an error of dibs: a defect becomes a sentence, not a traceback."""
     if isinstance(error, DibsError):
         return error
     return Unavailable(f"the server failed on this request: {type(error).__name__}: {error}", internal=True)

@@ -9,22 +9,22 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
 
 
-_FOUND: dict[str, Operation] = {}  # a program that calls often need not look for them each time
+_loaded: dict[str, Operation] = {}  # by name, for programs that call often
 
 
 def operation(name: str) -> Operation:
     """The operation or query of that name, also one that only guards and doors run; KeyError if there is none."""
-    if name not in _FOUND:
+    if name not in _loaded:
         if name in index.FILES:
             module = __import__(f"dibs.operations.{index.FILES[name]}", fromlist=["OPERATIONS"])
-            _FOUND.update((one.name, one) for one in module.OPERATIONS)
+            _loaded.update((one.name, one) for one in module.OPERATIONS)
         elif name in index.INTERNAL:
             module = __import__(f"dibs.{index.INTERNAL[name]}", fromlist=["INTERNAL"])
-            _FOUND.update((one.name, one) for one in module.INTERNAL)
+            _loaded.update((one.name, one) for one in module.INTERNAL)
         else:
             module = __import__(f"dibs.{index.QUERIES[name]}", fromlist=["QUERIES"])
-            _FOUND.update((one.name, one) for one in module.QUERIES)
-    return _FOUND[name]
+            _loaded.update((one.name, one) for one in module.QUERIES)
+    return _loaded[name]
 
 
 def queries() -> list[Operation]:

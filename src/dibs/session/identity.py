@@ -1,7 +1,7 @@
-"""Who is calling, as this machine sees it: what was said, the environment, and the processes above this one.
+"""Identifies a caller on this machine: by the given name, the environment, and the processes above this one.
 
-A door for callers of this machine makes its `Call` here. A door for others makes it from their credential, and asks
-neither the environment nor the processes, which are the server's own: `Call(policy, agent=…, how="credential")`.
+A door for callers of this machine makes its `Call` here. A door for others makes it from their credential, and does not
+use the environment or the processes, which are the server's own: `Call(policy, agent=…, how="credential")`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def identify_local(
     client: list[Any] | None = None,
     request: str = "",
 ) -> Call:
-    """The caller, by what was said (`agent`), the environment, and `chain`, the processes above this one.
+    """The caller, by the given name (`agent`), the environment, and `chain`, the processes above this one.
 
-    `client` is the agent's process where the door knows it; without, the call is words of a shell or a script.
+    `client` is the agent's process where the door knows it; without it, the call comes from a shell or a script.
     """
     environ = caller.environ()
     variable = next((name for name in SESSION_VARIABLES if environ.get(name)), "")
@@ -41,13 +41,13 @@ def identify_local(
     if client is None:
         client = processes.client_among(chain, PROCESS_NAMES)
     if typed and own and client is not None and processes.variable_of(client, "DIBS_AGENT") == own:
-        session = own  # so the starter of the client named its agent
+        session = own  # the client was started with that name for its agent
     kinds = [name for process, name in chain if name in PROCESS_NAMES and process == client]
     kinds += [kind for variable, kind in SESSION_VARIABLES.items() if variable in environ]
     return Call(
         policy,
         agent=named,
-        fallback="" if named else user_name(),  # asked for only where nobody is named
+        fallback="" if named else user_name(),  # looked up only where no agent is named
         client=client,
         ancestors=[process for process, _ in chain],
         request=request,
@@ -60,7 +60,7 @@ def identify_local(
 
 
 def user_name() -> str:
-    """The operating system's user; the environment is asked only where the system does not know its name."""
+    """The operating system's user; by the environment only where the system does not know its name."""
     try:
         import pwd
 

@@ -38,9 +38,9 @@ def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
                 if not step["more"]:
                     answer.update(step["answer"])
                     break
-                if session.telling is not None and clock.since_boot() - told >= TELL_EVERY_MS:
+                if session.announce is not None and clock.since_boot() - told >= TELL_EVERY_MS:
                     told = clock.since_boot()
-                    session.telling(f"{step['done']} done so far")
+                    session.announce(f"{step['done']} done so far")
                 clock.sleep(PAUSE_S)
     finally:
         call.request = request

@@ -43,11 +43,11 @@ import os
 
 from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
-from dibs.facts import clock, processes
+from dibs.facts import clock
 from dibs.operations.core import index
-from dibs.operations.core.call import Need, process_name
+from dibs.operations.core.call import Need
 from dibs.session import serve_file, wire
-from dibs.session.session import FACT_ROUNDS
+from dibs.session.session import FACT_ROUNDS, look_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ class SocketLink:
         fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
         request, call.request = call.request, ""
         try:
-            _settled(self.direct, session, RECALL, call, fields)
+            _run_with_facts(self.direct, session, RECALL, call, fields)
         except DibsError:
             pass
         finally:
@@ -227,7 +227,7 @@ class SocketLink:
             raise Unavailable(message, unknown=True)
         call.decided = None
         try:
-            result = _settled(self.direct, session, operation, call, fields)
+            result = _run_with_facts(self.direct, session, operation, call, fields)
         except DibsError:
             call.via = None
             raise
@@ -244,12 +244,11 @@ def is_known(name: str) -> bool:
     return name in index.FILES or name in index.INTERNAL
 
 
-def _settled(link: Link, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+def _run_with_facts(link: Link, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
     """The answer of a request that keeps its name while facts are looked up."""
     for _ in range(FACT_ROUNDS):
         try:
             return link.run(session, operation, call, fields)
         except Need as need:
-            for process in need.processes:
-                call.facts[process_name(process)] = processes.alive(process)
+            look_up(call, need)
     raise Unavailable(Need.UNSETTLED)

@@ -1,4 +1,4 @@
-"""One caller's way into one workspace: finds it, opens its store, looks up the facts, runs operations.
+"""A session: one caller in one workspace. It finds the workspace, opens its store, looks up facts, runs operations.
 
 Shared by the CLI, the Python API, the hooks and the server. It decides nothing: where an operation needs a fact, it
 looks and runs it again; where an answer says "wait", it waits and asks again.
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
 
 FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
-TIMEOUT = 5.0  # seconds to wait for the store
-FAR = ("https://", "http://")  # how the URL of a store begins that is a server's, elsewhere
+STORE_TIMEOUT_S = 5.0
+FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
 
 
 class Session:
@@ -71,19 +71,17 @@ class Session:
         shared: Shared | None = None,
     ) -> None:
         self.cwd = cwd
-        self._missing = (
-            missing  # what to do while a local server that does not run is started (storage/workspace_store.py)
-        )
+        self._missing = missing  # what to do while a local Redis server is started (storage/workspace_store.py)
         self.place = workspace.find(cwd, given) if place is None else place
-        self.replaced = ""  # what `.dibs/local/run` named until now, where it was written anew
+        self.replaced = ""  # what `.dibs/local/run` named before this session rewrote it
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
             from dibs.session import launcher
             from dibs.storage import workspace_store
 
-            launcher.put(self.place)  # a fresh clone: from now on its hooks take the fast way
-            workspace_store.second_copy_path(self.place.local, self.place.shared)  # or all of it was swept away
+            launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
+            workspace_store.second_copy_path(self.place.local, self.place.shared)
         elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
 
@@ -95,24 +93,25 @@ class Session:
             else shared.config(self.place)
         )
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
-        self.timeout = TIMEOUT if timeout is None else timeout
+        self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
         self._store: Store | None = None if shared is None else shared.store
         self._link: Link | None = None
-        self._is_given = False  # the store was opened by the caller (`use`), whatever the config names
-        self.channels: list[str] = []  # names under which this process is woken, not in use right now
-        self.running: Callable[..., dict[str, Any]] | None = None  # how a command is run that an operation asks for
-        self.around: Callable[[str], Callable[..., Any]] | None = None  # what is done around an operation, by its name
-        self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
-        self.proving: Callable[[Session], Any] | None = None  # how the guards are tried, for `check`
-        self.telling: Callable[[str], None] | None = None  # how a person is told that a long operation runs
+        self._is_given = False  # the caller opened the store (`use`), whatever the config names
+        self.channels: list[str] = []  # names under which this process can be woken, free for the next wait
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
-        self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
+        self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
+        # Functions of the floors above, which a door attaches:
+        self.run_command: Callable[..., dict[str, Any]] | None = None  # a command that an operation asks for
+        self.around: Callable[[str], Callable[..., Any]] | None = None  # what runs an operation as a part of more
+        self.progress: Callable[[int, int], None] | None = None  # tells a person how much of how much is done
+        self.prove_guards: Callable[[Session], Any] | None = None  # for `check`
+        self.announce: Callable[[str], None] | None = None  # tells a person that a long operation runs
 
     def reread(self) -> str:
-        """Take the configuration as it is now, in a process that stays; why it cannot be read, then the former counts.
+        """Reload the config, in a long-running process. Returns why it cannot be read; then the former one counts.
 
-        The store is that of the beginning: to change it takes `dibs store move`.
+        The store stays the same: only `dibs store move` changes it.
         """
         if self._shared is None:
             try:
@@ -139,7 +138,7 @@ class Session:
 
     @property
     def is_far(self) -> bool:
-        """Is the store a server's, elsewhere? Then everything that decides is asked of that server."""
+        """Does a server elsewhere have the store? Then that server decides everything."""
         if self._shared is not None or self._is_given:
             return False
         return (caller.environ().get("DIBS_STORE") or self.config.store).startswith(FAR)
@@ -164,11 +163,11 @@ class Session:
 
     @property
     def is_shared(self) -> bool:
-        """Is the store a server's, which other callers use at the same time?"""
+        """Does this session use the store of a server, together with its other callers?"""
         return self._shared is not None
 
     def use(self, store: Store) -> None:
-        """Go on with this store, which the caller has opened."""
+        """Use this store from now on; the caller has opened it."""
         self.close()
         self._store, self._link, self._is_given = store, None, True
 
@@ -186,11 +185,11 @@ class Session:
         operation: Operation,
         call: Call,
         fields: dict[str, Any],
-        told: Callable[[dict[str, Any]], None] | None = None,
+        on_wait: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
-        """One request of a door, from its fields to its answer, with all that its declaration says is done around it.
+        """Answer one request of a door, with the steps that the operation declares around it.
 
-        `told` is called whenever it has to wait.
+        `on_wait` is called at each poll of a wait.
         """
         if operation.whole:
             if self.is_far:
@@ -211,11 +210,11 @@ class Session:
 
             fields = steps.BEFOREHAND[operation.beforehand](self, call, fields)
         if fields.get("wait"):
-            return self.finish(operation, self.run_waiting(operation, call, fields, told))
+            return self.finish(operation, self.run_waiting(operation, call, fields, on_wait))
         return self.finish(operation, self.run(operation, call, fields))
 
     def finish(self, operation: Operation, result: Any) -> Any:
-        """An operation's answer with what only the caller's machine knows."""
+        """Complete an operation's answer with what only the caller's machine knows."""
         if not operation.afterwards:
             return result
         from dibs.session import steps
@@ -232,8 +231,7 @@ class Session:
             try:
                 result = self.link.run(self, operation, call, fields)
             except Need as need:
-                for process in need.processes:
-                    call.facts[process_name(process)] = processes.alive(process)
+                look_up(call, need)
                 continue
             if isinstance(result, DibsError):
                 raise result
@@ -241,31 +239,31 @@ class Session:
                 from dibs.session import auto_serve
 
                 auto_serve.start(self.place)
-            if type(result) is dict and "again" in result:  # a command is to be run before the rest
+            if type(result) is dict and "again" in result:  # a command has to run before the rest
                 return self.run(operation, call, self._after_command(call, fields, result["again"]))
             return result
         raise Unavailable(Need.UNSETTLED)
 
     def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
-        """The request again, with the result of the command that the operation asks for."""
-        if self.running is None:
+        """The request, with the result of the command that the operation asks for."""
+        if self.run_command is None:
             raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
-        return self.running(self, call, fields, asked)
+        return self.run_command(self, call, fields, asked)
 
     def run_waiting(
         self,
         operation: Operation,
         call: Call,
         fields: dict[str, Any],
-        told: Callable[[dict[str, Any]], None] | None = None,
+        on_wait: Callable[[dict[str, Any]], None] | None = None,
     ) -> Any:
         """Run an operation that may have to wait, until it is granted, refused, or times out."""
         from dibs.session import wait_loop
 
-        return wait_loop.run(self, operation, call, fields, told)
+        return wait_loop.run(self, operation, call, fields, on_wait)
 
     def withdraw(self, call: Call) -> None:
-        """End what an interrupted call left behind, also if the answer that names it was never read."""
+        """End what an interrupted call left, even if its answer was never read."""
         from dibs.session import wait_loop
 
         wait_loop.withdraw(self, call)
@@ -277,7 +275,7 @@ class Session:
         return self._chain
 
     def identify(self, agent: str | None, *, client: list[Any] | None = None, request: str = "") -> Call:
-        """Who is calling, from what was said, the environment and the processes above this one."""
+        """The caller: by the given name, the environment and the processes above this one."""
         return identify_local(self.config.policy, self.chain(), agent, client=client, request=request)
 
     def operation(self, name: str) -> Operation:
@@ -287,12 +285,18 @@ class Session:
         return catalogue.operation(name)
 
 
+def look_up(call: Call, need: Need) -> None:
+    """Look at the processes that an operation needs to know of; the call carries what was found."""
+    for process in need.processes:
+        call.facts[process_name(process)] = processes.alive(process)
+
+
 def _make_local(local: str) -> bool:
-    """The folder for what belongs to this machine. `init` makes it; in a fresh clone the first call does: then True."""
+    """Make the folder for this machine's files. `init` makes it too; True if it was missing, as in a fresh clone."""
     try:
         try:
             os.mkdir(local, 0o700)
-        except FileNotFoundError:  # all of `.dibs/` was taken away
+        except FileNotFoundError:  # all of `.dibs/` was removed
             os.makedirs(local, 0o700, exist_ok=True)
     except FileExistsError:
         return False
@@ -303,7 +307,7 @@ def _make_local(local: str) -> bool:
 
 
 def _is_started_by(run: str) -> bool:
-    """Does `.dibs/local/run` name this dibs and its interpreter? A quick look; if not, `launcher.mend` judges."""
+    """Does `.dibs/local/run` name this dibs and its interpreter? A quick check; if not, `launcher.mend` decides."""
     try:
         with open(run, "rb", 0) as file:
             text = file.read()

@@ -1,7 +1,7 @@
 """The store's half of a request, asked of the store that this process has opened.
 
-It decides nothing: the operation does, in a transaction. Here is what a store may ask for around it: give up what it
-lost, follow it to where it was moved, and go on with a job that takes more than one transaction.
+It decides nothing: the operation does, in a transaction. This file does what a store may need around that: settle
+commits that it lost, follow it to where it was moved, and continue a job that takes more than one transaction.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class StoreLink:
     """The store's half of a request, asked of the store that this process has opened."""
 
     def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """One operation, to its end: the answer, or the refusal as a value. Raises `Need` where a fact is missing.
+        """Run one operation: returns its answer, or the refusal as a value. Raises `Need` where a fact is missing.
 
         An answer with `again` names a command that the caller has to run first.
         """
-        hears = "deliveries" in operation.wants
+        deliver_first = "deliveries" in operation.wants
         rounds = 0
         while rounds < STORE_ROUNDS:
             rounds += 1
             try:
-                if hears:
+                if deliver_first:
                     if call.credential is not None:  # before anything is done for the agent that it names
                         refusal = session.store.look(lambda tx: perform(tx, call, CALLER, {}))
                         if refusal is not None:
                             return refusal
                     _deliver(session, call)
-                    hears = False
+                    deliver_first = False
                 verb = session.store.run if operation.writes else session.store.look
                 result = verb(lambda tx: _decide(tx, call, operation, fields))
             except Unsettled:
@@ -65,7 +65,7 @@ class StoreLink:
         raise Unavailable(UNDECIDED)
 
     def recall(self, *_: object) -> bool:
-        """Nothing is ever under way elsewhere."""
+        """No request is ever under way elsewhere."""
         return False
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class StoreLink:
 
 
 def _deliver(session: Session, call: Call) -> None:
-    """What the agent subscribes to, into its inbox; most subscribe to nothing."""
+    """Deliver the events that the agent subscribes to; most agents subscribe to none."""
     from dibs.operations.messages import mailbox
 
     if not call.agent or session.store.look(lambda tx: mailbox.subscribed(tx, call.agent)):
@@ -89,9 +89,12 @@ def _archived(session: Session, call: Call, after: int, most: int) -> list[Event
 
 
 def _follow(session: Session, error: Unavailable) -> bool:
-    """Another store is in charge: go on there, if this machine knows where; finishes a move that was cut short."""
+    """Continue at the store that the workspace was moved to; finishes a move that was cut short.
+
+    False if this machine does not know that store.
+    """
     if session.is_shared:
-        return False  # not one caller's to close: the server opens it anew
+        return False  # the server reopens the store: one of its callers must not close it
     from dibs.storage import store_move
 
     if not store_move.follow(session, error):
@@ -101,17 +104,17 @@ def _follow(session: Session, error: Unavailable) -> bool:
 
 
 def _settle(session: Session, call: Call) -> None:
-    """The store lost answered commits: the operation for that gives up what rests on them."""
+    """The store lost answered commits: give up what depends on them."""
     from dibs.operations.upkeep.recovery import VOID
 
     store = session.store
-    # Not through the way in: the first caller settles, also one that may do nothing else.
+    # Without the entry: the first caller settles, even one that may do nothing else.
     # A caller with a credential is not verified yet: then the server's user settles.
     mine = Call(call.policy, agent=user_name() if call.credential is not None else call.agent or call.fallback)
     store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
 
 
 def _decide(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
-    """Run an operation, and keep what it decides where it is found although an interrupt comes before the answer."""
+    """Run an operation, and keep its decision where an interrupt before the answer does not lose it."""
     call.decided = perform(tx, call, operation, fields)
     return call.decided

@@ -1,9 +1,9 @@
-"""The look for trouble, by any live process of dibs: a waiter, a worker, a sweep, a server, or an agent's call.
+"""Upkeep by any live process of dibs: a waiter, a worker, a sweep, a server, or an agent's call.
 
-`step` is all that such a process calls, as often as it likes. A stamp in `.dibs/local/` says when a process of this
-machine last looked: a step that comes too early ends there, at the price of one stat. Then it asks, without a write,
-whether a sweep would find anything, and sweeps only then. Several processes may look at once; one of them decides, as
-always, in its transaction. Nothing is decided here.
+Such a process calls `step`, as often as it likes. A stamp in `.dibs/local/` has the time of this machine's last look
+for trouble: a step that comes too early ends there, at the price of one stat. Then it asks, without a write, whether a
+sweep would find anything, and sweeps only then. Several processes may look at once; each decides in its transaction.
+Nothing is decided here.
 
 Alerts that are to be delivered are sent last, never from a hook.
 """
@@ -31,8 +31,8 @@ CALL = "call"  # a command that looks once, because it was asked
 HOOK = "hook"
 HOUSEKEPT = "housekept"  # in .dibs/local/: when reports/housekeeping.py was run last, once a day
 DAY_MS = 86_400_000
-LASTING = ("worker", "wait", "sweep", "server")  # who looks again by itself
-PATIENT = ("worker", "sweep", "server")  # of these, who may do what takes seconds: nobody waits for its answer
+LASTING = ("worker", "wait", "sweep", "server")  # processes that look again by themselves
+PATIENT = ("worker", "sweep", "server")  # of these, those that may take seconds: nobody waits for their answer
 
 _store_seen: dict[str, int] = {}  # workspace → when this process last looked at its store
 
@@ -40,12 +40,12 @@ _store_seen: dict[str, int] = {}  # workspace → when this process last looked 
 def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliver: int = 1) -> bool:
     """Look for trouble if it is time; returns whether this process looked. An error is for the next one to see.
 
-    `how` says what kind of process this is (LASTING, HOOK, CALL), `agent` who it acts for. `deliver`: how many
+    `how` is the kind of process (LASTING, HOOK, CALL), `agent` the agent that it acts for. `deliver`: how many
     alerts it may send.
     """
     if not is_due(session.place.local, every):
         return False
-    if how != CALL:  # else a single call would hide the process that looks by itself
+    if how != CALL:  # otherwise a single call would hide the process that looks by itself
         _stamp(session.place.local, how)
     try:
         if _look(session, agent) or (how == HOOK and is_housekeeping_due(session.place.local)):
@@ -65,7 +65,7 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
 
 
 def is_due(local: str, every: int) -> bool:
-    """Did no process of this machine look for that long?"""
+    """Is the last look of this machine that long ago?"""
     return _is_older(f"{local}/{STAMP}", every)
 
 
@@ -93,13 +93,13 @@ def _look(session: Session, agent: str) -> bool:
         found = session.run(UPKEEP_DUE, call, fields)
         if not found["due"]:
             return bool(found.get("prune"))  # a server of an earlier version does not say
-        call.facts.clear()  # who was alive a moment ago may be dead by now
+        call.facts.clear()  # a process that was alive before may be dead by now
         session.run(UPKEEP, call, fields)
     return False
 
 
 def _of_store(session: Session) -> dict[str, Any] | None:
-    """What this machine says of the store, now and then; None: nothing new."""
+    """The state of the store as this machine sees it; None if it was checked within the last minute."""
     place, now = session.place.local, clock.since_boot()
     if place in _store_seen and now - _store_seen[place] < STORE_EVERY_MS:
         return None

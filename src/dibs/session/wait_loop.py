@@ -1,6 +1,6 @@
 """Waiting: an operation that answers "not yet" is asked again when its caller is woken, until its timeout.
 
-The place in the queue is a record of the store; this only sleeps, and looks again. Interrupted, it leaves the queue.
+The place in the queue is a record of the store; this only sleeps and polls. An interrupted wait leaves the queue.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ def run(
     operation: Operation,
     call: Call,
     fields: dict[str, Any],
-    told: Callable[[dict[str, Any]], None] | None = None,
+    on_wait: Callable[[dict[str, Any]], None] | None = None,
 ) -> Any:
     """Run an operation that may have to wait, until it is granted, refused, or times out."""
-    place: list[str] = []  # in the queue, as far as an answer told of it
+    place: list[str] = []  # the id of the place in the queue, once an answer has named it
     call.decided = None
     try:
-        return _wait_for(session, operation, call, fields, told, place)
-    except Unauthorized:  # its credential ended while it waited: those after it must not wait for its lease to lapse
+        return _wait_for(session, operation, call, fields, on_wait, place)
+    except Unauthorized:  # its credential ended while it waited: later waiters must not wait for its lease to lapse
         if operation.withdraws and place and not session.is_far:
             _give_up(session, call, place[0])
         raise
@@ -53,7 +53,7 @@ def _wait_for(
     operation: Operation,
     call: Call,
     fields: dict[str, Any],
-    told: Callable[[dict[str, Any]], None] | None,
+    on_wait: Callable[[dict[str, Any]], None] | None,
     place: list[str],
 ) -> Any:
     end = clock.since_boot() + fields["wait"]
@@ -62,7 +62,7 @@ def _wait_for(
     opened = session.store if channel else None  # the store, once there is something to wait for
     try:
         while True:
-            call.facts.clear()  # who was alive at the last look may be dead by now
+            call.facts.clear()  # a process that was alive at the last poll may be dead by now
             left = max(0, end - clock.since_boot())
             waiter = "".join(place)
             try:
@@ -70,24 +70,24 @@ def _wait_for(
             except Unavailable as error:
                 if not waiter or "unreachable" not in error.fields or clock.since_boot() >= min(end, kept_until):
                     raise
-                clock.sleep(PAUSE_S)  # its turn may come when the store is back, for as long as its place lasts
+                clock.sleep(PAUSE_S)  # the place lasts for a while: the turn may come when the store is back
                 continue
             if "waiting" not in result:
                 return result
             kept_until = clock.since_boot() + endings.WAITER_LEASE_MS
             place[:] = [result["waiting"]]
             if session.store is not opened:
-                if opened is not None:  # the workspace was moved meanwhile: nobody wakes us by the old name
+                if opened is not None:  # the workspace was moved: the new store does not know the old name
                     channel = ""
                 opened = session.store
-            if told is not None:
-                told({**result, "wake": channel})
-            # In a quiet workspace a waiter looks for trouble; with time to spare it also delivers alerts.
+            if on_wait is not None:
+                on_wait({**result, "wake": channel})
+            # A waiter also does the upkeep of a quiet workspace; with time to spare it delivers alerts.
             spare = end - clock.since_boot() > DELIVERY_SPARE_MS
             upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))
             if not channel:
                 channel = _listen(session)
-                continue  # look again: a turn that came meanwhile had nobody to wake
+                continue  # poll again: a turn that came before this name was known woke nobody
             session.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
     finally:
         if channel and session.short_lived:
@@ -104,7 +104,7 @@ def _listen(session: Session) -> str:
 
 
 def _give_up(session: Session, call: Call, place: str) -> None:
-    """End a place for a caller whose own word no longer counts: not through the way in, which would refuse it."""
+    """End the place of a caller whose credential ended, without the entry, which would refuse the caller."""
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
@@ -114,7 +114,7 @@ def _give_up(session: Session, call: Call, place: str) -> None:
 
 
 def withdraw(session: Session, call: Call, waiter: str = "") -> None:
-    """End the place in the queue, and what it has become; also if the answer that names it was never read."""
+    """End the place in the queue, or the claim that it became, even if the answer that names it was never read."""
     from dibs.operations.claims.waiters import WITHDRAW
 
     if session.link.recall(session, call, waiter):
@@ -123,7 +123,7 @@ def withdraw(session: Session, call: Call, waiter: str = "") -> None:
     place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
     if not place and not claim:
         return
-    # What the agent held before it holds still; what was granted under a request id a retry will be told of.
+    # A renewed claim stays: the agent held it before. So does a claim under a request id: a retry gets its answer.
     given_up = "" if decided.get("renewed") or call.request else claim
     request, call.request = call.request, ""
     try:

@@ -7,7 +7,7 @@ read. Reading holds every value to its type: a far caller may send anything.
 
 from __future__ import annotations
 
-from dibs.errors import ERRORS, DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, Unavailable, from_parts
 from dibs.jsontext import is_text
 from dibs.operations.core.call import Call, Need
 
@@ -118,7 +118,7 @@ def _resource(field: Field, value: Any, anywhere: bool) -> Any:
 
 def error_out(error: DibsError) -> dict[str, Any]:
     """A refusal as it is sent."""
-    return {"refused": [error.code, error.message, error.fields]}
+    return {"refused": error.parts()}
 
 
 def answer_in(answer: Any) -> Any:
@@ -127,8 +127,7 @@ def answer_in(answer: Any) -> Any:
         if "result" in answer:
             return answer["result"]
         if "refused" in answer:
-            code, message, fields = answer["refused"]
-            return ERRORS.get(code, Unavailable)(message, **fields)
+            return from_parts(answer["refused"])
         if "need" in answer:
             raise Need(answer["need"])
     raise Unavailable("the server's answer cannot be read; is it another version of dibs?")

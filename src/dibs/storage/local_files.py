@@ -114,18 +114,6 @@ def oldest_beyond(folder: str, limit: int, endings: tuple[str, ...]) -> list[str
     return found
 
 
-def size_of(folder: str) -> int:
-    """The bytes of all files below a folder."""
-    total = 0
-    for where, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += os.lstat(os.path.join(where, name)).st_size
-            except OSError:
-                continue
-    return total
-
-
 def remove(paths: Iterable[str]) -> list[str]:
     """Remove files; returns those that are gone now."""
     gone = []

@@ -14,7 +14,7 @@ import pytest
 import dibs
 from dibs.doors.http import link_routes
 from dibs.operations.claims import waiters
-from dibs.server.requests import MAX_WAIT_MS, is_plain, operation
+from dibs.server.requests import MAX_WAIT_MS, is_single_decision, operation
 from dibs.session import local_details
 from tests.doors.http.web import Web
 from tests.shell import Shell
@@ -126,8 +126,8 @@ def test_a_claim_of_thousands_of_paths_is_refused_at_once_and_no_other_caller_wa
     reply = shared.post("claim", many, token=shared.token(person="ann"))
     assert (reply.status, reply.code) == (422, "invalid")
     claim = operation("claim")
-    assert not is_plain(claim, many), "an event loop does not look at them"
-    assert is_plain(claim, {"resources": ["a", "b"], "reason": "x"})
+    assert not is_single_decision(claim, many), "an event loop does not look at them"
+    assert is_single_decision(claim, {"resources": ["a", "b"], "reason": "x"})
 
 
 @pytest.mark.parametrize("name", ["authorization", "content-type", "idempotency-key", "origin"])

@@ -1,4 +1,4 @@
-"""Keys become choices and deeds: what is asked first, what is done, what is refused. Operations decide."""
+"""Keys become choices and actions: what is asked first, what is done, what is refused. Operations decide."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.doors.top import deeds
+from dibs.doors.top import actions
 from dibs.doors.top.app import INTERRUPTED
 from tests.doors.overwriting import BEFORE, overwritten
 from tests.doors.top.looking import Look, opened
@@ -285,10 +285,10 @@ def test_an_overwritten_file_is_restored_once_its_holder_let_go(tmp_path: Path) 
     look.close()
 
 
-def test_each_deed_needs_an_operation_that_is_declared() -> None:
+def test_each_action_needs_an_operation_that_is_declared() -> None:
     from dibs.session import catalogue
 
-    for operation in deeds.NEEDS.values():
+    for operation in actions.NEEDS.values():
         assert catalogue.operation(operation).name == operation
 
 

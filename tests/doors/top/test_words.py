@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dibs
-from dibs.doors.top import words
+from dibs.doors.top import event_texts, words
 from dibs.doors.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
 from dibs.operations.alerts import kinds
 
@@ -25,15 +25,15 @@ def test_alerts_are_called_the_same_as_on_the_page() -> None:
 def test_why_a_claim_ended_is_said_as_on_the_page() -> None:
     table = re.search(r"CLAIM_WHY = \{(.*?)\};", (PAGE / "words.js").read_text())
     assert table is not None
-    assert dict(re.findall(r'(\w+): "([^"]+)"', table[1])) == words.CLAIM_WHY
+    assert dict(re.findall(r'(\w+): "([^"]+)"', table[1])) == event_texts.CLAIM_WHY
 
 
 def test_every_kind_of_event_that_the_page_has_words_for_has_them_here() -> None:
     text = (PAGE / "words.js").read_text()
     for kind in re.findall(r'case "([a-z]+\.[a-z]+)"', text):
         event = {"kind": kind, "agent": "ada", "subject": "s", "data": {}}
-        assert isinstance(words.says(event), str)
-        assert f'"{kind}"' in Path(words.__file__).read_text()
+        assert isinstance(event_texts.says(event), str)
+        assert f'"{kind}"' in Path(event_texts.__file__).read_text()
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_control_characters_and_endless_texts_are_harmless() -> None:
 @pytest.mark.parametrize("kind", ["claim.granted", "claim.refused", "task.moved", "run.noted", "a.kind.of.tomorrow"])
 def test_an_event_with_odd_data_is_told_all_the_same(kind: str) -> None:
     for data in ({}, {"resources": "no list", "blockers": [1, None], "why": {"a": [1]}, "paths": None, "x": "\x1b"}):
-        assert isinstance(words.says({"kind": kind, "agent": "a", "subject": "s", "data": data}), str)
+        assert isinstance(event_texts.says({"kind": kind, "agent": "a", "subject": "s", "data": data}), str)
 
 
 def test_names_and_paths_are_told_apart() -> None:

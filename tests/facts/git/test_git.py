@@ -51,13 +51,6 @@ def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
 
 
-def test_the_top_is_found_from_below_and_nowhere_else(repo: Repo, tmp_path: Path) -> None:
-    repo.write("src/b.py", "1\n")
-    assert git.top(f"{repo.top}/src") == repo.top
-    (tmp_path / "outside").mkdir()
-    assert git.top(str(tmp_path / "outside")) == ""
-
-
 def test_staged_has_every_path_that_a_commit_would_change(repo: Repo) -> None:
     repo.write("gone.py", "to be deleted, and not alike\n")
     repo.write("old.py", "some text that git recognises again\n")

@@ -36,6 +36,10 @@ PATHS = [
 ]  # fmt: skip
 
 
+def is_ignored(top: str, common: str, path: str) -> bool:
+    return ignored.ignored_among(top, common, [path]) == {path}
+
+
 @pytest.fixture
 def top(tmp_path: Path) -> str:
     subprocess.run(["git", "init", "-q", "."], cwd=tmp_path, check=True)
@@ -47,21 +51,21 @@ def top(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_the_answer_is_gits(top: str, path: str) -> None:
-    assert ignored.is_ignored(top, f"{top}/.git", path) is bool(git.is_ignored(top, [path]))
+    assert is_ignored(top, f"{top}/.git", path) is bool(git.is_ignored(top, [path]))
 
 
 def test_gits_own_folder_and_dibs_own_record_count_as_ignored(top: str) -> None:
     for path in (".git/config", ".dibs/local/dibs.db"):
-        assert ignored.is_ignored(top, f"{top}/.git", path)
-        assert ignored.is_ignored(top, "", path), "without git as well"
-    assert not ignored.is_ignored(top, "", "x.log"), "nothing else is, where there is no git"
+        assert is_ignored(top, f"{top}/.git", path)
+        assert is_ignored(top, "", path), "without git as well"
+    assert not is_ignored(top, "", "x.log"), "nothing else is, where there is no git"
 
 
 def test_git_is_asked_only_where_a_pattern_could_match(top: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(git, "is_ignored", lambda *_: pytest.fail("git was asked"))
     (Path(top) / ".gitignore").write_text("*.log\nbuild/\n/dist\n")
     for path in ("src/main.py", "buildings.py", "src/dist/x", "log"):
-        assert not ignored.is_ignored(top, f"{top}/.git", path)
+        assert not is_ignored(top, f"{top}/.git", path)
 
 
 def test_git_is_asked_once_for_all_that_it_may_ignore(top: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,4 +100,4 @@ def test_nothing_that_git_ignores_is_missed(top: str, rules: list[str], path: st
     if any(part.strip(".") == "" or part == ".git" for part in path.split("/")):
         return
     (Path(top) / ".gitignore").write_text("\n".join(rules) + "\n")
-    assert ignored.is_ignored(top, f"{top}/.git", path) is bool(git.is_ignored(top, [path]))
+    assert is_ignored(top, f"{top}/.git", path) is bool(git.is_ignored(top, [path]))

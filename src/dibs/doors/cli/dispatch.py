@@ -25,8 +25,8 @@ else:
 # load the index.
 OWN = f"{__file__.rpartition('/')[0]}/commands/"
 
-# Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for nobody's good.
-_kept: list[Any] = []
+# Kept until the process ends: closing the last connection would fold the WAL and sync twice more, for no use.
+_open_sessions: list[Any] = []
 
 
 def run(arguments: list[str]) -> int:
@@ -95,8 +95,8 @@ def read(operation: Operation, words: parse.Words) -> tuple[Any, Any, dict[str, 
     """The session, the caller and the field values that the arguments of an operation's command name."""
     session = open_session(words)
     known = operation.by_name
-    said = {name: value for name, value in words.fields.items() if name in known}  # not the command's own
-    values = read_fields.request(session, operation, said)
+    given = {name: value for name, value in words.fields.items() if name in known}  # not the command's own
+    values = read_fields.request(session, operation, given)
     return session, session.identify(words.common.get("as"), request=words.common.get("request-id", "")), values
 
 
@@ -108,23 +108,23 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     if operation.withdraws:
         return _withdrawing(operation, session, call, values, words)
     if values.get("wait"):
-        _end_well()
+        _exit_on_sigterm()
     return finish(operation, ask(operation, session, call, values, words), words)
 
 
 def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> int:
-    """Print an operation's answer. It is a no (exit code 1, `ok` false) where the declaration says what refuses."""
+    """Print an operation's answer; returns the exit code, 1 where the declaration says that the answer refuses."""
     code = NO if operation.refuses and result.get(operation.refuses) else YES
     answer(operation.name, result, as_json=words.json, ok=code == YES)
     return code
 
 
 def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
-    """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
-    _end_well()
+    """Run an operation that leaves nothing behind unless it is answered: no place in a queue, no unknown claim."""
+    _exit_on_sigterm()
     try:
         code = finish(operation, ask(operation, session, call, values, words), words)
-        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
+        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: too late to interrupt
             _signal.signal(number, _signal.SIG_IGN)
     except (KeyboardInterrupt, SystemExit):
         session.withdraw(call)
@@ -133,7 +133,7 @@ def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str
 
 
 def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:
-    """The answer of an operation. A person sees whom it waits for."""
+    """The answer of an operation. While it waits, a person sees the holder."""
     if not values.get("wait"):
         if operation.around:
             gc.enable()
@@ -150,12 +150,12 @@ def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], w
         shown.close()
 
 
-def _end_well() -> None:
-    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
-    _signal.signal(_signal.SIGTERM, _leave)
+def _exit_on_sigterm() -> None:
+    """Turn SIGTERM into SystemExit: a wait leaves its queue first, then the exit code names the signal."""
+    _signal.signal(_signal.SIGTERM, _raise_exit)
 
 
-def _leave(number: int, _frame: object) -> None:
+def _raise_exit(number: int, _frame: object) -> None:
     raise SystemExit(128 + number)
 
 
@@ -175,8 +175,8 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
         from dibs.session.remote import SocketLink
 
         session.link = SocketLink(session.place.local)
-    session.telling = None if words.json else _tell
-    _kept.append(session)
+    session.announce = None if words.json else _tell
+    _open_sessions.append(session)
     return session
 
 

@@ -1,4 +1,4 @@
-"""`dibs help`: made from the declarations, so that it cannot say anything else than what the commands do."""
+"""`dibs help`, made from the declarations, so that it cannot differ from what the commands do."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ MAX_LEFT_COLUMNS = 34  # columns of the left side of a list, at most
 
 
 def everyday() -> list[str | terminal.Table]:
-    """The commands for every day."""
+    """The everyday commands."""
     return [
         terminal.Table(("COMMAND", "WHAT"), [(f"  {left}", text) for left, text in EVERYDAY], titles=False),
         "",
@@ -73,7 +73,7 @@ def everyday() -> list[str | terminal.Table]:
 
 
 def overview(*, every: bool, as_json: bool = False) -> int:
-    """`dibs help`: the commands for every day, or all of them by group."""
+    """`dibs help`: the everyday commands, or all of them by group."""
     if as_json:
         return _print_json(commands=[_described(name) for members in grouped().values() for name in members])
     width = _width()
@@ -142,7 +142,7 @@ def show_family(word: str, *, as_json: bool = False) -> int:
 
 
 def page(command: Command, width: int) -> list[str | terminal.Table]:
-    """The help text of one command: what it does, examples, how it is written, its options."""
+    """The help text of one command: what it does, examples, usage, options."""
     lines: list[str | terminal.Table] = [*wrapped(command.help, width), ""]
     if command.examples:
         lines += [bold("Examples:"), *_examples(command.examples, width), ""]
@@ -187,7 +187,7 @@ def bold(text: str) -> terminal.Line:
 
 
 def _option(field: Field, command: Command) -> tuple[str, str]:
-    """One field: how it is written, and what it means."""
+    """One field: its form on a command line, and its meaning."""
     text = field.help
     if field.choices and (field.positional or len("|".join(field.choices)) > parse.MAX_CHOICES_CHARS):
         text = f"{text}: {', '.join(field.choices)}"
@@ -229,5 +229,5 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def _width() -> int:
-    """Columns of a help text: the terminal's, but none so long that they are hard to read."""
+    """Columns of a help text: the terminal's, up to a readable limit."""
     return min(MAX_COLUMNS, terminal.width())

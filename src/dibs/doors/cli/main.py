@@ -46,7 +46,7 @@ def _say_full(error: OSError) -> None:
 
 
 def _open_closed() -> None:
-    """Started with a closed output (`>&-`): what is said goes nowhere, and no file of ours gets its number."""
+    """Started with a closed output (`>&-`): print to nowhere, and let no file of ours get that number."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             fd = os.open(os.devnull, os.O_WRONLY)
@@ -77,11 +77,11 @@ def main(arguments: list[str]) -> int:
         if isinstance(error, OSError) and error.errno == NO_SPACE and error.filename is None:  # not one of our files
             _say_full(error)
             return CANNOT_DECIDE
-        return _say(_of_the_machine(error) or _unexpected(error), json)
+        return _say(_machine_error(error) or _unexpected(error), json)
 
 
-def _stands_somewhere() -> bool:
-    """Is the current folder there? A worktree may be removed under the feet of a shell."""
+def _has_current_folder() -> bool:
+    """Does the current folder exist? A worktree may be removed while a shell is in it."""
     try:
         os.getcwd()
     except FileNotFoundError:
@@ -89,11 +89,11 @@ def _stands_somewhere() -> bool:
     return True
 
 
-def _of_the_machine(error: Exception) -> DibsError | None:
-    """What the machine refuses (a full disk, a read-only folder, a folder that is gone) is no error of dibs."""
+def _machine_error(error: Exception) -> DibsError | None:
+    """The error for what the machine refuses: a full disk, a read-only folder, a removed folder."""
     from dibs.errors import Unavailable
 
-    if isinstance(error, FileNotFoundError) and not _stands_somewhere():
+    if isinstance(error, FileNotFoundError) and not _has_current_folder():
         return Unavailable("the current folder was removed; go to another one (`cd`), then call again")
     if isinstance(error, OSError) and error.errno in REFUSED_FILE and isinstance(error.filename, str):
         message = f"{error.filename} cannot be used: {error.strerror}. Mend that, then run the command again."
@@ -118,7 +118,7 @@ def _say(error: DibsError, json: bool) -> int:
 
 
 def _is_closed_pipe(error: BaseException | None) -> bool:
-    """Is the cause only that the reader of our output has gone (`dibs … | head`)? Then the command ends quietly."""
+    """Has the reader of our output closed it (`dibs … | head`)? Then the command ends quietly."""
     while error is not None and not isinstance(error, BrokenPipeError):
         error = error.__context__
     if error is None:
@@ -133,7 +133,7 @@ def _is_closed_pipe(error: BaseException | None) -> bool:
 def _unexpected(error: Exception) -> DibsError:
     from dibs.errors import Unavailable
 
-    if os.environ.get("DIBS_TRACEBACK"):  # for those who work on dibs
+    if os.environ.get("DIBS_TRACEBACK"):  # for developers of dibs
         import traceback
 
         traceback.print_exc()

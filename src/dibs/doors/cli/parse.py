@@ -1,8 +1,8 @@
-"""Reads a command's arguments by its declaration. One small parser; argparse alone would cost 10 ms and click 60.
+"""Parses a command's arguments by its declaration. One small parser: argparse alone would cost 10 ms, click 60.
 
 Options may stand anywhere, as `--name value` or `--name=value`; `--` ends them. Every command takes the common ones,
-also before its name. A command may declare one-letter options (`-n 20`, `-n20`, `-f`). What has its place among the
-arguments may also be named: `run show --run r1`.
+also before its name. A command may declare one-letter options (`-n 20`, `-n20`, `-f`). A positional argument may also
+be given by name: `run show --run r1`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LETTER = 2  # letters of `-n`
 
 
 class Words:
-    """What a command line says."""
+    """A parsed command line."""
 
     __slots__ = ("common", "fields", "help", "json", "rest")
 
@@ -79,7 +79,7 @@ def parse(
 
 
 def _color(chosen: str) -> None:
-    """`--color`: whether people get colours, whatever they look at."""
+    """Apply `--color`."""
     if chosen not in COLORS:
         raise Invalid(f"color: one of {', '.join(COLORS)}, not {chosen!r}", field="color")
     from dibs.doors.cli import terminal
@@ -133,7 +133,7 @@ def _option(options: dict[str, Field], words: Words, word: str, left: Iterator[s
         words.fields.setdefault(field.name, []).append(following)
     elif field is not None:
         words.fields[field.name] = following
-    elif not following:  # `--as "$AGENT"` with nothing in it would act as somebody else
+    elif not following:  # `--as "$AGENT"` with an empty variable would act as another agent
         return f"--{name} needs a value, and the one given is empty"
     else:
         words.common[name] = following
@@ -166,7 +166,7 @@ def _place(command: str, fields: tuple[Field, ...], loose: list[str], words: Wor
 
 
 def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:
-    """One line: how a command is written."""
+    """The usage line of a command."""
     parts = [f"dibs {command}"]
     for field in fields:
         if field.internal:
@@ -185,7 +185,7 @@ def usage(command: str, fields: tuple[Field, ...], rest: str = "") -> str:
 
 
 def value_of(field: Field) -> str:
-    """What stands for an option's value in a usage line: its choices, if they are few."""
+    """An option's value in a usage line: its choices if they are short, else its metavar."""
     choices = "|".join(field.choices)
     return choices if 0 < len(choices) <= MAX_CHOICES_CHARS else field.metavar
 

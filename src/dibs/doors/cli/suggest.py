@@ -1,4 +1,4 @@
-"""A command that does not exist: which one was meant."""
+"""The error for a command that does not exist, with the one that was probably meant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dibs.errors import Invalid
 
 MAX_WORD_CHARS = 80  # of a word that may be a name misspelt; to compare a longer one takes long
 
-# What people type because another tool calls it that.
+# Words of other tools, and our commands for the same.
 SYNONYMS = {
     "list": ("status", "task list"), "ls": ("status", "task list"), "lock": ("claim",), "acquire": ("claim",),
     "take": ("claim",), "reserve": ("claim",), "unlock": ("release",), "free": ("release",), "drop": ("release",),
@@ -37,19 +37,19 @@ def no_command(word: str, rest: list[str]) -> int:
             return help.show_family(word, as_json=as_json)
         if rest[0].startswith("-"):
             raise Invalid(f"which one: {', '.join(f'`dibs {name}`' for name in family)}?", command=word)
-        said = f"{word} {rest[0]}"
+        typed = f"{word} {rest[0]}"
         near = closest(rest[0], [name.partition(" ")[2] for name in family])
-        meant = [f"{word} {near}"] if near else []
+        suggestions = [f"{word} {near}"] if near else []
         more = f"`dibs {word}` lists its commands."
     else:
-        said = word
-        meant = list(SYNONYMS.get(word, ()))
-        if not meant:
+        typed = word
+        suggestions = list(SYNONYMS.get(word, ()))
+        if not suggestions:
             near = closest(word, sorted({name.partition(" ")[0] for name in names()}))
-            meant = [near] if near else []
+            suggestions = [near] if near else []
         more = "`dibs help --all` lists them."
-    hint = f"did you mean {' or '.join(f'`dibs {name}`' for name in meant)}?" if meant else more
-    raise Invalid(f"there is no command {said!r}; {hint}", command=said)
+    hint = f"did you mean {' or '.join(f'`dibs {name}`' for name in suggestions)}?" if suggestions else more
+    raise Invalid(f"there is no command {typed!r}; {hint}", command=typed)
 
 
 def closest(word: str, known: list[str]) -> str:

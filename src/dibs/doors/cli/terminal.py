@@ -1,7 +1,7 @@
-"""What people see: plain text in a pipe; on a terminal colours and tables that fit, by rich, which is loaded then.
+"""Output for people: plain text in a pipe; on a terminal colours and tables that fit (rich is loaded only then).
 
-What agents wrote (names, reasons, titles) passes through `clean`: no control character of theirs reaches a terminal,
-and nothing of it is taken for markup.
+Texts of agents (names, reasons, titles) pass through `clean`: no control character reaches a terminal, and nothing is
+taken for markup.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Line(str):
 
 
 class Aside(str):
-    """A line about the answer that is no part of it: for stderr, so that the answer can be piped on."""
+    """A line about the answer, for stderr: the answer itself can be piped."""
 
     __slots__ = ()
 
@@ -67,7 +67,7 @@ class Table:
 
 
 def color_choice(chosen: str) -> None:
-    """What `--color` said."""
+    """Set the choice of `--color`."""
     _choice[0] = chosen
 
 
@@ -98,7 +98,7 @@ def width() -> int:
 
 
 def clean(text: str) -> str:
-    """One line of text without control characters: what cannot be seen is spelt out, or a space if it is one."""
+    """One line of text without control characters: they are spelt out, and white space becomes a space."""
     if text.isprintable():
         return text
     return "".join([letter if letter.isprintable() else _spelt(letter) for letter in text])
@@ -255,7 +255,7 @@ def _state_style(title: str, cell: str) -> str:
 
 
 def drawing(items: Iterable[str | Table]) -> Any:
-    """Lines and tables as one thing that rich draws again and again."""
+    """Lines and tables as one object that rich can redraw."""
     from rich.console import Group
     from rich.text import Text
 

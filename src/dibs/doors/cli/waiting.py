@@ -1,4 +1,4 @@
-"""What a person sees while a command waits: a spinner with one's place in line on a terminal, else plain lines.
+"""Progress of a waiting command: on a terminal a spinner with the place in line, else plain lines.
 
 A plain line is printed only when something changed: a model pays for each of them.
 """
@@ -17,31 +17,31 @@ if TYPE_CHECKING:
     from typing import Any
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-FRAME_S = 0.1  # seconds a picture stands
+FRAME_S = 0.1  # between two frames
 
 
 class Lines:
-    """One line whenever the holders or one's place in line changed."""
+    """One line at each change of the holders or of the place in line."""
 
     def __init__(self) -> None:
-        self._said: Any = None
+        self._shown: Any = None
 
     def update(self, result: dict[str, Any]) -> None:
-        """The answer to a look: still waiting."""
+        """Show the answer to a poll: still waiting."""
         blockers = result.get("blockers", ())
         about = [(one["agent"], one["resource"], one.get("waiting")) for one in blockers], result.get("place")
-        if about != self._said:
-            self._said = about
+        if about != self._shown:
+            self._shown = about
             text = f": {'; '.join(map(say_who, blockers))}" if blockers else f" for {result['for']}"
             sys.stderr.write(f"dibs: waiting{terminal.clean(text)}{_place(result)}\n")
             sys.stderr.flush()
 
     def close(self) -> None:
-        """The wait is over."""
+        """End the display with the wait."""
 
 
 class Spinner(Lines):
-    """One line of the terminal, drawn again and again by a thread."""
+    """One line of the terminal, which a thread redraws."""
 
     def __init__(self) -> None:
         from threading import Event, Thread
@@ -85,7 +85,7 @@ def choose() -> Lines:
 
 
 def _sentence(result: dict[str, Any]) -> str:
-    """Who holds it, for how much longer, and one's place in line."""
+    """The holder, the time left, and the place in line."""
     blockers = result.get("blockers", ())
     holder = next((one for one in blockers if not one.get("waiting")), None)
     if holder is None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.doors.clients.adapter import Client, Dialect
 
 # The moments of an agent's life that a hook may report.
@@ -37,3 +39,17 @@ def every() -> list[Client]:
     from dibs.session.known_clients import NAMES
 
     return [of(name) for name in NAMES]
+
+
+def claude_denial(event: str, reason: str) -> dict[str, Any]:
+    """A refusal in Claude Code's dialect, which others speak too. Only known fields: one too many is an "allow"."""
+    return {
+        "hookSpecificOutput": {
+            "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
+        }
+    }  # fmt: skip
+
+
+def claude_context(event: str, text: str) -> dict[str, Any]:
+    """A text for the model, in Claude Code's dialect."""
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

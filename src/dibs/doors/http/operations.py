@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dibs.doors.http.replies import Receive, Scope, Send
     from dibs.server.figures import Figures
     from dibs.server.identity import Identity
-    from dibs.server.requests import Plain, Requests
+    from dibs.server.requests import Requests, SingleDecision
 
     Found = dict[str, Any] | None
 
@@ -85,9 +85,9 @@ class Operations:
         self, identity: Identity, name: str, given: dict[str, Any], agent: str, request: str, receive: Receive
     ) -> dict[str, Any]:
         loop = asyncio.get_running_loop()
-        plain = self._requests.begin(identity, name, given, agent=agent, request=request)
-        if plain is not None:
-            return await self._decided(plain)
+        single = self._requests.begin(identity, name, given, agent=agent, request=request)
+        if single is not None:
+            return await self._decided(single)
         if not given.get("wait"):
             return await loop.run_in_executor(
                 self._pool, lambda: self._requests.answer(identity, name, given, agent=agent, request=request)
@@ -106,7 +106,7 @@ class Operations:
             raise ending()
         return found
 
-    async def _decided(self, plain: Plain) -> dict[str, Any]:
+    async def _decided(self, single: SingleDecision) -> dict[str, Any]:
         """One decision, in the desk's next group, which this loop may run itself; no thread waits."""
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[Any, Exception | None]] = loop.create_future()
@@ -116,11 +116,11 @@ class Operations:
                 outcome.set_result((value, error))
 
         began = perf_counter()
-        self._requests.host.desk.submit(plain.decide, done, loop.call_soon_threadsafe, loop.call_soon)
+        self._requests.host.desk.submit(single.decide, done, loop.call_soon_threadsafe, loop.call_soon)
         value, error = await outcome
         self._figures.observe("store_seconds", perf_counter() - began, "run")
-        found = plain.end(value, error)
-        return await loop.run_in_executor(self._pool, plain.rest, value) if found is None else found
+        answer = single.end(value, error)
+        return await loop.run_in_executor(self._pool, single.complete, value) if answer is None else answer
 
     def _wait(
         self, identity: Identity, name: str, given: dict[str, Any], agent: str, request: str, caller: Caller

@@ -70,7 +70,7 @@ class Follower:
                     rules = now
                     self._tell({resources.RULES})
             except DibsError as error:
-                self._asked.host.after(error)
+                self._asked.host.reopen_after(error)
                 self._ending.wait(PAUSE_S)
             except Exception:  # noqa: BLE001 - a closed store at the end; a follower never ends its server
                 self._ending.wait(PAUSE_S)

@@ -106,11 +106,11 @@ class Door:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name[:60]!r}")
         loop = self._begin()
 
-        def told(result: dict[str, Any]) -> None:
+        def on_wait(result: dict[str, Any]) -> None:
             asyncio.run_coroutine_threadsafe(_report(ctx, result), loop)
 
-        there, over = Caller(told), threading.Event()
-        given = (tool, params.arguments or {}, _meta(ctx), _client(ctx), ctx.request, there)
+        caller, over = Caller(on_wait), threading.Event()
+        given = (tool, params.arguments or {}, _meta(ctx), _client(ctx), ctx.request, caller)
 
         def call() -> dict[str, Any]:
             try:
@@ -119,7 +119,7 @@ class Door:
                 over.set()
 
         def leave() -> None:
-            there.leave()
+            caller.leave()
             over.wait(WITHDRAW_S)
 
         self.under_way += 1

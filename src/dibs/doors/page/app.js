@@ -1,4 +1,4 @@
-// The page: starts the state, draws the frame and the view, and turns clicks and keys into deeds.
+// The page: starts the state, draws the frame and the view, and turns clicks and keys into actions.
 import { html, render } from "./lib.js";
 import { S, changed, enter, listen, may, refresh, start, why } from "./store.js";
 import { model } from "./model.js";
@@ -13,7 +13,7 @@ import { Coming, Worktrees } from "./worktrees.js";
 import { Drawer } from "./drawer.js";
 import { Dialog } from "./dialogs.js";
 import { SignIn } from "./signin.js";
-import { acknowledge } from "./deeds.js";
+import { acknowledge } from "./actions.js";
 import { listenKeys, roving } from "./keys.js";
 import { go, keep, open, toast, ui } from "./route.js";
 
@@ -26,9 +26,9 @@ function meant() {
   return String((id ? open.find((a) => a.ids.includes(id)) : open[0])?.ids || "");
 }
 
-/** One deed by name: `kill:ivo`. What the caller may not do is said, not tried. */
-function act(deed) {
-  const cut = deed.indexOf(":"), kind = cut < 0 ? deed : deed.slice(0, cut), id = cut < 0 ? "" : deed.slice(cut + 1);
+/** One action by name: `kill:ivo`. What the caller may not do is said, not tried. */
+function act(action) {
+  const cut = action.indexOf(":"), kind = cut < 0 ? action : action.slice(0, cut), id = cut < 0 ? "" : action.slice(cut + 1);
   if (kind === "go") location.hash = `#/${id}`;
   else if (kind === "theme") { ui.theme = { auto: "light", light: "dark", dark: "auto" }[ui.theme]; keep("theme", ui.theme); toast(`Theme: ${ui.theme === "auto" ? "as the system" : ui.theme}`); }
   else if (kind === "help") ui.dialog = { kind: "help" };

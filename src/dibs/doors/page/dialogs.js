@@ -1,7 +1,7 @@
 // Dialogs: what is asked before something is taken from somebody. Native `dialog`; Esc keeps things as they are.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import { S, changed, leave, may, nameOf, refresh, why } from "./store.js";
-import { commit, describe, fresh, send, ask } from "./deeds.js";
+import { commit, describe, fresh, send, ask } from "./actions.js";
 import { Icon } from "./parts.js";
 import { keep, toast, ui } from "./route.js";
 

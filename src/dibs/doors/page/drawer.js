@@ -29,7 +29,7 @@ function Story({ id, test, query, about: what }) {
   return html`<h3>Story <span>${count(list.length, "event")}, newest first</span></h3><ol>${list.map((e) => { const [icon, tone] = look(e), about = aboutOf(e); return html`<li class="st" key=${e.seq}><span class="t">${clock(time(e.at))}</span><${Icon} name=${icon} tone=${tone} /><span class="x">${told.get(e.seq) || html`<b>${e.name || e.agent}</b> ${e.kind.replace(".", " ")} ${about && html`<code>${about}</code>`} <span class="c2">${says(e)}</span>`} <button class="lnk q" data-open=${`ev:${e.seq}`}>#${e.seq}</button></span></li>`; })}</ol>`;
 }
 
-const Button = ({ act, deed, op, cls = "", children }) => html`<button class=${`btn ${cls}`} disabled=${!may(op)} title=${why(op)} onClick=${() => act(deed)}>${children}</button>`;
+const Button = ({ act, action, op, cls = "", children }) => html`<button class=${`btn ${cls}`} disabled=${!may(op)} title=${why(op)} onClick=${() => act(action)}>${children}</button>`;
 const Facts = ({ rows }) => html`<dl class="fx">${rows.filter(Boolean).map(([k, v], i) => html`<dt key=${`t${i}`}>${k}</dt><dd key=${`d${i}`}>${v}</dd>`)}</dl>`;
 
 function OfAgent({ id, act }) {
@@ -38,7 +38,7 @@ function OfAgent({ id, act }) {
   const [icon, tone] = a ? STATES[a.shown] : ["dead", "c-dead"];
   const where = a ? [a.client, a.type, a.host_name, a.pid && `process ${a.pid}`].filter(Boolean).join(", ") : "not here any more";
   return html`<${Head} icon=${icon} tone=${tone} note=${where || `agent ${id}`}>${a?.name || id}<//>
-    <div class="acts mut-act">${a?.shown === "killed" ? html`<${Button} act=${act} deed=${`revive:${id}`} op="revive" cls="pri">Revive…<//>` : html`<${Button} act=${act} deed=${`msg:${id}`} op="send">Message<//><${Button} act=${act} deed=${`kill:${id}`} op="kill" cls="dng">Kill…<//>`}</div>
+    <div class="acts mut-act">${a?.shown === "killed" ? html`<${Button} act=${act} action=${`revive:${id}`} op="revive" cls="pri">Revive…<//>` : html`<${Button} act=${act} action=${`msg:${id}`} op="send">Message<//><${Button} act=${act} action=${`kill:${id}`} op="kill" cls="dng">Kill…<//>`}</div>
     <div class="bd0" tabindex="-1">${a && html`<${Facts} rows=${[
       ["State", html`<span class=${tone}><${StateWord} agent=${a} wait=${wait} /></span>`],
       wait && ["Waits for", html`<${Resource} path=${wait.resources[0]} />${wait.holders.length > 0 && html` of ${wait.holders.map((h) => html`<${Agent} key=${h.agent} id=${h.agent} /> `)}`}`],
@@ -61,7 +61,7 @@ function OfFile({ id, act }) {
   const mine = new Set(found.map((x) => x.claim));
   const hurt = m.violated.has(id);
   return html`<${Head} icon=${hurt ? "viol" : c ? "held" : "free"} tone=${hurt ? "c-bad" : c ? "c-held" : "c3"} note=${c ? `held by ${c.name || nameOf(c.agent)} since ${clock(time(c.since), false)}, token ${c.token}` : "free"}><${Path} path=${id} /><//>
-    <div class="acts mut-act">${hurt && html`<${Button} act=${act} deed=${`restore:${id}`} op="restore">Restore…<//>`}${c && html`<${Button} act=${act} deed=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} deed=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
+    <div class="acts mut-act">${hurt && html`<${Button} act=${act} action=${`restore:${id}`} op="restore">Restore…<//>`}${c && html`<${Button} act=${act} action=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">Ask ${c.name || nameOf(c.agent)} to release<//><${Button} act=${act} action=${`release:${c.resources.find((r) => covers(r, id))}`} op="release" cls="dng">Force release…<//>`}</div>
     <div class="bd0" tabindex="-1"><${Facts} rows=${[
       ...found.slice(0, 5).map((x, i) => [i ? `Also ${i}` : "Holder", html`<${Agent} id=${x.agent} />, ${x.mode}${x.resources.includes(id) ? "" : html`, by <${Path} path=${x.resources[0]} />`}`]),
       c?.expires_at && ["Ends", html`${clock(time(c.expires_at), false)}, in <${Down} until=${c.expires_at} fine=${true} />`],
@@ -82,7 +82,7 @@ function OfTask({ id, act }) {
   const before = m.tasks.filter((x) => (x.after || []).includes(id)).map((x) => x.id);
   const over = ["complete", "cancelled"].includes(state);
   return html`<${Head} icon="task" note=${`${t.id}, ${t.state}, priority ${t.priority}, added by ${t.by}`}>${t.title || t.id}<//>
-    <div class="acts mut-act">${["failed", "quarantined", "cancelled", "discovery", "scoped"].includes(state) && html`<${Button} act=${act} deed=${`requeue:${id}`} op="task move">Requeue…<//>`}${!over && html`<${Button} act=${act} deed=${`cancel:${id}`} op="task cancel" cls="dng">Cancel…<//>`}</div>
+    <div class="acts mut-act">${["failed", "quarantined", "cancelled", "discovery", "scoped"].includes(state) && html`<${Button} act=${act} action=${`requeue:${id}`} op="task move">Requeue…<//>`}${!over && html`<${Button} act=${act} action=${`cancel:${id}`} op="task cancel" cls="dng">Cancel…<//>`}</div>
     <div class="bd0" tabindex="-1"><${Facts} rows=${[
       ["State", `${t.state}${t.progress !== undefined ? `, ${t.progress}%` : ""}`],
       t.agent && ["Agent", html`<${Agent} id=${t.agent} />`],
@@ -120,7 +120,7 @@ function OfAlert({ id, act }) {
   useEffect(() => (!here && live ? asked("alerts", { state: "cleared", limit: 1000 }, (p) => setOver(p.alerts.find((x) => x.id === id) || null)) : undefined), [id, !here, live]);
   const a = here || over, [word, icon] = (a && ALERTS[a.kind]) || ["Alert", "viol"], shows = new Set(a?.evidence || []);
   return html`<${Head} icon=${icon} tone=${!a || a.state === "cleared" ? "c-ok" : a.severity === "error" ? "c-bad" : "c-wait"} note=${a ? `${a.severity}, ${a.state}` : "not known any more"}>${word}<//>
-    <div class="acts mut-act">${a?.state === "open" && html`<${Button} act=${act} deed=${`ack:${id}`} op="alerts ack">Acknowledge<//>`}${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy what to do</button>`}</div>
+    <div class="acts mut-act">${a?.state === "open" && html`<${Button} act=${act} action=${`ack:${id}`} op="alerts ack">Acknowledge<//>`}${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy what to do</button>`}</div>
     <div class="bd0" tabindex="-1">${a && html`<${Facts} rows=${[
       ["What", a.text], ["To do", html`<code class="todo">${a.remedy}</code>`],
       a.agent && ["Agent", html`<${Agent} id=${a.agent} />`], (a.resources || []).length > 0 && ["About", a.resources.map((r) => html`<${Resource} key=${r} path=${r} /> `)],
@@ -146,7 +146,7 @@ function OfPair({ id }) {
 function OfLanding({ id, act }) {
   const x = S.landings?.landings.find((one) => one.id === id);
   return html`<${Head} icon="merge" tone="c-held" note=${x ? `${x.state}, onto ${x.onto}` : "not in the queue any more"}>${x ? x.branch : id}<//>
-    <div class="acts mut-act">${x?.state === "queued" && html`<${Button} act=${act} deed=${`unland:${id}`} op="landings cancel">Take out…<//>`}</div>
+    <div class="acts mut-act">${x?.state === "queued" && html`<${Button} act=${act} action=${`unland:${id}`} op="landings cancel">Take out…<//>`}</div>
     <div class="bd0" tabindex="-1">${x && html`<${Facts} rows=${[
       ["Agent", html`<${Agent} id=${x.agent} />`], ["Queued", html`<${Up} at=${x.at} fine=${false} /> ago${x.priority ? `, priority ${x.priority}` : ""}`], x.commit && ["Commit", html`<code>${x.commit.slice(0, 12)}</code>`],
       x.landed && ["Landed", html`as <code>${x.landed.slice(0, 12)}</code>, token ${x.token}`], x.why && ["Why", x.why], (x.paths || []).length > 0 && ["Conflicts in", x.paths.join(", ")],

@@ -83,6 +83,6 @@ export function Alerts({ ui, act }) {
 
 export function Foot({ act }) {
   const acked = (S.alerts || []).filter((a) => a.state === "acknowledged").length;
-  const deeds = [["release", "release"], ["kill", "kill"], ["task move", "requeue"]].filter(([op]) => S.me?.may?.[op]).map(([, w]) => w);
-  return html`<footer id="foot"><span>Event <b class="c2">${S.seq}</b></span><span>state read in ${Math.round(S.latency)} ms</span>${acked > 0 && html`<button class="lnk" data-open="alerts:acknowledged">${count(acked, "alert")} acknowledged</button>`}<span class="sp"></span><span>${S.me ? `${S.me.name || S.me.agent}, ${S.me.role}: may ${deeds.length ? deeds.join(", ") : "look"}` : ""}</span><button class="lnk" onClick=${() => leave()}>Sign out</button><span><span class="kbd">j</span><span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">?</span> keys</span></footer>`;
+  const actions = [["release", "release"], ["kill", "kill"], ["task move", "requeue"]].filter(([op]) => S.me?.may?.[op]).map(([, w]) => w);
+  return html`<footer id="foot"><span>Event <b class="c2">${S.seq}</b></span><span>state read in ${Math.round(S.latency)} ms</span>${acked > 0 && html`<button class="lnk" data-open="alerts:acknowledged">${count(acked, "alert")} acknowledged</button>`}<span class="sp"></span><span>${S.me ? `${S.me.name || S.me.agent}, ${S.me.role}: may ${actions.length ? actions.join(", ") : "look"}` : ""}</span><button class="lnk" onClick=${() => leave()}>Sign out</button><span><span class="kbd">j</span><span class="kbd">k</span> move <span class="kbd">↵</span> open <span class="kbd">?</span> keys</span></footer>`;
 }

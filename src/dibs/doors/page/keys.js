@@ -54,14 +54,14 @@ export function listenKeys(act) {
       if (VIEWS[e.key]) { e.preventDefault(); location.hash = `#/${VIEWS[e.key]}`; return; }
       if (e.key === "a") { document.querySelector("#alerts button")?.focus(); return; }
     }
-    const deeds = {
+    const actions = {
       g: () => { going = e.timeStamp; }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
       "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(), "?": () => act("help"), T: () => act("theme"), f: () => act("follow"),
       "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"), X: () => act("killall:all"), R: () => kind === "file" && act(`restore:${id}`),
       x: () => kind === "agent" && act(`kill:${id}`), r: () => kind === "file" && act(`release:${id}`),
       m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`), a: () => act("ack1"),
     };
-    if (deeds[e.key]) { e.preventDefault(); deeds[e.key](); }
+    if (actions[e.key]) { e.preventDefault(); actions[e.key](); }
   });
   // a row that is focused by the pointer or by Tab is the selected one
   document.addEventListener("focusin", (e) => { const el = e.target.closest?.("[data-row]"); if (el && !el.classList.contains("cur")) { current()?.classList.remove("cur"); el.classList.add("cur"); } });

@@ -1,4 +1,4 @@
-"""`dibs top`: keys become choices and deeds, changes become a picture; until the person leaves.
+"""`dibs top`: keys become choices and actions, changes become a picture; until the person leaves.
 
 Why neither textual nor rich. textual (8.2, alive, well made) takes 0.25 s of processor time to import on a quick
 machine and would be an extra to install on each host that is reached by SSH; rich has no keys. What is needed of
@@ -9,7 +9,7 @@ look at without a terminal. What it does not do: a mouse, which belongs to the t
 
 from __future__ import annotations
 
-from dibs.doors.top import deeds, dialogs, panes, words, worktrees
+from dibs.doors.top import actions, dialogs, panes, words, worktrees
 from dibs.doors.top.keys import Decoder, Input
 from dibs.doors.top.model import covers
 from dibs.doors.top.panes import AGENTS, ALERT, HELD, LOG, SORTS, TASKS, WAITS
@@ -271,10 +271,10 @@ class App:
         return self.view.row.id if self.view.row is not None else ""
 
     def _on_alert(self, *kinds: str) -> str:
-        """What the remedy of the selected alert is about, if it is one of these deeds."""
+        """What the remedy of the selected alert is about, if it is one of these actions."""
         alert = self._alert() if self._chosen_alert() is not None else None
-        for _, deed in panes.remedies(self.view.model, alert) if alert else ():
-            kind, _, subject = deed.partition(":")
+        for _, action in panes.remedies(self.view.model, alert) if alert else ():
+            kind, _, subject = action.partition(":")
             if kind in kinds:
                 return subject
         return ""
@@ -361,17 +361,17 @@ class App:
 
         self._desk.give(lambda asker: [asker.ask("alerts ack", {"id": one}) for one in ids], done)
 
-    # --- deeds
+    # --- actions
 
     def _refused(self, kind: str) -> bool:
         """What the caller may not do is said, not tried."""
-        why = self.state.why_not(deeds.NEEDS[kind])
+        why = self.state.why_not(actions.NEEDS[kind])
         if why:
             self.view.toast(why)
         return bool(why)
 
     def act(self, kind: str, subject: str) -> None:
-        """Begin a deed: its dialog is opened."""
+        """Begin an action: its dialog is opened."""
         if self._refused(kind):
             return
         model, view = self.view.model, self.view
@@ -381,20 +381,20 @@ class App:
             view.dialog = dialogs.Compose(kind, subject, title, "Could you release it soon? " if kind == "ask" else "")
             return
         if kind == "restore":
-            self._desk.give(deeds.kept_contents, lambda kept, why: self._confirm(kind, subject, kept, why))
+            self._desk.give(actions.kept_contents, lambda kept, why: self._confirm(kind, subject, kept, why))
             return
-        deed = deeds.describe(model, kind, subject)
-        if deed is None:
+        action = actions.describe(model, kind, subject)
+        if action is None:
             view.toast("there is nothing to do any more: it changed meanwhile")
             return
-        view.dialog = dialogs.Confirm(kind, subject, deed)
+        view.dialog = dialogs.Confirm(kind, subject, action)
 
     def _confirm(self, kind: str, subject: str, kept: Any, why: str) -> None:
-        deed = deeds.describe(self.view.model, kind, subject, kept) if not why else None
-        if deed is None:
+        action = actions.describe(self.view.model, kind, subject, kept) if not why else None
+        if action is None:
             self.view.toast(why or f"nothing is kept of {subject}")
         else:
-            self.view.dialog = dialogs.Confirm(kind, subject, deed)
+            self.view.dialog = dialogs.Confirm(kind, subject, action)
 
     def _answer(self, said: str) -> None:
         """What a dialog's key asks for."""
@@ -426,10 +426,10 @@ class App:
         self._desk.give(job, done)
 
     def _commit(self, dialog: dialogs.Confirm) -> None:
-        deed, why = dialog.deed, dialog.why
+        action, why = dialog.action, dialog.why
 
         def job(asker: Asker) -> Any:
-            return deeds.commit(asker, self.state, dialog.kind, dialog.subject, deed, why, dialog.request)
+            return actions.commit(asker, self.state, dialog.kind, dialog.subject, action, why, dialog.request)
 
         def done(answer: Any, refused: str) -> None:
             dialog.busy = False
@@ -439,9 +439,9 @@ class App:
             elif "gone" in answer:
                 dialog.said = "There is nothing to do any more: it changed meanwhile. Nothing was done."
             elif "changed" in answer:
-                dialog.differs(answer["deed"], answer["changed"])
+                dialog.differs(answer["action"], answer["changed"])
             else:
-                self._closed(dialog, deeds.said(deed, answer["event"]))
+                self._closed(dialog, actions.said(action, answer["event"]))
 
         self._desk.give(job, done)
 

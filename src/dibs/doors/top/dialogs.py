@@ -8,14 +8,14 @@ workspace's name typed.
 from __future__ import annotations
 
 from dibs.doors.cli.terminal import cells
-from dibs.doors.top import deeds
+from dibs.doors.top import actions
 from dibs.doors.top.draw import fit, wrapped
 from dibs.doors.top.keys import Input
 from dibs.doors.top.words import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.top.deeds import Deed
+    from dibs.doors.top.actions import Action
     from dibs.doors.top.draw import Line
 
 KEEP, DO = "keep", "do"
@@ -107,59 +107,59 @@ class Dialog:
 
 
 class Confirm(Dialog):
-    """Before a deed."""
+    """Before an action."""
 
-    def __init__(self, kind: str, subject: str, deed: Deed) -> None:
-        fields = [("Why", Input())] if deed.why else []
-        if deed.typed:
+    def __init__(self, kind: str, subject: str, action: Action) -> None:
+        fields = [("Why", Input())] if action.why else []
+        if action.typed:
             fields.append(("Name", Input()))
-        super().__init__(fields, deed.verb)
-        self.kind, self.subject, self.deed = kind, subject, deed
+        super().__init__(fields, action.verb)
+        self.kind, self.subject, self.action = kind, subject, action
         self.changed: list[str] = []
-        self.request = deeds.request_id()
+        self.request = actions.request_id()
 
     @property
-    def title(self) -> str:  # type: ignore[override] # made of the deed
+    def title(self) -> str:  # type: ignore[override] # made of the action
         """What is asked."""
-        return plain(self.deed.title)
+        return plain(self.action.title)
 
     @property
     def why(self) -> str:
         """The reason that was given."""
-        return self.fields[0][1].text.strip() if self.deed.why else ""
+        return self.fields[0][1].text.strip() if self.action.why else ""
 
     @property
     def is_enough(self) -> bool:
         """A reason of some letters; the name as it is."""
-        if self.deed.why and len(self.why) < deeds.LEAST_REASON:
+        if self.action.why and len(self.why) < actions.LEAST_REASON:
             return False
-        return not self.deed.typed or self.fields[-1][1].text.strip() == self.deed.typed
+        return not self.action.typed or self.fields[-1][1].text.strip() == self.action.typed
 
-    def differs(self, now: Deed, changed: list[str]) -> None:
+    def differs(self, now: Action, changed: list[str]) -> None:
         """The facts are others by now: they are shown, and asked about anew."""
-        self.deed, self.changed, self.request = now, changed, deeds.request_id()
+        self.action, self.changed, self.request = now, changed, actions.request_id()
         self.place = 0 if self.fields else KEEP
 
     def body(self, columns: int) -> list[Line]:
         """What will happen, in the facts of this moment."""
-        lines = [fit([(f" {text}", "")], columns) for text in wrapped(plain(self.deed.intro), columns - 2, 3)]
+        lines = [fit([(f" {text}", "")], columns) for text in wrapped(plain(self.action.intro), columns - 2, 3)]
         if self.changed:
             lines.append(fit([(" The facts changed meanwhile; nothing was done.", "bad")], columns))
             lines += [fit([(f"   {plain(one)}", "wait")], columns) for one in self.changed[:6]]
-        for letter, text in self.deed.rows:
+        for letter, text in self.action.rows:
             for number, part in enumerate(wrapped(plain(text), columns - 6, 3)):
                 lines.append(fit([(f"  {letter if number == 0 else ' '}  {part}", "")], columns))
-        if self.deed.why:
+        if self.action.why:
             lines.append(
-                fit([(f" The reason is told to {plain(self.deed.told)} and kept in the log.", "dim")], columns)
+                fit([(f" The reason is told to {plain(self.action.told)} and kept in the log.", "dim")], columns)
             )
-        if self.deed.typed:
-            lines.append(fit([(f" Name: type the workspace's name, {plain(self.deed.typed)}", "dim")], columns))
+        if self.action.typed:
+            lines.append(fit([(f" Name: type the workspace's name, {plain(self.action.typed)}", "dim")], columns))
         return lines
 
     def command(self, columns: int) -> list[Line]:
         """The command that does the same."""
-        return [fit([(f" $ {plain(self.deed.command(self.why or '…'))}", "dim")], columns)]
+        return [fit([(f" $ {plain(self.action.command(self.why or '…'))}", "dim")], columns)]
 
 
 class Compose(Dialog):
@@ -168,7 +168,7 @@ class Compose(Dialog):
     def __init__(self, kind: str, subject: str, title: str, text: str = "") -> None:
         super().__init__([("Text", Input(text, MESSAGE_LONGEST))], "Send")
         self.kind, self.subject, self.title = kind, subject, title
-        self.request = deeds.request_id()
+        self.request = actions.request_id()
 
     def press(self, key: str) -> str:
         """Enter in the text sends it."""

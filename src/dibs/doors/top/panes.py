@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import overload
 
-from dibs.doors.top import words
+from dibs.doors.top import event_texts, words
 from dibs.doors.top.draw import bar, fit, pad, path_cut
 from dibs.doors.top.model import STALE_MS, is_low, tree
 from dibs.doors.top.words import ALERTS, length, ms, plain
@@ -33,7 +33,6 @@ SORTS: dict[int, tuple[str, ...]] = {
 STATE, PERCENT, SINCE, BAR, LEFT = 15, 3, 6, 8, 6
 NAME_LEAST, NAME_MOST = 5, 16
 KIND, KIND_SHORT = 16, 14
-MOST_LISTED = 12
 SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x", "killed": "x"}
 TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}
@@ -435,7 +434,7 @@ def event_text(model: Model, event: Record) -> str:
     """All that an event says, in small letters, made once."""
     text: str | None = event.get("text")
     if text is None:
-        about, says = model.state.about(event), words.says(event)
+        about, says = model.state.about(event), event_texts.says(event)
         parts = (event["seq"], event["kind"], event["agent"], event.get("name") or "", event["subject"], about, says)
         text = event["text"] = " ".join([str(part) for part in parts]).lower()
     return text
@@ -463,10 +462,10 @@ def _event(model: Model, event: Record, columns: int) -> Line:
 
 def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]:
     """When, who, what, about what."""
-    about, says = plain(model.state.about(event)), plain(words.says(event))
+    about, says = plain(model.state.about(event)), plain(event_texts.says(event))
     return [
         (words.clock(event["ms"]), "dim"), (" ", ""), (pad(plain(event.get("name") or event["agent"]), name), "bold"),
-        (" ", ""), (pad(plain(event["kind"]), max(kind, len(event["kind"]))), words.tone(event)), (" ", ""),
+        (" ", ""), (pad(plain(event["kind"]), max(kind, len(event["kind"]))), event_texts.tone(event)), (" ", ""),
         (f"{about}  " if about else "", ""), (says, "dim"),
     ]  # fmt: skip
 
@@ -475,7 +474,7 @@ def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]
 
 
 def remedies(model: Model, alert: Record) -> list[tuple[str, str]]:
-    """What can be done about an alert from here: (key and word, deed)."""
+    """What can be done about an alert from here: (key and word, action)."""
     kind, agent, known = alert["kind"], alert["agent"], alert["agent"] in model.state.agents
     found: list[tuple[str, str]] = []
     if kind == "violation":

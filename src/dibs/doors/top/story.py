@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.doors.top import words, worktrees
+from dibs.doors.top import event_texts, words, worktrees
 from dibs.doors.top.draw import fit, pad, wrapped
 from dibs.doors.top.model import covers
 from dibs.doors.top.panes import Row, event_row, state_word
@@ -252,7 +252,7 @@ def _event(model: Model, story: Story) -> list[Row]:
     if event is None:
         return [fact("Event", "it is not in the log any more, or not yet here")]
     rows = [
-        fact("Kind", event["kind"], tone=words.tone(event)), fact("Time", words.clock(ms(event["at"]))),
+        fact("Kind", event["kind"], tone=event_texts.tone(event)), fact("Time", words.clock(ms(event["at"]))),
         fact("Agent", event.get("name") or event["agent"], open=f"agent:{event['agent']}"),
     ]  # fmt: skip
     about = words.resources_of(event["data"]) or state.resources.get(event["subject"], [])
@@ -264,7 +264,7 @@ def _event(model: Model, story: Story) -> list[Row]:
         opens = next((f"{kind}:{event['subject']}" for kind, known in (("task", state.tasks), ("agent", state.agents))
                       if event["subject"] in known), "")  # fmt: skip
         rows.append(fact("About", event["subject"], open=opens))
-    said = words.says(event)
+    said = event_texts.says(event)
     data = jsontext.encode(event["data"])
     return [*rows, *([fact("Says", said)] if said else []), *[
         fact("Data" if number == 0 else "", data[number * 100 : number * 100 + 100])

@@ -328,9 +328,9 @@ class View:
         if self.stories:
             return fit([(f" {STORY_HINTS}", "dim")], columns)
         state = self.state
-        deeds = [word for name, word in (("release", "release"), ("kill", "kill"), ("task move", "requeue"))
+        actions = [word for name, word in (("release", "release"), ("kill", "kill"), ("task move", "requeue"))
                  if state.may.get(name)]  # fmt: skip
-        if state.phase == LIVE and not deeds:
+        if state.phase == LIVE and not actions:
             return between([(" j/k move  enter story  / filter  s sort  ? keys", "dim")],
                            [(f"{plain(state.me)}, {plain(state.role)}: may look ", "wait")], columns)  # fmt: skip
         if not wide:

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 MAX_IGNORE_FILE_BYTES = 256 * 1024  # git is asked about a longer one
 
 
-def is_ignored(top: str, common: str, relative: str) -> bool:
-    """Whether git ignores this path of the working tree at `top`."""
-    return bool(ignored_among(top, common, [relative]))
-
-
 def ignored_among(top: str, common: str, relatives: Iterable[str]) -> set[str]:
     """The ignored ones of these paths; git is asked once for all that could be.
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 MAX_KEPT_BYTES = 64 * 1024 * 1024  # a larger file is not kept: reading it would exceed a hook's timeout
-CHUNK = 1 << 20
 SHA1_DIGITS, SHA256_DIGITS = 40, 64  # hexadecimal digits of an id
 
 

@@ -113,11 +113,6 @@ def _line(done: Outcome) -> str:
 # --- the working tree and the index
 
 
-def top(cwd: str) -> str:
-    """The top of the working tree around a directory; "" outside of one."""
-    return _line(ask(cwd, "rev-parse", "--show-toplevel", fine=(0, 128)))
-
-
 def staged(cwd: str, index: str = "") -> list[str]:
     """The paths that a commit of the index would change: deleted ones, and both sides of a rename, too."""
     words = ("diff", "--cached", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=dirty")

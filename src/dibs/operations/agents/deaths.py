@@ -30,7 +30,7 @@ def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
     tell(tx, call, [agent for agent in tx.fetch(keys).values.values() if agent is not None], claims)
 
 
-def is_news(tx: Transaction, call: Call, agent: Record) -> bool:
+def is_news(call: Call, agent: Record) -> bool:
     """Is its process gone, and was this not noticed yet?"""
     process = agent["process"]
     if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
@@ -43,9 +43,9 @@ def is_news(tx: Transaction, call: Call, agent: Record) -> bool:
 def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[Record]) -> int:
     """Report the newly dead agents among these; `ended`: claims that this transaction ended. Returns how many."""
     told = 0
-    for identifier in [agent["agent"] for agent in agents if is_news(tx, call, agent)]:
+    for identifier in [agent["agent"] for agent in agents if is_news(call, agent)]:
         agent = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]  # the end of its claims may have changed it
-        if agent is None or not is_news(tx, call, agent):
+        if agent is None or not is_news(call, agent):
             continue
         name = process_name(agent["process"])
         agent["mourned"] = name

@@ -475,8 +475,6 @@ def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
     return workforce.breaker(tx, call, agent)[0]
 
 
-_AGENT = Field("agent", "agent", "the agent's id or name", positional=True, required=True, metavar="AGENT")
-
 _KILLED = Field("agent", "agent", "the agent's id or name; `all` for the whole fleet, but not persons and not you",
                 positional=True, required=True, metavar="AGENT|all")  # fmt: skip
 

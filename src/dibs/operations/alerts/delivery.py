@@ -64,7 +64,7 @@ def _give_up(tx: Transaction, alert: Record, why: str) -> None:
     records.put(tx, alert)
 
 
-def waiting(tx: Transaction, call: Call) -> dict[str, int]:
+def waiting(tx: Transaction) -> dict[str, int]:
     """How many alerts wait to be delivered, and how many could not be; for `status` and `check`."""
     pending = len(tx.scan(1, QUEUE, MAX_PENDING_READ).rows)
     failed = sum(1 for one in records.live(tx) if one["delivery"] and one["delivery"]["state"] == FAILED)

@@ -38,7 +38,7 @@ def _alerts(
     return {
         "alerts": [records.shown(tx, alert) for alert in page.records],
         "not_kept": records.dropped(tx),
-        "deliveries": delivery.waiting(tx, call),
+        "deliveries": delivery.waiting(tx),
         **page.answer(),
     }
 

@@ -36,37 +36,37 @@ LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and le
 MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round ends all that it saw
 
 
-class _Found:
+class _Overlaps:
     """The records that a request meets, sorted."""
 
     __slots__ = (
-        "children",
-        "cut",
+        "dead",
         "ended",
-        "gone",
         "holders",
         "interests",
-        "me",
         "mine",
-        "owner",
+        "own_place",
+        "owns_place",
         "places",
         "queue",
+        "subagents",
+        "truncated",
         "watchers",
     )
 
     def __init__(self) -> None:
         self.mine: list[Record] = []  # the agent's own live claims that overlap
-        self.children: list[Record] = []  # live claims of the agent's own subagents, which block it only here
+        self.subagents: list[Record] = []  # live claims of the agent's own subagents, which block it only here
         self.holders: list[Record] = []  # live claims in the way
         self.queue: list[Record] = []  # present waiters in the way, in any order
         self.interests: list[Record] = []  # the agent's own interests from earlier refusals
-        self.watchers: list[Record] = []  # the other side of an advisory claim
+        self.watchers: list[Record] = []  # claims that watch what is claimed, or that are watched
         self.ended: list[Record] = []  # expired claims and waiters
-        self.gone: list[Record] = []  # claims whose holder's process is dead
+        self.dead: list[Record] = []  # claims of holders whose process is dead
         self.places: list[Record] = []  # the agent's own places in a queue here
-        self.me: Record | None = None  # the agent's existing place in the queue for this same request
-        self.owner = False  # ... and this call may leave it: no other process of the agent took it over
-        self.cut = False  # there may be more
+        self.own_place: Record | None = None  # the agent's existing place in the queue for this same request
+        self.owns_place = False  # this call may leave that place: no other process of the agent took it over
+        self.truncated = False  # not all were read: there may be more
 
 
 # --- claim
@@ -99,55 +99,73 @@ def take(
     if waiter:
         handed = _handed_over(tx, wish)
         if handed is not None:
-            return _refresh(tx, call, handed, wish, ttl, _Found())
-    first: Fetched | None = None if waiter else got
-    if (
-        by == "hand" and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call)
-    ):  # guards sweep after a call, not before
-        first = None  # the records read on the way in may have ended
-    for _ in range(MAX_ROUNDS):
-        found = _meet(tx, call, wish, waiter, first, patient=wait > 0)
-        if not found.ended and not found.gone:
-            break
-        first = None
-        endings.clear(tx, found.ended, found.gone, call.agent)
-        if found.gone:
-            from dibs.operations.agents import deaths
-
-            deaths.tell_of(tx, call, found.gone)
-    if call.inside and by == "hand" and found.children:
-        _give_up(tx, found)
-        return _refuse(tx, wish, found.children, interest=False)
-    covering = _covering(found.mine, wish)
+            return _refresh(tx, call, handed, wish, ttl, _Overlaps())
+    prefetched = None if waiter else got
+    by_hand = by == "hand"  # guards sweep after a call, not before
+    if by_hand and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call):
+        prefetched = None  # these records may have ended
+    overlaps = _live_overlaps_of(tx, call, wish, waiter, prefetched, patient=wait > 0)
+    if call.inside and by_hand and overlaps.subagents:
+        _leave_queue(tx, overlaps)
+        return _refuse(tx, wish, overlaps.subagents, interest=False)
+    covering = _covering(overlaps.mine, wish)
     if covering is not None:
-        return _refresh(tx, call, covering, wish, ttl, found)
-    upgrade = endings.holds_all(found.mine, wish)
-    in_the_way = found.holders if upgrade else found.holders + _before(found)
+        return _refresh(tx, call, covering, wish, ttl, overlaps)
     refusal = _out_of_order(tx, call, wish) or _too_many_globs(tx, wish)
     if refusal is not None:
-        tx.append("claim.refused", call.agent, _first(wish), _refused(wish, refusal.code, []))
-        _give_up(tx, found)
+        tx.append("claim.refused", call.agent, _first_resource(wish), _refusal_data(wish, refusal.code, []))
+        _leave_queue(tx, overlaps)
         return refusal
-    if in_the_way:
+    blockers = _blockers(overlaps, wish)
+    if blockers:
         if wait > 0:
-            return _queue(tx, call, wish, found, waiter)
-        _give_up(tx, found)
-        return _refuse(tx, wish, in_the_way, interest=interest)
-    if upgrade and found.queue:
-        from dibs.operations.claims import deadlocks
-
-        cycle = deadlocks.find_past(tx, wish, found.queue, found.me)
-        if cycle:
-            _give_up(tx, found)
-            return deadlocks.refuse(tx, call, wish, cycle)
-    return _grant(tx, call, wish, found)
+            return _queue(tx, call, wish, overlaps, waiter)
+        _leave_queue(tx, overlaps)
+        return _refuse(tx, wish, blockers, interest=interest)
+    return _deadlock_of_upgrade(tx, call, wish, overlaps) or _grant(tx, call, wish, overlaps)
 
 
-def _give_up(tx: Transaction, found: _Found) -> None:
+def _live_overlaps_of(
+    tx: Transaction, call: Call, wish: Record, waiter: str, prefetched: Fetched | None, *, patient: bool
+) -> _Overlaps:
+    """The overlapping records, after those that have expired or whose process is dead were ended."""
+    for _ in range(MAX_ROUNDS):
+        overlaps = _overlaps_of(tx, call, wish, waiter, prefetched, patient=patient)
+        if not overlaps.ended and not overlaps.dead:
+            break
+        prefetched = None
+        endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
+        if overlaps.dead:
+            from dibs.operations.agents import deaths
+
+            deaths.tell_of(tx, call, overlaps.dead)
+    return overlaps
+
+
+def _blockers(overlaps: _Overlaps, wish: Record) -> list[Record]:
+    """Holders and earlier waiters; an upgrade of a claim that the agent holds passes the waiters."""
+    upgrade = endings.holds_all(overlaps.mine, wish)
+    return overlaps.holders if upgrade else overlaps.holders + _earlier_waiters(overlaps)
+
+
+def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | None:
+    """The refusal of an upgrade that would cause a deadlock with the waiters it passes."""
+    if not overlaps.queue or not endings.holds_all(overlaps.mine, wish):
+        return None
+    from dibs.operations.claims import deadlocks
+
+    cycle = deadlocks.find_past(tx, wish, overlaps.queue, overlaps.own_place)
+    if not cycle:
+        return None
+    _leave_queue(tx, overlaps)
+    return deadlocks.refuse(tx, call, wish, cycle)
+
+
+def _leave_queue(tx: Transaction, overlaps: _Overlaps) -> None:
     """A refused call leaves no place in the queue; the waiters after it move up."""
-    if found.me is not None and found.owner:
-        endings.drop_waiter(tx, found.me, "gave_up")
-        endings.serve(tx, found.me["resources"])
+    if overlaps.own_place is not None and overlaps.owns_place:
+        endings.drop_waiter(tx, overlaps.own_place, "gave_up")
+        endings.serve(tx, overlaps.own_place["resources"])
 
 
 def _ends(call: Call, wish: Record) -> str:
@@ -184,7 +202,7 @@ def _asks(
 
 
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
-    """Refuse a task's name: `task claim` takes a task, and checks more than its holder."""
+    """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
     for kind, text in wish["resources"]:
         if kind == "name" and text.startswith("task:"):
             key = f"t\t{text[5:]}"
@@ -197,16 +215,15 @@ def _sweep_a_little(tx: Transaction, call: Call) -> bool:
     return bool(FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)["looked_at"] > 0)
 
 
-def _queue(tx: Transaction, call: Call, wish: Record, found: _Found, waiter: str) -> Any:
+def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waiter: str) -> Any:
     """Queue the wish, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
-    if found.cut and deadlocks.holds_any(tx, call.agent):  # then all blockers count
-        found = _meet(tx, call, wish, waiter, None, patient=False)
-    in_the_way = found.holders if endings.holds_all(found.mine, wish) else found.holders + _before(found)
-    answer = waiters.queue(tx, call, wish, in_the_way, found.me, waiter)
-    if isinstance(answer, dict) and not found.cut:
-        answer["place"], answer["line"] = len(_before(found)) + 1, len(found.queue) + 1
+    if overlaps.truncated and deadlocks.holds_any(tx, call.agent):  # then all blockers count
+        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False)
+    answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
+    if isinstance(answer, dict) and not overlaps.truncated:
+        answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
     return answer
 
 
@@ -242,77 +259,79 @@ def _wish(
     }  # fmt: skip
 
 
-def _meet(tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool) -> _Found:
-    """Sort every record that overlaps the wish.
+def _overlaps_of(
+    tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool
+) -> _Overlaps:
+    """Every record that overlaps the wish, sorted.
 
     A caller that can wait, and meets a holder and a long queue, will wait in any case and reads no further. The waiters
     before it find out whether the holder's process is dead. The first waiter checks the process of a new holder at its
     next poll, 100 ms after the grant.
     """
-    found = _Found()
+    overlaps = _Overlaps()
     if waiter:
-        found.me = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
-        found.owner = True
+        overlaps.own_place = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
+        overlaps.owns_place = True
     for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
-        _sort(tx, wish, record, found)
-        if patient and found.holders and len(found.queue) >= MAX_WAITERS_READ:
-            found.cut = True
+        _add(tx, wish, record, overlaps)
+        if patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ:
+            overlaps.truncated = True
             break
-    if found.me is None:
-        _ask_again(tx, wish, found, first=not waiter)
-    suspects = [] if call.tied else found.mine  # the caller's own process is known to be alive, or must be checked
+    if overlaps.own_place is None:
+        _find_own_place(tx, wish, overlaps, first=not waiter)
+    suspects = [] if call.tied else overlaps.mine  # the caller's own process is known to be alive, or must be checked
     if not patient:
-        suspects = suspects + found.holders
-    elif not _before(found):
-        suspects = suspects + [claim for claim in found.holders if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
+        suspects = suspects + overlaps.holders
+    elif not _earlier_waiters(overlaps):
+        suspects = suspects + [claim for claim in overlaps.holders if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
     if suspects:
-        found.gone = endings.gone(tx, call, suspects)
-    return found
+        overlaps.dead = endings.gone(tx, call, suspects)
+    return overlaps
 
 
-def _ask_again(tx: Transaction, wish: Record, found: _Found, *, first: bool) -> None:
-    """Does the agent wait for the same resources already? Then it keeps that place instead of a new one at the end.
+def _find_own_place(tx: Transaction, wish: Record, overlaps: _Overlaps, *, first: bool) -> None:
+    """An agent that waits for the same resources already keeps that place.
 
-    The place becomes this call's own if this is its first poll and it wants to wait; else it belongs to another
+    The place becomes this call's own if this is its first poll and it wants to wait; otherwise it belongs to another
     process.
     """
-    places = found.places
-    if found.cut:  # the place may be among the records that were not read
+    places = overlaps.places
+    if overlaps.truncated:  # the place may be among the records that were not read
         places = [place for place in holds.of_agent(tx, holds.WAITER, wish["agent"]) if place["until"] > tx.now]
     for place in places:
         if all(place[name] == wish[name] for name in ("resources", "mode", "tree")):
-            found.me, found.owner = place, first and wish["deadline"] > tx.now
+            overlaps.own_place, overlaps.owns_place = place, first and wish["deadline"] > tx.now
             return
 
 
-def _sort(tx: Transaction, wish: Record, record: Record, found: _Found) -> None:
+def _add(tx: Transaction, wish: Record, record: Record, overlaps: _Overlaps) -> None:
     """Put one overlapping record into its list."""
     if holds.INTEREST in record:
         if record["agent"] == wish["agent"]:
-            found.interests.append(record)
+            overlaps.interests.append(record)
         return
     if record["until"] <= tx.now:
-        found.ended.append(record)
+        overlaps.ended.append(record)
     elif holds.WAITER in record:
         if record["agent"] == wish["agent"]:
-            found.places.append(record)
+            overlaps.places.append(record)
         elif endings.blocks(record, wish["mode"], wish["agent"]):
-            found.queue.append(record)
+            overlaps.queue.append(record)
     elif record["agent"] == wish["agent"]:
-        found.mine.append(record)
+        overlaps.mine.append(record)
     elif within(record["agent"], wish["agent"]) and resources.conflict(record["mode"], wish["mode"]):
-        found.children.append(record)
+        overlaps.subagents.append(record)
     elif endings.blocks(record, wish["mode"], wish["agent"]):
-        found.holders.append(record)
+        overlaps.holders.append(record)
     elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
-        found.watchers.append(record)
+        overlaps.watchers.append(record)
 
 
-def _before(found: _Found) -> list[Record]:
+def _earlier_waiters(overlaps: _Overlaps) -> list[Record]:
     """The earlier waiters: all of them for a new caller."""
-    if found.me is None:
-        return found.queue
-    return [record for record in found.queue if record["ticket"] < found.me["ticket"]]
+    if overlaps.own_place is None:
+        return overlaps.queue
+    return [record for record in overlaps.queue if record["ticket"] < overlaps.own_place["ticket"]]
 
 
 def _covering(mine: list[Record], wish: Record) -> Record | None:
@@ -328,11 +347,11 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
 
 
 def _refresh(
-    tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, found: _Found
+    tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, overlaps: _Overlaps
 ) -> dict[str, Any]:
     """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way."""
-    if found.me is not None:
-        endings.drop_waiter(tx, found.me, "granted")
+    if overlaps.own_place is not None:
+        endings.drop_waiter(tx, overlaps.own_place, "granted")
     if ttl is not None:
         claim["ttl"], claim["fixed"] = wish["ttl"], True
     if wish.get("keep"):
@@ -358,14 +377,14 @@ def _refresh(
     return holds.granted(tx, claim, renewed=renewed)
 
 
-def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str, Any]:
+def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> dict[str, Any]:
     """Nothing is in the way: grant the claim."""
-    upgraded = _merge_weaker_claim(tx, found.mine, wish)
-    for interest in found.interests:  # it has what it was refused; what it still wants, it will be refused again
+    upgraded = _merge_weaker_claim(tx, overlaps.mine, wish)
+    for interest in overlaps.interests:  # the agent has now what it was refused
         if resources.all_covered(interest["resources"], wish["resources"]):
             endings.end_interest(tx, interest, "granted")
-    if found.me is not None:
-        endings.drop_waiter(tx, found.me, "granted")
+    if overlaps.own_place is not None:
+        endings.drop_waiter(tx, overlaps.own_place, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
     if upgraded:
@@ -379,13 +398,13 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
             answer["note"] = (
                 f"this claims for {call.name}, not for its subagent; a subagent's files are claimed when it edits them"
             )
-    if found.watchers:
+    if overlaps.watchers:
         from dibs.operations.messages import mailbox
 
         answer["watch"] = [
-            holds.blocker(tx, record, wish["resources"]) for record in found.watchers[:MAX_BLOCKERS_SHOWN]
+            holds.blocker(tx, record, wish["resources"]) for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]
         ]
-        for record in found.watchers[:MAX_BLOCKERS_SHOWN]:
+        for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]:
             text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
             mailbox.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
@@ -393,14 +412,14 @@ def _grant(tx: Transaction, call: Call, wish: Record, found: _Found) -> dict[str
 
 def _merge_weaker_claim(tx: Transaction, mine: list[Record], wish: Record) -> bool:
     """Merge a weaker claim of the same agent on the same resources into the new one; returns whether there was one."""
-    found = False
+    merged = False
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
                 endings.give_back(tx, claim, upgraded, "upgraded")
-                found = True
-    return found
+                merged = True
+    return merged
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
@@ -413,22 +432,22 @@ def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest
         holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
     ]
     contested = holds.contested(in_the_way, wish["resources"])
-    data = _refused(wish, "held", blockers)
+    data = _refusal_data(wish, "held", blockers)
     if 0 < len(contested) < len(wish["resources"]):  # the others were free: nobody contends for them
         data["contested"] = contested
-    tx.append("claim.refused", wish["agent"], _first(wish), data)
+    tx.append("claim.refused", wish["agent"], _first_resource(wish), data)
     wanted = holds.wanted(contested, wish["resources"])
     mode = {"mode": wish["mode"]} if wish["mode"] != resources.WRITE else {}
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
-def _refused(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
+def _refusal_data(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
     return {
         "code": code, "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"], "blockers": blockers,
     }  # fmt: skip
 
 
-def _first(wish: Record) -> str:
+def _first_resource(wish: Record) -> str:
     return resources.shown(wish["resources"])[0]
 
 

@@ -240,6 +240,18 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
+    refusal = _check_receiver(tx, to)
+    if refusal is not None:
+        return refusal
+    handed = [_hand_over(tx, call, claim, released, to, commit) for claim, released in chosen]
+    names = resources.shown([resource for _, released in chosen for resource in released])
+    text = f"{call.name} handed {', '.join(names[:5])} over to you."
+    mailbox.post(tx, to, call.agent, "handover", text, resources=names)
+    return {"released": names, "to": to, "claims": handed}
+
+
+def _check_receiver(tx: Transaction, to: str) -> Killed | None:
+    """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
     keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
     known = tx.fetch(keys).values
@@ -250,44 +262,39 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     for record in known.values():
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
-    handed: list[dict[str, Any]] = []
-    freed: list[Any] = []
-    for claim, released in chosen:
-        if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
-            name = resources.shown(released)[0]
-            raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
-        given = {**claim, "resources": [*released]}
-        endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
-        rest = []
-        for record in list(holds.meeting(tx, released, claim["tree"])):
-            if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
-                if record["until"] > tx.now:
-                    rest.append(record)
-                else:
-                    endings.expire(tx, record)
-        if rest:  # another agent of the holder's family holds it too
-            raise Held(blockers=[holds.blocker(tx, record, released) for record in rest[:MAX_BLOCKERS_SHOWN]], more=0)
-        given.update(
-            agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False
-        )
-        if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
-            given["life"] = tx.now + call.policy.lifetime(released, None)[1]
-        given["until"] = min(given["until"], given["life"])
-        _refuse_closing(tx, given)
-        endings.grant(tx, given, "handover")
-        if given["by"] == endings.BY_TASK:
-            from dibs.operations.tasks import holders
-
-            holders.follow(tx, given)
-        handed.append(holds.granted(tx, given))
-        freed += released
-    names = resources.shown(freed)
-    text = f"{call.name} handed {', '.join(names[:5])} over to you."
-    mailbox.post(tx, to, call.agent, "handover", text, resources=names)
-    return {"released": names, "to": to, "claims": handed}
+    return None
 
 
-def _refuse_closing(tx: Transaction, given: Record) -> None:
+def _hand_over(tx: Transaction, call: Call, claim: Record, released: list[Any], to: str, commit: str) -> dict[str, Any]:
+    """Pass some resources of one claim to another agent: a new claim, a new token."""
+    if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
+        name = resources.shown(released)[0]
+        raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
+    given = {**claim, "resources": [*released]}
+    endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
+    blockers = []
+    for record in list(holds.meeting(tx, released, claim["tree"])):
+        if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
+            if record["until"] > tx.now:
+                blockers.append(record)
+            else:
+                endings.expire(tx, record)
+    if blockers:  # another agent of the holder's family holds it too
+        raise Held(blockers=[holds.blocker(tx, record, released) for record in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
+    given.update(agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False)
+    if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
+        given["life"] = tx.now + call.policy.lifetime(released, None)[1]
+    given["until"] = min(given["until"], given["life"])
+    _refuse_deadlock(tx, given)
+    endings.grant(tx, given, "handover")
+    if given["by"] == endings.BY_TASK:
+        from dibs.operations.tasks import holders
+
+        holders.follow(tx, given)
+    return holds.granted(tx, given)
+
+
+def _refuse_deadlock(tx: Transaction, given: Record) -> None:
     """A hand-over that passes the queue must not cause a deadlock: its waiters would wait for the new holder."""
     from dibs.operations.claims import deadlocks
 

@@ -218,8 +218,8 @@ class AlertShort(TypedDict):
     agent: str
     name: NotRequired[str]
     text: str
-    remedy: str
-    since: str
+    remedy: str  # a command
+    since: str  # of the cause
 
 
 class Undelivered(TypedDict):
@@ -1284,20 +1284,10 @@ class CycleStep(TypedDict):
     since: str
 
 
-class AlertView(TypedDict):
+class AlertView(AlertShort):
     """An alert."""
 
-    id: str
-    kind: AlertKind
-    severity: Severity
-    state: AlertState
-    subject: str
-    agent: str
-    name: NotRequired[str]
-    text: str
-    remedy: str  # a command
     resources: list[str]
-    since: str  # of the cause
     raised_at: str
     repeats: int  # how often the same cause came again
     commits: list[AlertCommit]

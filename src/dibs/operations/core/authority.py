@@ -51,10 +51,11 @@ def refusal(
     own = any(within(owner, call.agent) for owner in owners)
     if own and RANKS[have] >= RANKS[operation.may]:
         return None
-    said = f"`dibs {operation.name}`"
+    act_text = f"`dibs {operation.name}`"
     if RANKS[have] >= RANKS[operation.may or needed]:  # the command itself is for this caller
-        said += " of what is not its own" if owners else " in this way"
-    return _forbidden(tx, call, call.agent, have, needed, operation.name, [one for one in owners if one], said)
+        act_text += " of what is not its own" if owners else " in this way"
+    named_owners = [owner for owner in owners if owner]
+    return _forbidden(tx, call, call.agent, have, needed, operation.name, named_owners, act_text)
 
 
 def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
@@ -92,23 +93,23 @@ def has_orchestrator(call: Call) -> bool:
 
 
 def _forbidden(
-    tx: Transaction, call: Call, who: str, have: str, needed: str, act: str, owners: Sequence[str], said_act: str = ""
+    tx: Transaction, call: Call, who: str, have: str, needed: str, act: str, owners: Sequence[str], act_text: str = ""
 ) -> Forbidden:
     """The refusal, with the agents that could do it: the owners, and those with the rank."""
     could = _who_could(tx, call, needed)
     known = names.names_of(tx, [*owners, *could])
-    said = [known[one] for one in dict.fromkeys(owners)]
-    ranks = [one for one in RANKS if RANKS[needed] <= RANKS[one] < RANKS[PERSON]]
+    able = [known[owner] for owner in dict.fromkeys(owners)]
+    ranks = [rank for rank in RANKS if RANKS[needed] <= RANKS[rank] < RANKS[PERSON]]
     if ranks:
-        live = ", ".join(known[one] for one in could)
-        said.append(f"{_a(ranks[0])}{f' ({live})' if live else ''}")
+        live = ", ".join(known[agent] for agent in could)
+        able.append(f"{_a(ranks[0])}{f' ({live})' if live else ''}")
     elif could:
-        said.append(", ".join(known[one] for one in could))
-    said.append("a person at a terminal")
-    by = ", or ".join(said)
+        able.append(", ".join(known[agent] for agent in could))
+    able.append("a person at a terminal")
+    by = ", or ".join(able)
     name = names.name_of(tx, who)
     return Forbidden(
-        f"{said_act or f'`dibs {act}`'} is not for {name} ({_a(have)}): {by} can do it. Ask, and say why it is needed.",
+        f"{act_text or f'`dibs {act}`'} is not for {name} ({_a(have)}): {by} can do it. Ask, and say why it is needed.",
         agent=who, act=act, role=have, needs=needed, owners=list(owners), could=could,
     )  # fmt: skip
 
@@ -158,11 +159,11 @@ INTERNAL = (MAY,)
 
 
 def refusal_to_speak(tx: Transaction, call: Call, spoken: speech.Spoken) -> Forbidden | None:
-    """The same for a shell command of the agent, by its words, before it runs (facts/dibs_commands.py)."""
+    """The same for the dibs commands in a shell command of the agent, before it runs (facts/dibs_commands.py)."""
     call.inside = call.inside or call.agent  # this agent's shell will run them
-    for command, whom in spoken:
-        if whom and not within(names.found(tx, whom), call.agent):
-            return speech.refusal_of_other_agent(tx, call.agent, whom)
+    for command, speaker in spoken:
+        if speaker and not within(names.found(tx, speaker), call.agent):
+            return speech.refusal_of_other_agent(tx, call.agent, speaker)
         if command in ACTS:
             error = refusal_to(tx, call, command)
             if error is not None:

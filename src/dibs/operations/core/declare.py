@@ -1,8 +1,7 @@
-"""How an operation is declared: once, here is its whole contract, and every door is derived from it.
+"""The declaration of an operation: its whole contract, written once. Every door is derived from it.
 
 An operation has a name, typed fields, the refusals it may give, whether it writes, who may call it, and one line of
-help. The CLI command, its help and completion, and the Python method come from this; so will the HTTP route and the MCP
-tool.
+help. The CLI command, its help and completion, the Python method, the HTTP route and the MCP tool come from this.
 
 Plain classes with slots: this is on the hook path, where dataclasses would cost 17 ms.
 """
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Range
 
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
-RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # who may what: authority.py has the story
+RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # authority.py says what each rank may do
 
 # The kinds of field, and what a door makes of each before the operation sees it:
 #   text       a string of people's words          agent      an agent's id or name
@@ -53,9 +52,9 @@ LOCAL = frozenset(
 class Field:
     """One field of an operation's request.
 
-    - `internal`: never from outside. Doors, guards and the wait loop say it: who waits under which name, which guard
-      asks, what was found on this machine. A door refuses it from a caller.
-    - `env`: the environment variable that names it where the caller does not.
+    - `internal`: set by doors, guards and the wait loop, never by a caller: the name a waiter listens under, the guard
+      that asks, what was found on this machine. A door refuses it from a caller.
+    - `env`: the environment variable that has its value where the caller gives none.
     - `least`, `most`: the bounds of a number or a duration (ms), and of the length of a list with `items`.
     - `longest`: letters of a text, of each word, or of a value as JSON text; 0 for no limit.
     - `items`: the fields of each object, where it is a list of objects; of an `object`; the columns of `rows`.
@@ -101,13 +100,13 @@ class Field:
 
     @property
     def local(self) -> bool:
-        """Does it need the caller's machine: its files, its processes, its repository?"""
+        """Does its value depend on the caller's machine: its files, its processes, its repository?"""
         return self.kind in LOCAL or bool(self.env)
 
     def check(self, value: Any) -> Any:
         """The value, if it is of this field's kind and within its limits; else Invalid with the field's name.
 
-        It is the same value, but for what no store can keep of a machine's texts.
+        The value stays as it is; only `raw` texts lose what no store can keep.
         """
         is_of_kind, what = _KINDS[self.kind]
         if self.kind == "choice":
@@ -139,7 +138,7 @@ class Field:
         return value
 
     def _check_text(self, text: str) -> None:
-        """Not too long, and no control characters but newline and tab. Without a limit, all but one may be in it."""
+        """Not too long, and no control characters but newline and tab. Without a limit, only U+001A is refused."""
         if not self.longest:
             if COMMIT in text:
                 raise Invalid(f"{self.name}: no U+001A in a text", field=self.name)
@@ -162,7 +161,7 @@ class Field:
         raise Invalid(f"{self.name}: {text}", field=self.name)
 
     def refusal(self, value: Any, what: str = "") -> Invalid:
-        """Why this value is none for this field."""
+        """The error for a value that this field does not take."""
         if isinstance(value, (str, int, float, type(None))):
             shown = ascii(value)
             shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
@@ -172,7 +171,7 @@ class Field:
 
 
 def _plain(text: str) -> str:
-    """A text of a machine as a store can keep it."""
+    """A machine's text, in a form that a store can keep."""
     if is_text(text) and COMMIT not in text:
         return text
     return text.encode("utf-8", "replace").decode().replace(COMMIT, "\ufffd")
@@ -228,7 +227,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _is_process(value: Any) -> bool:
-    """Machine, boot and namespace, the pid, and when it was started: what makes a process unique."""
+    """Machine, boot, namespace, pid and start time: together they identify a process."""
     return (
         isinstance(value, list)
         and len(value) == PROCESS_PARTS
@@ -273,12 +272,12 @@ class Operation:
     - `may` is the least rank that may call it ("" for a guard's own operations, which go by the role themselves).
       `asks(tx, call, **fields)` says for one request which rank it needs ("" for `may`), and whose the thing is: its
       owner needs no more than `may`. `others` is the highest rank that `asks` may answer.
-    - `registers`: makes an unseen caller known; not where it only asks, or speaks for nobody. `boots`: sees to the
-      caller's record itself, and makes the calling process the agent's current one.
+    - `registers`: registers a caller that was not seen before. `boots`: writes the caller's record itself, and makes
+      the calling process the agent's current one.
 
     What it does: `writes` or only reads; `takes` claims; `idempotent`: the same request a second time leaves the same
-    state; `destructive`: takes away what others made or hold, or what does not come back. `refuses` is the key of the
-    answer that, where it is not empty, makes the answer a no.
+    state; `destructive`: takes away what others made or hold, or what cannot be restored. `refuses` is a key of the
+    answer: if its value is not empty, the answer is a refusal (exit code 1, `ok` false).
 
     What a session does around it, by names that the session knows (session/steps.py, doors/above.py):
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
@@ -340,7 +339,7 @@ class Operation:
         self.boots = boots
         self.idempotent = idempotent or not writes
         self.destructive = destructive
-        self.group = group  # its subject: where help, documents and later routes list it
+        self.group = group  # its subject, by which help and documents list it
         self.refuses = refuses
         self.wants = wants
         self.beforehand = beforehand
@@ -352,32 +351,32 @@ class Operation:
         self._defaults: dict[str, Any] | None = None
         self._unsaid: frozenset[str] | None = None
 
-    # Made when they are first asked for: a hook loads declarations that it does not use, a server asks at each call.
+    # Computed at first use: a hook loads declarations that it does not use, a server uses them at each call.
 
     @property
     def by_name(self) -> dict[str, Field]:
-        """Its fields. Not to be changed."""
+        """Its fields by name. Do not change the dict."""
         if self._by_name is None:
             self._by_name = {field.name: field for field in self.fields}
         return self._by_name
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """What a request means that does not say a field; the caller's own dict."""
+        """The values of the fields that a request leaves out; a new dict."""
         if self._defaults is None:
             self._defaults = {field.name: field.default for field in self.fields if not field.required}
         return self._defaults.copy()
 
     @property
     def unsaid(self) -> frozenset[str]:
-        """What is no part of a request: how long it waits, and what no caller says. A retry may differ in it."""
+        """Fields that do not identify a request, so a retry may differ in them: its wait, and the internal ones."""
         if self._unsaid is None:
             self._unsaid = frozenset(["wait", *[field.name for field in self.fields if field.internal]])
         return self._unsaid
 
     @property
     def errors(self) -> tuple[type[DibsError], ...]:
-        """All that it may refuse with: its own, and what the way in (entry.py) and the store say to any call."""
+        """All errors that it may answer with: its own, and those of the entry (entry.py) and the store."""
         common: list[type[DibsError]] = [Invalid, Busy, Unavailable]
         if self.writes:
             common += [Killed] if self.boots else [Killed, Fenced]
@@ -385,7 +384,7 @@ class Operation:
         return tuple(dict.fromkeys([*self.own_errors, *common]))
 
     def checked(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The request that the body gets: each value held to its field, and the default of what was not said."""
+        """The request that the body gets: each value checked by its field, and the defaults of the others."""
         found: dict[str, Any] = {}
         left = len(given)
         for field in self.fields:
@@ -393,11 +392,11 @@ class Operation:
             value = field.default
             if name in given:
                 left -= 1
-                said = given[name]
-                if field.kind == "choice" and said == value:
+                given_value = given[name]
+                if field.kind == "choice" and given_value == value:
                     pass  # "": none of them
-                elif said is not None or (field.kind == "json" and not field.items):
-                    found[name] = field.check(said)
+                elif given_value is not None or (field.kind == "json" and not field.items):
+                    found[name] = field.check(given_value)
                     continue
             if field.required:
                 raise Invalid(f"{self.name} needs `{name}`", field=name)
@@ -408,7 +407,7 @@ class Operation:
         return found
 
     def no_field(self, name: str) -> Invalid:
-        """A caller named a field that is not there: which one was meant?"""
+        """The error for a field that does not exist, with the nearest one that does."""
         from difflib import get_close_matches
 
         near = get_close_matches(name[:80], [field.name for field in self.fields if not field.internal], 1)
@@ -424,7 +423,7 @@ PAGED = (
     ),
 )
 
-# What every call may say besides its operation's fields.
+# The fields of every call, in addition to its operation's.
 COMMON = (
     Field("as", "agent", "the agent that calls (else DIBS_AGENT, else the client's own session)", metavar="AGENT"),
     Field("workspace", "text", "the workspace (else DIBS_WORKSPACE, else found from the current folder)", longest=0,

@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import ERRORS, DibsError, Fenced, Invalid, Killed
+from dibs.errors import DibsError, Fenced, Invalid, Killed, from_parts
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -23,87 +23,87 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Range, Transaction
 
-# Is the caller who its credential says? For what is done before, or without, an operation of its own.
+# Verifies the credential of a caller before it does something that is not an operation of its own.
 CALLER = Operation("caller", lambda _tx, _call: None, "Verify the caller's credential.", writes=False)
 
 
 def caller_of(operation: Operation) -> Operation:
-    """What verifies a caller of an operation that runs above the session: its credential, and its rank if it writes."""
+    """The check of a caller whose operation runs above the session: its credential, and its rank if it writes."""
     if not operation.writes:
         return CALLER
     return Operation(operation.name, CALLER.body, operation.help, writes=False, may=operation.may)
 
 
-REQUEST_LIFE = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
-AHEAD = 48  # rows that an operation has read for it on the way in; it reads on if it needs more
-SEEN_EVERY = 60_000  # writing "last seen" at each call would double what a claim writes
+REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
+PREFETCH_ROWS = 48  # rows read for an operation before it runs; it reads on if it needs more
+SEEN_EVERY_MS = 60_000  # writing "last seen" at each call would double what a claim writes
 
 
 def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """Run one operation in a transaction. A refusal is returned, not raised: its event is kept."""
-    said = fields
+    raw_fields = fields
     if operation.fields or fields:
         fields = operation.checked(fields)
     _check_caller(call)
     call.operation = operation.name
     if operation.agents:
-        fields = _by_id(tx, operation, fields)
+        fields = _with_agent_ids(tx, operation, fields)
     if not operation.writes:
         return _read(tx, call, operation, fields)
-    got = _way_in(tx, call, operation, fields)
-    if call.via is None or _by_credential(tx, call, got) is not None:  # nobody else gets a kept answer
-        return _changed(tx, call, operation, said, fields, got)
+    got = _enter(tx, call, operation, fields)
+    if call.via is None or _credential_refusal(tx, call, got) is not None:  # only the caller gets a kept answer
+        return _write(tx, call, operation, raw_fields, fields, got)
     from dibs.operations.core import exchanges
 
     known = got.values[f"x\t{call.via[0]}"]
-    return exchanges.once(tx, call.via, known, lambda: _changed(tx, call, operation, said, fields, got))
+    return exchanges.once(tx, call.via, known, lambda: _write(tx, call, operation, raw_fields, fields, got))
 
 
-def _changed(
-    tx: Transaction, call: Call, operation: Operation, said: dict[str, Any], fields: dict[str, Any], got: Fetched
+def _write(
+    tx: Transaction, call: Call, operation: Operation, raw_fields: dict[str, Any], fields: dict[str, Any], got: Fetched
 ) -> Any:
-    """The rest of the way in of an operation that writes, and what it decides."""
+    """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
     own = f"a\t{call.agent}"
     agent = got.values[own]
-    call.tied = _comes_from(call, agent)
+    call.tied = _is_from_its_process(call, agent)
     refusal = (
-        _by_credential(tx, call, got)
-        or _out_of_place(tx, call)
-        or _turned_away(call, operation, got)
-        or _not_allowed(tx, call, operation, agent, fields)
+        _credential_refusal(tx, call, got)
+        or _speech_refusal(tx, call)
+        or _killed_or_fenced(call, operation, got)
+        or _rank_refusal(tx, call, operation, agent, fields)
     )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
     if call.request:
         unsaid = operation.unsaid
-        asked = {name: fields[name] for name in said if name not in unsaid}
+        asked = {name: fields[name] for name in raw_fields if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         request_key = _request_key(call, operation)
         known = got.values[request_key]
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
-    active = False  # a boot sees to it itself, before it tells what is held
+    active = False  # a boot renews the claims itself, before it lists them
     if agent is None and not operation.registers:
         call.name = _name_of(tx, call.agent, None)
     elif not operation.boots:
         if agent is None and call.how == "--as" and call.typed:
-            _question(tx, call)
-        got.values[own], active = _seen(tx, call, agent)
+            _refuse_misspelt_name(tx, call)
+        got.values[own], active = _touched_record(tx, call, agent)
         call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
-    result = _done(tx, call, operation.body, fields, got)
+    result = _run_body(tx, call, operation.body, fields, got)
     if active:
         from dibs.operations.claims import releases
 
         releases.renew_active(tx, call)
     if operation.answer or not operation.takes or isinstance(result, DibsError):  # a grant to a hook is read by nobody
-        _named(tx, call, result)
+        _with_names(tx, call, result)
     if call.request and not (isinstance(result, dict) and ("waiting" in result or "again" in result)):
         _keep_answer(tx, request_key, digest, result)
     return result
 
 
-def _question(tx: Transaction, call: Call) -> None:
-    """Is the name of a new agent only a slip of the keyboard? Then it would act for nobody; a boot says it is meant."""
+def _refuse_misspelt_name(tx: Transaction, call: Call) -> None:
+    """Refuse a new agent whose name is one typo away from a known one; a boot proves that it is meant."""
     from dibs.operations.agents import names
 
     near = names.slip(tx, call.agent)
@@ -115,7 +115,7 @@ def _question(tx: Transaction, call: Call) -> None:
 
 
 def _check_caller(call: Call) -> None:
-    """Refuse a name that no store can look up. What the caller says is checked by its fields (declare.py)."""
+    """Refuse an id that no store can look up. The fields of the request are checked by their declaration."""
     if not (is_text(call.agent) and is_text(call.session)):
         raise Invalid("as: the caller's id is not valid Unicode: it contains half of a character", field="as")
 
@@ -127,17 +127,17 @@ def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
     return names.name_of(tx, agent, record)
 
 
-def _done(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:
-    """What the operation says. What it raises speaks of agents by their names, too."""
+def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:
+    """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
         return body(tx, call, *got, **fields)
     except DibsError as error:
-        _named(tx, call, error)
+        _with_names(tx, call, error)
         raise
 
 
-def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Fetched:
-    """Name the caller, and make the first trip: who it is, those above it, and what the operation wants to see."""
+def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Fetched:
+    """Name the caller, and read in one trip: its record, its ancestors' records, and what the operation prefetches."""
     ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
     if not call.agent:
         name_caller(tx, call)
@@ -146,7 +146,7 @@ def _way_in(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         check_request_id(call.request)
     got = _first_trip(tx, call, operation, ranges)
     record = got.values[f"a\t{call.agent}"]
-    if (record is None or "same" in record) and _goes_by_name(tx, call):
+    if (record is None or "same" in record) and _resolve_other_name(tx, call):
         ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
         return _first_trip(tx, call, operation, ranges)
     return got
@@ -157,33 +157,33 @@ def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Seque
     if call.request:
         keys.append(_request_key(call, operation))
     if call.via is not None:
-        keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file for those who need it not
+        keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file
     if call.credential is not None:
         keys.append(f"cr\t{call.credential[0]}")
-    return tx.fetch(keys, ranges, AHEAD)
+    return tx.fetch(keys, ranges, PREFETCH_ROWS)
 
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
-    """The answer of an operation that only reads. All may read most of it, and nobody is registered for it."""
+    """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
     if call.credential is not None or operation.may != VIEWER:
-        refusal = _reader(tx, call, operation, fields)
+        refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
-            return _named(tx, call, refusal)
-    return _named(tx, call, _done(tx, call, operation.body, fields))
+            return _with_names(tx, call, refusal)
+    return _with_names(tx, call, _run_body(tx, call, operation.body, fields))
 
 
-def _reader(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
-    """Why this caller may not read this. Asked where a credential says who it is, or where not all may read."""
-    got = _way_in(tx, call, operation, fields)
-    refusal = _by_credential(tx, call, got)
+def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
+    """Why this caller may not read this: its credential or its rank does not allow it."""
+    got = _enter(tx, call, operation, fields)
+    refusal = _credential_refusal(tx, call, got)
     if refusal is None and operation.may != VIEWER:
         agent = got.values[f"a\t{call.agent}"]
-        refusal = _out_of_place(tx, call) or _not_allowed(tx, call, operation, agent, fields)
+        refusal = _speech_refusal(tx, call) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
 
 
-def _by_credential(tx: Transaction, call: Call, got: Fetched) -> DibsError | None:
-    """Why the caller's credential does not speak for this agent; raises if it is none that counts."""
+def _credential_refusal(tx: Transaction, call: Call, got: Fetched) -> DibsError | None:
+    """Why the caller's credential does not speak for this agent; raises if the credential is not valid."""
     if call.credential is None:
         return None
     from dibs.operations.agents import credentials
@@ -191,8 +191,8 @@ def _by_credential(tx: Transaction, call: Call, got: Fetched) -> DibsError | Non
     return credentials.enter(tx, call, got)
 
 
-def _turned_away(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
-    """Why this caller may do nothing at all: it was killed, or another process is its agent's by now."""
+def _killed_or_fenced(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
+    """Why this caller may do nothing at all: it was killed, or its agent has another process by now."""
     for ancestor in lineage_of(call.agent):
         record = got.values[f"a\t{ancestor}"]
         if record is not None and record["killed"]:
@@ -207,8 +207,8 @@ def _request_key(call: Call, operation: Operation) -> str:
     return f"q\t{call.agent}\t{operation.name}\t{call.request}"
 
 
-def _goes_by_name(tx: Transaction, call: Call) -> bool:
-    """Is nobody known by this id, but somebody by this name, or is it another's other id? Then that one is meant."""
+def _resolve_other_name(tx: Transaction, call: Call) -> bool:
+    """Replace a name or an alias by the id of the agent that has it; returns whether there was one."""
     from dibs.operations.agents import names
 
     found = names.found(tx, call.agent)
@@ -216,16 +216,16 @@ def _goes_by_name(tx: Transaction, call: Call) -> bool:
     return not same
 
 
-def _by_id(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
-    """The request with ids, where agents were spoken of by their names."""
+def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Any]) -> dict[str, Any]:
+    """The request with the ids of the agents that it names."""
     from dibs.operations.agents import names
 
     given = {field: fields[field] for field in operation.agents if fields.get(field)}
     return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
 
 
-def _out_of_place(tx: Transaction, call: Call) -> DibsError | None:
-    """Why an agent's shell may not say this: it speaks as somebody else."""
+def _speech_refusal(tx: Transaction, call: Call) -> DibsError | None:
+    """Why an agent's shell may not make this call: it speaks for another agent."""
     if not call.typed:
         return None
     from dibs.operations.agents import speech
@@ -233,10 +233,10 @@ def _out_of_place(tx: Transaction, call: Call) -> DibsError | None:
     return speech.refusal(tx, call)
 
 
-def _not_allowed(
+def _rank_refusal(
     tx: Transaction, call: Call, operation: Operation, agent: Record | None, fields: dict[str, Any]
 ) -> DibsError | None:
-    """Why this caller may not do this, if so (authority.py)."""
+    """Why the caller's rank does not allow this operation (authority.py)."""
     if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
         if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:
             return None
@@ -246,7 +246,7 @@ def _not_allowed(
     asked, owners = operation.asks(tx, call, **fields) if operation.asks is not None else ("", ())
     needed, given = asked or operation.may, call.policy.guards["roles"]
     if RANKS[needed] <= RANKS[AGENT] and not call.role and not given["default"] and not given["assign"]:
-        return None  # without roles everybody is an agent at least
+        return None  # without roles each caller has at least the rank of an agent
     from dibs.operations.core import authority
 
     return authority.refusal(tx, call, operation, agent, needed, owners)
@@ -259,8 +259,8 @@ def _rank_of(call: Call) -> str:
     return roles.rank_of(call, call.role)
 
 
-def _named(tx: Transaction, call: Call, result: Any) -> Any:
-    """An answer with the name beside each agent's id; a refusal is put into words with these."""
+def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
+    """An answer with the name next to each agent's id; the text of a refusal uses the names."""
     from dibs.operations.agents import names
 
     known = {call.agent: call.name} if call.name else {}
@@ -272,8 +272,8 @@ def _named(tx: Transaction, call: Call, result: Any) -> Any:
     return result
 
 
-def _comes_from(call: Call, agent: Record | None) -> bool:
-    """Is the agent's client process known to be behind this call? An agent without one takes the caller's."""
+def _is_from_its_process(call: Call, agent: Record | None) -> bool:
+    """Does this call come from the agent's current client process? An agent without one takes the caller's."""
     current = agent["process"] if agent is not None else None
     if current is None:
         return call.client is not None
@@ -290,14 +290,14 @@ def _is_fenced(call: Call, agent: Record) -> bool:
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
     data = {"code": error.code, **({"needs": error.fields["needs"]} if "needs" in error.fields else {})}
-    spoke = call.credential is not None and "wanted" in error.fields  # for another: the log names the one it was
+    spoke = call.credential is not None and "wanted" in error.fields  # the log names the credential's own agent
     tx.append("call.refused", error.fields["agent"] if spoke else call.agent, operation.name, data)
-    _named(tx, call, error)
+    _with_names(tx, call, error)
     return error
 
 
-def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
-    """The caller's record, made at its first call and touched now and then; and whether it was touched."""
+def _touched_record(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
+    """The caller's record, made at its first call, with a recent `seen`; and whether it was written now."""
     if agent is None:
         from dibs.operations.agents.records import register
 
@@ -308,7 +308,7 @@ def _seen(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bo
             host=call.host, machine=call.machine,
         )  # fmt: skip
         return made, False
-    every = min(SEEN_EVERY, call.policy.shortest // 4)  # often enough to renew a claim before its second half is over
+    every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
     from dibs.operations.agents.records import put_agent, set_process
@@ -327,22 +327,21 @@ def _same_answer(known: Record, digest: str, call: Call) -> Any:
             field="request_id",
         )
     if "error" in known:
-        code, message, fields = known["error"]
-        return ERRORS[code](message, **fields)
+        return from_parts(known["error"])
     return known["result"]
 
 
 def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
-    until = tx.now + REQUEST_LIFE
+    until = tx.now + REQUEST_LIFE_MS
     record: Record = {"digest": digest, "until": until}
     if isinstance(result, DibsError):
-        record["error"] = [result.code, result.message, result.fields]
+        record["error"] = result.parts()
     else:
         record["result"] = result
     tx.put(key, record, i2=due(until))
 
 
-# --- what follows in a room above the one that decides
+# --- consequences in a room above the one that decides
 
 
 def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:

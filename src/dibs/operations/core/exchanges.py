@@ -12,13 +12,13 @@ connection has one request under way, so its last answer is enough: one record f
 - `recall` (claims/recalls.py) takes a request back whose caller has gone: what it granted, or the request itself if it
   comes later. A retry that was answered (`taken`) cannot be taken back.
 
-The record is swept some time after the connection's last request. A caller that retries later than RETRY_WITHIN_MS is
-refused by its own side (session/remote.py), because the record may be gone.
+The record is swept some time after the connection's last request. A caller refuses its own retry after RETRY_WITHIN_MS
+(session/remote.py), because the record may be gone.
 """
 
 from __future__ import annotations
 
-from dibs.errors import ERRORS, Conflict, DibsError
+from dibs.errors import Conflict, DibsError, from_parts
 from dibs.operations.core.call import due
 
 TYPE_CHECKING = False
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 LIFE_MS = 600_000  # how long an answer is kept: far longer than any caller waits for a server
-RETRY_WITHIN_MS = 300_000  # a caller that was paused for longer does not retry
 
 
 def key_of(connection: str) -> str:
@@ -72,14 +71,13 @@ def close(tx: Transaction, connection: str, number: int) -> tuple[Record | None,
 def answer_in(known: Record) -> Any:
     """The answer that a record keeps."""
     if "error" in known:
-        code, message, fields = known["error"]
-        return ERRORS[code](message, **fields)
+        return from_parts(known["error"])
     return known["result"]
 
 
 def _kept(result: Any) -> Record:
     if isinstance(result, DibsError):
-        return {"error": [result.code, result.message, result.fields]}
+        return {"error": result.parts()}
     return {"result": result}
 
 

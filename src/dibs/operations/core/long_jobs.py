@@ -18,7 +18,7 @@ record.
 
 from __future__ import annotations
 
-from dibs.errors import ERRORS, DibsError, NotFound
+from dibs.errors import DibsError, NotFound, from_parts
 from dibs.operations.core.call import FOLLOW_UPS, due
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import lifecycle
@@ -112,7 +112,7 @@ def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | 
     chain = _chain(tx, task)
     for job in jobs:
         for one in chain:
-            if _meant(job, one):
+            if _begins_with(job, one):
                 return job
             if one is not task and one["state"] in lifecycle.FINAL_STATES and one["finished"] < job["at"]:
                 break
@@ -137,7 +137,7 @@ def _chain(tx: Transaction, task: Record) -> list[Record]:
     return chain
 
 
-def _meant(job: Record, task: Record) -> bool:
+def _begins_with(job: Record, task: Record) -> bool:
     """Is this one of the tasks that a job begins with?"""
     if job["kind"] == "cancel":
         return bool(task["task"] == job["task"])
@@ -176,7 +176,7 @@ def _finish(tx: Transaction, job: Record) -> None:
 
 def refuse(job: Record, error: DibsError) -> None:
     """The answer of a job that found a reason to refuse."""
-    job["answer"] = {"error": [error.code, error.message, error.fields]}
+    job["answer"] = {"error": error.parts()}
 
 
 def _continue(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
@@ -192,8 +192,7 @@ def _continue(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0
     if record is None:
         raise NotFound(f"there is no job {job}", job=job)
     if "error" in record["answer"]:
-        code, message, fields = record["answer"]["error"]
-        return ERRORS[code](message, **fields)
+        return from_parts(record["answer"]["error"])
     return {"more": False, "done": record["done"], "answer": record["answer"]}
 
 

@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import ERRORS, Invalid, NotFound, Quota
+from dibs.errors import Invalid, NotFound, Quota, from_parts
 from dibs.operations.agents import names
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
@@ -62,8 +62,7 @@ def send(
     )  # fmt: skip
     jobs = long_jobs.begin(tx, job)
     if "error" in job["answer"]:
-        code, text, fields = job["answer"]["error"]
-        return ERRORS[code](text, **fields)
+        return from_parts(job["answer"]["error"])
     known = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
     return long_jobs.with_jobs(_answer(job), jobs), known
 

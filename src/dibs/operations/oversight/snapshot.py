@@ -61,7 +61,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
         ],
         "subscriptions": [{"what": what, "agent": agent} for what, agent in subscribers],
         "alerts": [records.shown(tx, alert) for alert in records.live(tx)],
-        "deliveries": delivery.waiting(tx, call),
+        "deliveries": delivery.waiting(tx),
         "settled": settlements.settled(tx),
         "test": _test(tx),
         "runs": [

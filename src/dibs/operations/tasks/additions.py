@@ -67,13 +67,23 @@ def create(
     task = _record(tx, call, given, place)
     identifier = task["task"]
     after = _check_after(tx, given.get("after") or (), identifier)
-    parent = _adopt(tx, call, task)
+    parent = _adopt(tx, task)
     if parent and after:
         _refuse_circle(tx, task, after)
     if complete:
         task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.MAX_PERCENT)
     _check_pools(tx, task, set() if pools is None else pools)
-    payload = given.get("payload")
+    _put_parts(tx, task, key, after, given.get("payload"))
+    tx.append("task.added", call.agent, identifier, _added(call, task, key, after, place, complete=complete))
+    if task["strategy"] == "auction" and task["state"] == PLANNED:
+        task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
+    lifecycle.put(tx, task)
+    return task, False
+
+
+def _put_parts(tx: Transaction, task: Record, key: str, after: dict[str, str], payload: Any) -> None:
+    """Write the records next to a task's own: payload, dependencies, key, race and run."""
+    identifier = task["task"]
     if payload is not None:
         tx.put(f"tp\t{identifier}", payload)
         task["payload"] = True
@@ -89,20 +99,20 @@ def create(
         tx.put(f"tg\t{task['race']}\t{identifier}", {})
     if task["run"]:
         tx.put(f"ut\t{task['run']}\t{identifier}", {})
-    event = {
+
+
+def _added(call: Call, task: Record, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, Any]:
+    """The data of the event that a task was added."""
+    event: dict[str, Any] = {
         "title": task["title"], "state": task["state"], "priority": task["priority"], "after": list(after)[:100],
-        "parent": parent, "run": task["run"], "key": key,
+        "parent": task["parent"], "run": task["run"], "key": key,
     }  # fmt: skip
     event = {name: value for name, value in event.items() if value}
     if complete:
         event["imported"] = True
     if call.request:
         event["request"] = [call.operation, f"{call.request}#{place}"]
-    tx.append("task.added", call.agent, identifier, event)
-    if task["strategy"] == "auction" and task["state"] == PLANNED:
-        task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
-    lifecycle.put(tx, task)
-    return task, False
+    return event
 
 
 def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
@@ -225,7 +235,7 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
     return found
 
 
-def _adopt(tx: Transaction, call: Call, task: Record) -> str:
+def _adopt(tx: Transaction, task: Record) -> str:
     """Make a task its parent's child; the parent waits for it and gives it its run."""
     if not task["parent"]:
         return ""

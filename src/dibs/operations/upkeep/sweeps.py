@@ -215,7 +215,7 @@ def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None
         return {"due": True, "prune": prune}
     agents = [agent for _, agent in _agents(tx)[0].rows]
     suspects = _suspects(call, agents)
-    if any(deaths.is_news(tx, call, agent) for agent in suspects):
+    if any(deaths.is_news(call, agent) for agent in suspects):
         return {"due": True, "prune": prune}
     return {"due": watch.is_due(tx, call, agents, store), "prune": prune}
 

@@ -1,6 +1,6 @@
 """The proof of the guards: made by a door that can run the clients' hooks, kept in `.dibs/local/` for other doors.
 
-`session.proving` is set by the command `dibs check`: it runs each client's own command with a forbidden write
+`session.prove_guards` is set by the command `dibs check`: it runs each client's own command with a forbidden write
 (doors/cli/doctor/guards.py). A server, a library or a page shows the last proof of this machine, with its age.
 """
 
@@ -23,9 +23,9 @@ MAX_BYTES = 256 * 1024
 
 def proven(session: Session) -> dict[str, Any] | None:
     """The checks of the guards, made now or last; None if there were none yet."""
-    if session.proving is None:
+    if session.prove_guards is None:
         return _kept(session.place.local)
-    found = {"wall": clock.wall(), "checks": list(session.proving(session))}
+    found = {"wall": clock.wall(), "checks": list(session.prove_guards(session))}
     _keep(session.place.local, found)
     return found
 

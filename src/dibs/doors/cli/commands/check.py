@@ -69,7 +69,7 @@ def _look(words: Words) -> tuple[Session, dict[str, Any]]:
 
     operation = catalogue.operation("check")
     session, call, values = read(operation, words)
-    session.proving = proof.proofs
+    session.prove_guards = proof.proofs
     session.progress = None if words.json else progress()
     found: dict[str, Any] = session.answer(operation, call, values)
     if words.fields.get("junit"):

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.doors import clients
 from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
@@ -29,16 +26,4 @@ PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
 NAMELESS = ()
 
-
-def deny(event: str, reason: str) -> dict[str, Any]:
-    """A refusal. Only known fields: one too many is an "allow"."""
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
-        }
-    }  # fmt: skip
-
-
-def context(event: str, text: str) -> dict[str, Any]:
-    """A text for the model."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+deny, context = clients.claude_denial, clients.claude_context

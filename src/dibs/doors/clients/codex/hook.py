@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from dibs.doors import clients
 from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
@@ -25,16 +22,4 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
 NAMELESS = ()
 
-
-def deny(event: str, reason: str) -> dict[str, Any]:
-    """A refusal."""
-    return {
-        "hookSpecificOutput": {
-            "hookEventName": event or "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
-        }
-    }  # fmt: skip
-
-
-def context(event: str, text: str) -> dict[str, Any]:
-    """A text for the model."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+deny, context = clients.claude_denial, clients.claude_context

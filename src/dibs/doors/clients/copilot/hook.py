@@ -5,6 +5,7 @@ It also reads hooks of Claude Code's form, and then uses that dialect.
 
 from __future__ import annotations
 
+from dibs.doors import clients
 from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, PATCH, PROMPT, READ, SHELL, STOP
 
 TYPE_CHECKING = False
@@ -38,8 +39,9 @@ NAMELESS = ()
 
 def deny(event: str, reason: str) -> dict[str, Any]:
     """A refusal; in Claude Code's dialect for an event of that."""
-    answer = {"permissionDecision": "deny", "permissionDecisionReason": reason}
-    return answer if event[:1].islower() else {"hookSpecificOutput": {"hookEventName": event or "PreToolUse", **answer}}
+    if event[:1].islower():
+        return {"permissionDecision": "deny", "permissionDecisionReason": reason}
+    return clients.claude_denial(event, reason)
 
 
 def context(event: str, text: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ It also runs Claude Code's hooks if its user has switched that on, and then spea
 
 from __future__ import annotations
 
+from dibs.doors import clients
 from dibs.doors.clients import AFTER, BEFORE, BOOT, EDIT, END, PATCH, READ, SHELL, STOP
 
 TYPE_CHECKING = False
@@ -44,13 +45,12 @@ NAMELESS = (
 def deny(event: str, reason: str) -> dict[str, Any]:
     """A refusal; in Claude Code's dialect for an event of that."""
     if event[:1].isupper():
-        answer = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason}
-        return {"hookSpecificOutput": answer}
+        return clients.claude_denial(event, reason)
     return {"permission": "deny", "user_message": reason, "agent_message": reason}
 
 
 def context(event: str, text: str) -> dict[str, Any]:
     """A text for the model."""
     if event[:1].isupper():
-        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+        return clients.claude_context(event, text)
     return {"additional_context": text}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.doors.clients import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP
+from dibs.doors.clients import AFTER, BEFORE, BOOT, EDIT, END, PROMPT, READ, SHELL, STOP, claude_context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,13 +22,10 @@ PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
 NAMELESS = ()
 
+context = claude_context
+
 
 def deny(event: str, reason: str) -> dict[str, Any]:
     """A refusal; it is the same at every event."""
     del event
     return {"decision": "deny", "reason": reason}
-
-
-def context(event: str, text: str) -> dict[str, Any]:
-    """A text for the model."""
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}

@@ -1,4 +1,4 @@
-// What a person can do here: each deed with its facts of this moment, what it asks first, the call, and the event that proves it.
+// What a person can do here: each action with its facts of this moment, what it asks first, the call, and the event that proves it.
 // The server decides; a dialog only says what will happen, in the facts that were there when it was opened.
 import * as api from "./api.js";
 import { S, nameOf, now, refetch } from "./store.js";
@@ -10,7 +10,7 @@ const quoted = (text) => `"${text.replace(/(["\\$`])/g, "\\$1")}"`;
 const names = (list) => words([...new Set(list.map((w) => nameOf(w.agent)))]);
 const claimText = (c) => `${c.resources.join(", ")} (token ${c.token})`;
 
-/** A deed as it stands now, or null if there is nothing to do it to. `facts` is what is compared again on commit. */
+/** An action as it stands now, or null if there is nothing to do it to. `facts` is what is compared again on commit. */
 export function describe(kind, id) {
   const m = model();
   if (kind === "kill") {
@@ -114,16 +114,16 @@ export function describe(kind, id) {
 }
 
 /** Do it, and say so once the log has it. */
-export async function commit(deed, why, request) {
+export async function commit(action, why, request) {
   const from = S.seq;
-  const answer = await deed.call(why, request);
-  const seen = await inLog(deed.proof, from);
-  for (const one of deed.topics) refetch(one, 0);
-  toast(seen ? `${deed.done}, event ${seen.seq}` : `${deed.done}: the server says so, its event is not here yet`);
+  const answer = await action.call(why, request);
+  const seen = await inLog(action.proof, from);
+  for (const one of action.topics) refetch(one, 0);
+  toast(seen ? `${action.done}, event ${seen.seq}` : `${action.done}: the server says so, its event is not here yet`);
   return answer;
 }
 
-const PROOF_MS = 10000; // the event of a deed comes within some milliseconds; on a busy machine it may take longer
+const PROOF_MS = 10000; // the event of an action comes within some milliseconds; on a busy machine it may take longer
 
 function inLog(test, from) {
   const look = () => { for (let i = S.events.length - 1; i >= 0 && S.events[i].seq > from; i -= 1) if (test(S.events[i])) return S.events[i]; return null; };

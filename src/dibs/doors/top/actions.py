@@ -1,8 +1,8 @@
-"""What a person can do in `dibs top`: each deed with its facts of this moment, what it asks first, and its call.
+"""What a person can do in `dibs top`: each action with its facts of this moment, what it asks first, and its call.
 
 The operations decide; a dialog only says what will happen, in the facts that were there when it was opened. They are
-read again when it is confirmed: if they are others by then, nothing is done and the difference is shown. A deed is
-done when the log has its event. The page does the same (doors/page/deeds.js).
+read again when it is confirmed: if they are others by then, nothing is done and the difference is shown. An action is
+done when the log has its event. The page does the same (doors/page/actions.js).
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
 
 LEAST_REASON = 4  # letters
-IN_LOG_MS = 3_000  # for the event of a deed
+IN_LOG_MS = 3_000  # for the event of an action
 LOOK_S = 0.05
 LOG_PAGE = 500
-# Deed → the operation that it needs.
+# Action → the operation that it needs.
 NEEDS = {
     "kill": "kill", "killall": "kill", "revive": "revive", "release": "release", "requeue": "task move",
     "cancel": "task cancel", "message": "send", "ask": "ask", "ack": "alerts ack", "restore": "restore",
 }  # fmt: skip
 
 
-class Deed:
+class Action:
     """One thing to do, as it stands now."""
 
     def __init__(  # noqa: PLR0913 - a description: each is given by its name
@@ -57,8 +57,8 @@ class Deed:
         return event["kind"] in self.proof and (not self.subjects or event["subject"] in self.subjects)
 
 
-def describe(model: Model, kind: str, subject: str, kept: list[Record] | None = None) -> Deed | None:
-    """A deed as it stands now; None if there is nothing to do it to."""
+def describe(model: Model, kind: str, subject: str, kept: list[Record] | None = None) -> Action | None:
+    """An action as it stands now; None if there is nothing to do it to."""
     if kind == "restore":
         return _restore(model, subject, kept or [])
     return _KINDS[kind](model, subject)
@@ -80,7 +80,7 @@ def _names(model: Model, waits: list[Record]) -> str:
     return joined(model.state.name_of(wait["agent"]) for wait in waits)
 
 
-def _kill(model: Model, agent: str) -> Deed | None:
+def _kill(model: Model, agent: str) -> Action | None:
     state = model.state
     found = state.agents.get(agent)
     if found is None:
@@ -90,7 +90,7 @@ def _kill(model: Model, agent: str) -> Deed | None:
     where = f" on {found['host_name']}" if found.get("host_name") else ""
     process = f" ({found['pid']})" if found.get("pid") else ""
     name, named = found["name"], f": {listed(paths)}" if paths else ""
-    return Deed(
+    return Action(
         f"Kill {name}?", operation="kill", verb=f"Kill {name}", told=name, why=True,
         intro=f"Last heard {length(state.now - ms(found['last_seen']))} ago{where}. This takes effect at its next "
         "call; nothing is asked of it.",
@@ -110,12 +110,12 @@ def _kill(model: Model, agent: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _kill_all(model: Model, _: str) -> Deed | None:
+def _kill_all(model: Model, _: str) -> Action | None:
     there = [agent for agent in model.agents if agent["shown"] != "killed" and agent["kind"] == "agent"]
     if not there:
         return None
     executing = len(model.task_of)
-    return Deed(
+    return Action(
         "Kill all agents?", operation="kill", verb="Kill all", told="all agents", why=True, typed=model.state.workspace,
         intro=f"{count(len(there), 'agent')} of {model.state.workspace}. This stops the fleet.",
         rows=[
@@ -131,11 +131,11 @@ def _kill_all(model: Model, _: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _revive(model: Model, agent: str) -> Deed | None:
+def _revive(model: Model, agent: str) -> Action | None:
     found = model.state.agents.get(agent)
     if found is None:
         return None
-    return Deed(
+    return Action(
         f"Revive {found['name']}?", operation="revive", verb="Revive",
         intro="It may act again from its next call on. It holds nothing.",
         rows=[("x", f"It was killed: {found['killed']}")] if found.get("killed") else [], facts=[found["state"]],
@@ -144,7 +144,7 @@ def _revive(model: Model, agent: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _release(model: Model, path: str) -> Deed | None:
+def _release(model: Model, path: str) -> Action | None:
     state = model.state
     found = [claim for claim in model.claims if path in claim["resources"]]
     if not found:
@@ -153,7 +153,7 @@ def _release(model: Model, path: str) -> Deed | None:
     waits = [wait for wait in model.waits if any(covers(path, one) or covers(one, path) for one in wait["resources"])]
     left, token = found[0]["expires_at"], found[0]["token"]
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
-    return Deed(
+    return Action(
         f"Release {path} of {who}?", operation="release", verb="Release", told=who, why=True,
         intro=f"{who} holds it since {time_of_day(ms(found[0]['since']), seconds=False)}{ends}. It has not agreed.",
         rows=[
@@ -172,11 +172,11 @@ def _release(model: Model, path: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _requeue(model: Model, identifier: str) -> Deed | None:
+def _requeue(model: Model, identifier: str) -> Action | None:
     task = model.state.tasks.get(identifier)
     if task is None:
         return None
-    return Deed(
+    return Action(
         f"Plan {identifier} again?", operation="task move", verb="Requeue",
         intro=f"{task['title'] or identifier} is {task['state']}.",
         rows=[("o", "Moves to planned; an agent that fits can take it")], facts=[task["state"]],
@@ -186,13 +186,13 @@ def _requeue(model: Model, identifier: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _cancel(model: Model, identifier: str) -> Deed | None:
+def _cancel(model: Model, identifier: str) -> Action | None:
     task = model.state.tasks.get(identifier)
     if task is None:
         return None
     later = len([one for one in model.tasks if identifier in (one.get("after") or ())])
     agent = model.state.name_of(task["agent"]) if task.get("agent") else ""
-    return Deed(
+    return Action(
         f"Cancel {identifier}?", operation="task cancel", verb="Cancel task", why=True,
         told=model.state.name_of(task.get("by") or ""),
         intro=f"{task['title'] or identifier} is {task['state']}{f', with {agent}' if agent else ''}.",
@@ -209,7 +209,7 @@ def _cancel(model: Model, identifier: str) -> Deed | None:
     )  # fmt: skip
 
 
-def _restore(model: Model, path: str, kept: list[Record]) -> Deed | None:
+def _restore(model: Model, path: str, kept: list[Record]) -> Action | None:
     found = next((one for one in kept if one["path"] == path), None)
     if found is None:
         return None
@@ -219,7 +219,7 @@ def _restore(model: Model, path: str, kept: list[Record]) -> Deed | None:
         if any(covers(one, path) for one in claim["resources"])
     )
     by = model.state.name_of(found["by"]) if found["by"] else "an unknown process"
-    return Deed(
+    return Action(
         f"Restore {path}?", operation="restore", verb="Restore",
         intro=f"{by} overwrote it {length(model.state.now - ms(found['at']))} ago, when "
         f"{model.state.name_of(found['holder'])} held it. The content from before is kept.",
@@ -234,7 +234,7 @@ def _restore(model: Model, path: str, kept: list[Record]) -> Deed | None:
     )  # fmt: skip
 
 
-_KINDS: dict[str, Callable[[Model, str], Deed | None]] = {
+_KINDS: dict[str, Callable[[Model, str], Action | None]] = {
     "kill": _kill, "killall": _kill_all, "revive": _revive, "release": _release, "requeue": _requeue, "cancel": _cancel,
 }  # fmt: skip
 
@@ -243,7 +243,7 @@ _KINDS: dict[str, Callable[[Model, str], Deed | None]] = {
 
 
 def request_id() -> str:
-    """A new idempotency key: a deed that is sent twice is done once."""
+    """A new idempotency key: an action that is sent twice is done once."""
     return f"top-{os.urandom(12).hex()}"
 
 
@@ -253,8 +253,8 @@ def kept_contents(asker: Asker) -> list[Record]:
     return found
 
 
-def commit(asker: Asker, state: State, kind: str, subject: str, deed: Deed, why: str, request: str) -> Record:
-    """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the deed as it is."""
+def commit(asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str) -> Record:
+    """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
     for topic, name, key in (
         ("status", "status", "claims"),
         ("agents", "agents", "agents"),
@@ -269,21 +269,21 @@ def commit(asker: Asker, state: State, kind: str, subject: str, deed: Deed, why:
     now = describe(model, kind, subject, kept)
     if now is None:
         return {"gone": True}
-    if now.facts != deed.facts:
-        gone = [f"no longer: {one}" for one in deed.facts if one not in now.facts]
-        come = [f"now: {one}" for one in now.facts if one not in deed.facts]
-        return {"changed": [*gone, *come], "deed": now}
-    asker.ask(deed.operation, now.fields(why), request=request)
+    if now.facts != action.facts:
+        gone = [f"no longer: {one}" for one in action.facts if one not in now.facts]
+        come = [f"now: {one}" for one in now.facts if one not in action.facts]
+        return {"changed": [*gone, *come], "action": now}
+    asker.ask(action.operation, now.fields(why), request=request)
     return {"event": _in_log(asker, now, since)}
 
 
-def _in_log(asker: Asker, deed: Deed, since: int) -> int:
-    """The number of the deed's event; 0 if the log does not have it yet."""
+def _in_log(asker: Asker, action: Action, since: int) -> int:
+    """The number of the action's event; 0 if the log does not have it yet."""
     end = clock.since_boot() + IN_LOG_MS
     while True:
         answer = asker.ask("log", {"after": since, "limit": LOG_PAGE})
         for event in answer["events"]:
-            if deed.is_proved_by(event):
+            if action.is_proved_by(event):
                 return int(event["seq"])
         since = int(answer["cursor"])
         if not answer["more"]:
@@ -292,6 +292,6 @@ def _in_log(asker: Asker, deed: Deed, since: int) -> int:
             clock.sleep(LOOK_S)
 
 
-def said(deed: Deed, event: int) -> str:
-    """What a person is told of a deed that was done."""
-    return f"{plain(deed.done)}, event {event}" if event else f"{plain(deed.done)}: its event is not in the log yet"
+def said(action: Action, event: int) -> str:
+    """What a person is told of an action that was done."""
+    return f"{plain(action.done)}, event {event}" if event else f"{plain(action.done)}: its event is not in the log yet"
