@@ -8,6 +8,8 @@ LEFT = f"{FOUND}::test_what_a_client_left_in_the_background_is_not_laid_at_anoth
 LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
 STAGED = f"{FOUND}::test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end"
 LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read"
+BROUGHT = f"{FOUND}::test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told"
+MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
 
 PEOPLE = "tests/doors/hooks/test_people.py"
 SWEPT = f"{PEOPLE}::test_a_sweep_leaves_what_a_person_changed_and_the_agent_has_not_read"
@@ -72,6 +74,15 @@ ROWS = (
     ("session/working_tree.py", "{change.actor, BASE, GIT}:", "{change.actor, BASE}:", LONE),
     ("operations/guards/ledger.py", "head.authors.get(change.after) in {BASE, GIT}", "head.authors.get(change.after) == BASE",
      LONE),
+    ("doors/hooks/shell_guard.py", '        brought = _brought(tree, path, blob) if alone else ""\n', '        brought = ""\n', BROUGHT),
+    ("session/working_tree.py", "how.lower() == BACK or expected", "expected",
+     f"{FOUND}::test_what_git_brings_back_has_to_be_read_by_who_has_never_seen_it"),
+    ("operations/guards/changes.py",
+     '        victims = [holder["agent"], *[one for one in victims if not any(related(one, other) for other in near)]]\n',
+     '        victims = [holder["agent"]]\n',
+     f"{FOUND}::test_who_has_work_in_a_file_that_another_holds_hears_that_a_person_changed_it"),
+    ("operations/guards/attribution.py", "    if movers and not any(one.how for one in suspects):\n", "    if False:\n", MOVED),
+    ("operations/guards/attribution.py", "return head.owners if last is None else last.was_owned", "return head.owners", MOVED),
     ("session/working_tree.py", "            in_git = seen.content  # a large file", "            pass  # a large file",
      f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),
 )  # fmt: skip

@@ -184,6 +184,19 @@ def test_who_undoes_its_change_of_what_it_never_read_has_still_to_read_it(
     assert ada.may_write("a.py").silent
 
 
+def test_what_git_brings_back_has_to_be_read_by_who_has_never_seen_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, _ = two
+    repo.write("a.py", "a later\n")
+    repo.git("commit", "-qam", "later")
+    ada.read("a.py")
+    ada.bash("git checkout -q HEAD~1 -- a.py")
+    assert "your own command changed a.py and you have not read what is there now" in ada.may_write("a.py").refusal
+    ada.bash("git checkout -q HEAD -- a.py")
+    assert ada.may_write("a.py").silent
+
+
 def test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read(
     repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
@@ -333,3 +346,81 @@ def test_what_a_gone_session_left_can_be_taken_over_also_if_others_are_at_work(t
     cyd.dibs("claim", "a.py")
     assert "Run `git restore -- a.py` instead" in cyd.may_run("git checkout .").refusal
     cyd.bash("git restore -- a.py")
+
+
+# --- a long command that brings back what git has
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout -q -- a.py",
+        "git checkout -q HEAD -- a.py",
+        "git restore a.py",
+        "git restore --source=HEAD~1 a.py",
+        "git restore -SW a.py",
+        "cd lib && git checkout -q HEAD~1 ../a.py",
+    ],
+)
+def test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told(
+    command: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run(command, "back").allowed  # nobody has changed it
+    script(ada, "echo of ada >> a.py")
+    ada.may_run("make")  # looks at it
+    ada.bash("echo more of ada >> a.py")
+    assert "ada" in owners(repo)["a.py"]
+    bob.client.run("bash", "-c", command, cwd=repo.folder)
+    assert "of ada" not in (repo.folder / "a.py").read_text()
+    bob.did("Bash", "back", command=command)
+    told = ada.hook("UserPromptSubmit", prompt="go on").told
+    assert "bob changed a.py, which you hold, by a command" in told
+    (kept,) = [one for one in repo.person.dibs("restore", "--list")["kept"] if one["by"] == "bob"]
+    assert "more of ada" in repo.git("cat-file", "blob", kept["blob"])
+
+
+def test_what_an_agent_removed_and_git_brings_back_is_no_longer_its_work(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.bash("rm a.py")
+    ada.bash("git checkout -q -- a.py")
+    assert owners(repo) == {}
+    assert not repo.events("edit.violated", "edit.unattributed")
+    assert bob.may_run("git stash").silent
+
+
+# --- a file that two agents have a stake in
+
+
+def test_who_has_work_in_a_file_that_another_holds_hears_that_a_person_changed_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    script(bob, "echo of bob >> a.py")
+    ada.dibs("claim", "a.py")
+    bob.bash("sh gen.sh")
+    for agent in two:
+        agent.hook("UserPromptSubmit", prompt="go on")
+    repo.later(60)
+    repo.write("a.py", "of a person\n")
+    for agent in two:
+        agent.may_run("make")
+        told = agent.hook("UserPromptSubmit", prompt="go on").told
+        assert "a.py, which you hold, was changed; no agent did it" in told, agent.id
+
+
+# --- a folder that is moved
+
+
+def test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("new/x.py", "of ada\n")
+    ada.dibs("release", "new/x.py")
+    script(ada, "mv new moved")
+    refused = bob.may_run("git add moved").refusal
+    assert "moved/x.py (uncommitted work of ada)" in refused
+    assert owners(repo) == {"moved/x.py": ["ada"]}

@@ -42,7 +42,8 @@ class Look:
         self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
-        self.undone: list[tuple[str, str]] = []  # files that go back to what git has: the working tree, the path in it
+        # files that go back to what git has: the working tree, the path in it, the content ("": that of the index)
+        self.undone: list[tuple[str, str, str]] = []
         self.unresolved: list[str] = []
         self.index: list[Canonical] = []  # resources: git's index, HEAD and stashes, as far as they are touched
 
@@ -203,16 +204,20 @@ class Look:
             both = effect.kind == "restore" and effect.has("S", "staged")  # then it is HEAD's content that comes
             changes = git.dirty(self.where, effect.paths, untracked=False)
             paths = [change.path for change in changes if both or change.tree != " "]
+            source = "HEAD" if both else ""
         same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
         options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
         safe = without_paths(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE, drops=True)
+        files = []
         for path in effect.paths:
             real = os.path.realpath(os.path.join(self.where, path))
             if real.startswith(f"{self.top}/") and os.path.isfile(real):
-                self.undone.append((self.top, real[len(self.top) + 1 :]))
+                files.append(real[len(self.top) + 1 :])
+        blobs = git.blobs(self.top, self.commit_of(source), files) if source and files else {}
+        self.undone += [(self.top, path, blobs.get(path, "")) for path in files]
 
     def clean(self, effect: GitEffect) -> None:
         """Delete untracked files. Git itself is asked which ones."""

@@ -13,7 +13,7 @@ from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import caller, clock, contents, ledger_files, shell
 from dibs.facts.git import reflog
-from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
+from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -152,7 +152,7 @@ def _decide(
     index: list[Canonical] = []
     owned: list[list[Any]] = []
     loose: list[list[Any]] = []
-    undone: list[tuple[str, str]] = []
+    undone: list[tuple[str, str, str]] = []
     if effects:
         from dibs.doors.hooks import git_scope
 
@@ -179,10 +179,19 @@ def _decide(
             if taken:
                 _give_back(session, call, taken)
             raise
-    for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
+    alone = reading.kind != "open" and not writes  # nothing else in the command writes those files
+    for top, path, blob in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
         tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
-        tree.name(event.key, path, WHOLE)
+        brought = _brought(tree, path, blob) if alone else ""
+        tree.name(event.key, path, BACK if brought else WHOLE, blob=brought)
     return taken, bool(undone)
+
+
+def _brought(tree: Tree, path: str, blob: str) -> str:
+    """The content that git brings back: of a commit, or of the index. "" if a look could not tell it by its id."""
+    found = blob or tree.index.blob(path)
+    is_large = contents.read(f"{tree.top}/{path}")[0][:1] == contents.SAMPLED
+    return "" if found == MISSING or is_large else found
 
 
 def _swept_trees(session: Session, effects: list[Effect], known: dict[str, Tree]) -> dict[str, Tree]:

@@ -52,7 +52,10 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
     holder = _holder(tx, change)
     known = change["grade"] in {SURE, LIKELY}
     actor = change["actor"] if known else ""
-    victims = [holder["agent"]] if holder is not None else change["owners"]
+    victims = [*change["owners"]]
+    if holder is not None:  # work of another agent may lie in it: that one is told as well
+        near = (holder["agent"], actor, *change["suspects"])
+        victims = [holder["agent"], *[one for one in victims if not any(related(one, other) for other in near)]]
     if actor and (holder is None or related(holder["agent"], actor)):
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
     if change["grade"] == OUTSIDE:  # a holder whose calls are not reported (a person, a script) may have done it

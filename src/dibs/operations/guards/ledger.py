@@ -52,6 +52,7 @@ BASE = "base"  # the author of a content that was there at the first look
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
+BACK = "b"  # the same: git brings back a content that it has, which the agent need not have seen
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
