@@ -9,6 +9,7 @@ LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
 STAGED = f"{FOUND}::test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end"
 LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read"
 BROUGHT = f"{FOUND}::test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told"
+KIN = f"{FOUND}::test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back"
 MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
 
 PEOPLE = "tests/doors/hooks/test_people.py"
@@ -83,6 +84,11 @@ ROWS = (
      f"{FOUND}::test_who_has_work_in_a_file_that_another_holds_hears_that_a_person_changed_it"),
     ("operations/guards/attribution.py", "    if movers and not any(one.how for one in suspects):\n", "    if False:\n", MOVED),
     ("operations/guards/attribution.py", "return head.owners if last is None else last.was_owned", "return head.owners", MOVED),
+    ("operations/guards/ledger.py", "        if change.is_drop and any(owner != change.actor for owner in change.was_owned):\n", "        if False:\n", KIN),
+    ("operations/guards/changes.py", "    kin = [one for one in kin if _is_there(tx, one)]\n", "",
+     f"{FOUND}::test_a_subagent_at_work_is_told_what_its_parent_took_away_and_an_ended_one_is_not"),
+    ("operations/guards/ledger.py", " and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}\n", "\n",
+     f"{FOUND}::test_relatives_continue_each_others_work_without_a_word"),
     ("session/working_tree.py", "            in_git = seen.content  # a large file", "            pass  # a large file",
      f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),
 )  # fmt: skip

@@ -424,3 +424,55 @@ def test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work(
     refused = bob.may_run("git add moved").refusal
     assert "moved/x.py (uncommitted work of ada)" in refused
     assert owners(repo) == {"moved/x.py": ["ada"]}
+
+
+# --- parents and subagents
+
+
+@pytest.mark.parametrize(
+    "sweep", ["git checkout .", "git stash -u", "git reset --hard", "git checkout a.py", "sh gen.sh"]
+)
+def test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back(
+    sweep: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, _ = two
+    ada.edit("a.py", "of ada\n")
+    child = ada.born("tests")
+    (repo.scratch / "home" / "plan").write_text("git checkout -q .")
+    assert child.bash(sweep)[1].silent
+    assert (repo.folder / "a.py").read_text() == "a.py at first\n"
+    assert "took away what you had not committed in a.py. `.dibs/dibs restore" in ada.may_run("ls").told + (
+        ada.hook("UserPromptSubmit", prompt="go on").told
+    )
+    (kept,) = repo.person.dibs("restore", "--list")["kept"]
+    ada.dibs("restore", kept["id"])
+    assert (repo.folder / "a.py").read_text() == "of ada\n"
+
+
+def test_a_subagent_at_work_is_told_what_its_parent_took_away_and_an_ended_one_is_not(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, _ = two
+    child = ada.born("writer")
+    child.edit("new.py", "of the subagent\n")
+    repo.later(60)
+    ada.bash("git clean -qfd")
+    assert "ada took away what you had not committed in new.py" in child.did("Bash", command="ls").told
+    child.edit("new.py", "once more\n")
+    repo.later(60)
+    child.hook("SubagentStop")
+    ada.bash("git clean -qfd")
+    assert len(repo.events("edit.taken")) == 1
+
+
+def test_relatives_continue_each_others_work_without_a_word(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, _ = two
+    ada.edit("a.py", "of ada\n")
+    child = ada.born("writer")
+    child.read("a.py")
+    child.edit("a.py", "of ada and the subagent\n")
+    child.bash("sed -i s/and/AND/ a.py")
+    script(child, "echo formatted >> a.py")
+    child.read("a.py")
+    child.bash("rm a.py")
+    assert not repo.events("edit.taken", "edit.violated", "edit.unattributed", "edit.doubted")

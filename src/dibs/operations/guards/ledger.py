@@ -183,6 +183,11 @@ class Change:
         """Is the new content committed?"""
         return GITTED in self.flags and STAGED not in self.flags
 
+    @property
+    def is_drop(self) -> bool:
+        """Did git throw an uncommitted content away, or did a program delete it? A file that is named is an edit."""
+        return (self.is_clean or self.after == MISSING) and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}
+
 
 class State:
     """The state that the lines of a ledger describe together."""
@@ -565,6 +570,8 @@ def _is_plain(change: Change) -> bool:
         return False
     if change.was_owned:
         own = all(related(owner, change.actor) for owner in change.was_owned)
+        if change.is_drop and any(owner != change.actor for owner in change.was_owned):
+            return False  # a subagent's sweep may take its parent's work away, and the other way round
         return own and (change.grade == SURE or change.is_named)
     return change.is_named
 
