@@ -9,6 +9,7 @@ LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
 STAGED = f"{FOUND}::test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end"
 LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read"
 BROUGHT = f"{FOUND}::test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told"
+OWN = f"{FOUND}::test_who_sweeps_its_own_files_while_others_work_hears_of_no_doubt"
 KIN = f"{FOUND}::test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back"
 MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
 
@@ -75,7 +76,10 @@ ROWS = (
     ("session/working_tree.py", "{change.actor, BASE, GIT}:", "{change.actor, BASE}:", LONE),
     ("operations/guards/ledger.py", "head.authors.get(change.after) in {BASE, GIT}", "head.authors.get(change.after) == BASE",
      LONE),
-    ("doors/hooks/shell_guard.py", '        brought = _brought(tree, path, blob) if alone else ""\n', '        brought = ""\n', BROUGHT),
+    ("doors/hooks/shell_guard.py", 'blob=_brought(tree, path, content) if sure else ""', 'blob=""', BROUGHT),
+    ("doors/hooks/git_scope.py", '() if effect.has("p", "patch") else paths', "()", OWN),
+    ("doors/hooks/git_scope.py", '        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], {}, MISSING)\n', "", OWN),
+    ("doors/hooks/git_scope.py", '            self.undo(tracked, blobs, "" if keeps else MISSING)\n', "", OWN),
     ("session/working_tree.py", "how.lower() == BACK or expected", "expected",
      f"{FOUND}::test_what_git_brings_back_has_to_be_read_by_who_has_never_seen_it"),
     ("operations/guards/changes.py",

@@ -380,6 +380,33 @@ def test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told(
     assert "more of ada" in repo.git("cat-file", "blob", kept["blob"])
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout lib",
+        "git restore lib",
+        "git checkout HEAD -- lib",
+        "git checkout HEAD~1 -- lib",
+        "git stash push -u -- lib",
+        "git stash push -k -- lib",
+        "git clean -fd",
+        "git clean -fd lib",
+        "git status && git restore lib && git clean -fd lib",
+        "git checkout lib && make",
+    ],
+)
+def test_who_sweeps_its_own_files_while_others_work_hears_of_no_doubt(
+    command: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run("make", "make").silent
+    ada.bash("sed -i s/at/AT/ lib/x.py")
+    ada.bash("mkdir -p lib/sub; echo new > lib/y.py; echo new > lib/sub/z.py")
+    ada.bash(command)
+    assert not repo.events("edit.doubted", "edit.unattributed", "edit.violated", "edit.taken")
+    assert ada.hook("UserPromptSubmit", prompt="go on").told == ""
+
+
 def test_what_an_agent_removed_and_git_brings_back_is_no_longer_its_work(
     repo: Repository, two: tuple[Agent, Agent]
 ) -> None:

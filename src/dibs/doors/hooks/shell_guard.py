@@ -35,6 +35,8 @@ REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
 INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
+BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
+MAX_FILES_NAMED = 100  # of those that a git command brings back; every hook reads the names while they matter
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
@@ -179,17 +181,42 @@ def _decide(
             if taken:
                 _give_back(session, call, taken)
             raise
-    alone = reading.kind != "open" and not writes  # nothing else in the command writes those files
-    for top, path, blob in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
-        tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
-        brought = _brought(tree, path, blob) if alone else ""
-        tree.name(event.key, path, BACK if brought else WHOLE, blob=brought)
+    if undone:
+        _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
 
 
-def _brought(tree: Tree, path: str, blob: str) -> str:
+def _name_undone(
+    session: Session, event: Event, undone: list[tuple[str, str, str]], known: dict[str, Tree], writes: list[Write],
+    *, sure: bool,
+) -> None:  # fmt: skip
+    """Name what goes back to what git has: its own doing, though nothing is claimed for it.
+
+    Nobody works on what is undone. `sure`: nothing else in the command changes those files.
+    """
+    written = {event.real(write.path) for write in writes}
+    for top, path, content in undone[:MAX_FILES_NAMED]:
+        tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
+        if f"{top}/{path}" not in written:
+            tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")
+
+
+def _only_brings_back(reading: Any, effects: list[Effect]) -> bool:
+    """Does the command nothing to files but bring back what git has, or delete what git has not?"""
+    if reading.kind == "open" and any(
+        one.words[:1] != ["git"] and one.words[:1] != ["cd"] and one.words[:1][0] not in shell.PLAIN_LOOKS
+        for one in reading.commands
+        if one.words
+    ):
+        return False
+    return all(effect.kind in BRINGS_BACK and effect.action in {"", "push", "save"} for effect in effects)
+
+
+def _brought(tree: Tree, path: str, content: str) -> str:
     """The content that git brings back: of a commit, or of the index. "" if a look could not tell it by its id."""
-    found = blob or tree.index.blob(path)
+    found = content or tree.index.blob(path)
+    if path[-1:] == "/" or content == MISSING:
+        return found
     is_large = contents.read(f"{tree.top}/{path}")[0][:1] == contents.SAMPLED
     return "" if found == MISSING or is_large else found
 
