@@ -203,11 +203,8 @@ def _name_undone(
 
 def _only_brings_back(reading: Any, effects: list[Effect]) -> bool:
     """Does the command nothing to files but bring back what git has, or delete what git has not?"""
-    if reading.kind == "open" and any(
-        one.words[:1] != ["git"] and one.words[:1] != ["cd"] and one.words[:1][0] not in shell.PLAIN_LOOKS
-        for one in reading.commands
-        if one.words
-    ):
+    programs = {one.words[0] for one in reading.commands if one.words}
+    if reading.kind == "open" and not programs <= {"git", "cd", *shell.PLAIN_LOOKS}:
         return False
     return all(effect.kind in BRINGS_BACK and effect.action in {"", "push", "save"} for effect in effects)
 
@@ -217,7 +214,8 @@ def _brought(tree: Tree, path: str, content: str) -> str:
     found = content or tree.index.blob(path)
     if path[-1:] == "/" or content == MISSING:
         return found
-    is_large = contents.read(f"{tree.top}/{path}")[0][:1] == contents.SAMPLED
+    size = contents.signature(f"{tree.top}/{path}").partition(":")[0]
+    is_large = size.isdigit() and int(size) > contents.MAX_WHOLE_BYTES
     return "" if found == MISSING or is_large else found
 
 
