@@ -191,9 +191,10 @@ class Tree:
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
-        if seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature):
+        is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
+        if is_large:
             in_git = seen.content  # a large file has another id than git's
-        if seen.content != in_git:
+        if seen.content != in_git or (is_large and seen.path in self.staged):
             self.keep(seen)
         before = head.content if head is not None else in_git
         if before == seen.content and (self._is_whole or self._is_recent(seen)) and seen.path in self.staged:

@@ -304,6 +304,15 @@ def test_a_large_file_that_git_has_is_nobodys_work(repo: Repository, two: tuple[
     assert path.read_bytes().startswith(b"0123")
 
 
+def test_a_large_file_that_is_staged_and_not_committed_is_kept(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.bash("yes of ada | head -c 5000000 > big.bin && git add big.bin")
+    script(bob, "echo of bob > big.bin")
+    (kept,) = repo.person.dibs("restore", "--list")["kept"]
+    ada.dibs("restore", kept["id"])
+    assert (repo.folder / "big.bin").read_bytes().startswith(b"of ada\n" * 1000)
+
+
 def test_who_deletes_a_folder_is_the_one_who_deleted_the_files_in_it(
     repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
@@ -503,3 +512,27 @@ def test_relatives_continue_each_others_work_without_a_word(repo: Repository, tw
     child.read("a.py")
     child.bash("rm a.py")
     assert not repo.events("edit.taken", "edit.violated", "edit.unattributed", "edit.doubted")
+
+
+# --- a program that takes everybody's changes away for a while
+
+
+@pytest.mark.parametrize("edits", [False, True])
+def test_what_a_commit_hook_took_away_and_put_back_can_be_committed(
+    edits: bool, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    bob.edit("b.py", "of bob\n")
+    command = "git commit -qm b -- b.py"
+    assert bob.may_run(command, "commit").silent
+    repo.write("a.py", "a.py at first\n")  # as pre-commit does while its hooks run
+    ada.may_run("make")
+    if edits:  # and fails, because that text is not there: its end is not reported
+        assert ada.may_edit("a.py").allowed
+    repo.write("a.py", "of ada\n")
+    bob.client.run("bash", "-c", command, cwd=repo.folder, CLAUDE_CODE_SESSION_ID="bob", PATH=repo.path)
+    bob.did("Bash", "commit", command=command)
+    assert "a.py" in ada.hook("UserPromptSubmit", prompt="go on").told
+    done, _ = ada.bash("git commit -qm a -- a.py")
+    assert done.code == 0, done

@@ -156,7 +156,8 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         one.could = one.could or written <= weak
         if not how.islower():
             continue
-        if expected and expected == after:
+        missed = 0 < call.closed < since  # a look after its end did not find what it announced: it failed
+        if expected and expected == after and not missed:
             one.how, one.met, one.could = how, True, True
         elif running:
             one.how = one.how or how

@@ -62,13 +62,15 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
     if change["grade"] == OUTSIDE:  # a holder whose calls are not reported (a person, a script) may have done it
         victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
-    kin = [one for one in change["owners"] if actor and change["drops"] and one != actor and related(one, actor)]
+    kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
     kin = [one for one in kin if _is_there(tx, one)]
     if kin:
         return _record(tx, here, change, kin, actor, "taken", tool)
     if not victims:
         return None
     if actor and any(related(victim, actor) for victim in victims):
+        now = "" if change["now"] == MISSING else change["now"]
+        _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)
         if change["grade"] == SURE or change["named"]:
             return None
         return _record(tx, here, change, victims, actor, "doubted", tool)

@@ -290,6 +290,7 @@ class State:
             return None  # both looked at once, and this one came before the present content was written
         self._move(head)
         change.was_owned = head.owners
+        returns = head.change is not None and head.change.before == change.after and not _is_plain(head.change)
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
@@ -308,8 +309,8 @@ class State:
             and change.after != MISSING
         ):
             self.formats.add(change.actor)
-        if change.id not in self.told and not _is_plain(change):
-            self.untold[change.id] = change
+        if change.id not in self.told and (returns or not _is_plain(change)):
+            self.untold[change.id] = change  # what was taken away is there again: that settles it, by whoever it came
         return change
 
     def _spend(self, change: Change) -> None:
