@@ -98,6 +98,7 @@ class Loss:
     step: int
     content: bytes
     title: str
+    began: int  # the step of its first hook
     amid: str  # NAMES or OPEN: a call of the author's own was running that names the path, or that may write anything
 
 
@@ -408,7 +409,8 @@ class World:
                     word = self.words[tree, path, text]
                     self.losses.append(Loss(
                         word, path, who, how, text in self._all_seen(who), self.step,
-                        old[tree, path], f"{command.title} (from {one.began})", self._amid(word.author, path),
+                        old[tree, path], f"{command.title} (from {one.began})", one.began,
+                        self._amid(word.author, path),
                     ))  # fmt: skip
 
     def _all_seen(self, who: str) -> set[bytes]:
@@ -525,7 +527,8 @@ class World:
             ):
                 continue
             if word.author == PERSON and self._is_kept(loss):
-                if is_drop and not loss.seen and _family(loss.by) not in self.leaving:
+                amid = _family(loss.by) in self.leaving or word.step > loss.began  # it looks like the agent's own
+                if is_drop and not loss.seen and not amid:
                     found.append(f"step {loss.step}: {loss.by}'s {loss.title} dropped {word.text.decode()} unread")
                 continue
             missing = self._missing(loss, kept)
@@ -560,12 +563,13 @@ class World:
         return missing
 
     def _is_kept(self, loss: Loss) -> bool:
-        """Is the word in a content that dibs keeps, or the content itself among git's objects?"""
+        """Is the word in a content that dibs keeps, or among git's objects, because it was staged?"""
         found = self.scratch.folder.glob(".git/**/dibs/objects/*/*")
         if any(loss.word.text in path.read_bytes() for path in found):
             return True
-        command = ["git", "cat-file", "-e", blob_of(loss.content)]
-        return not subprocess.run(command, cwd=self.scratch.folder, capture_output=True, check=False).returncode
+        command = ["git", "cat-file", "--batch-all-objects", "--batch", "--buffer"]
+        done = subprocess.run(command, cwd=self.scratch.folder, capture_output=True, check=True)
+        return loss.word.text in done.stdout
 
     def _is_committed(self, word: Word) -> bool:
         done = subprocess.run(
