@@ -100,6 +100,8 @@ ROWS = (
      f"{WHOSE}::test_a_content_that_a_call_announced_and_a_look_after_its_end_did_not_find_is_not_its_doing"),
     ("session/working_tree.py", " or (is_large and seen.path in self.staged)", "",
      f"{FOUND}::test_a_large_file_that_is_staged_and_not_committed_is_kept"),
+    ("doors/hooks/edit_guard.py", "is_new = bool(one.write.edits) and _content(tree, one.path) == MISSING", "is_new = False",
+     "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("session/working_tree.py", "            in_git = seen.content  # a large file", "            pass  # a large file",
      f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),
 )  # fmt: skip
