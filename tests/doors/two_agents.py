@@ -143,7 +143,8 @@ class World:
         for path, how in command.named.items():
             if how == WHOLE:
                 self._check_stale(player.session, path, command.title)
-            self.watched.add(path)
+            if not command.commits:  # it writes no file: one that nobody changed is not looked at for its sake
+                self.watched.add(path)
         player.open = Open(command, call, self.disk, dict(self.owner))
 
     def run(self, player: Player) -> None:

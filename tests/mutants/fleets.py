@@ -8,6 +8,11 @@ LEFT = f"{FOUND}::test_what_a_client_left_in_the_background_is_not_laid_at_anoth
 LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
 STAGED = f"{FOUND}::test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end"
 LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read"
+BROUGHT = f"{FOUND}::test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told"
+PUT_BACK = f"{FOUND}::test_what_a_commit_hook_took_away_and_put_back_can_be_committed"
+OWN = f"{FOUND}::test_who_sweeps_its_own_files_while_others_work_hears_of_no_doubt"
+KIN = f"{FOUND}::test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back"
+MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
 
 PEOPLE = "tests/doors/hooks/test_people.py"
 SWEPT = f"{PEOPLE}::test_a_sweep_leaves_what_a_person_changed_and_the_agent_has_not_read"
@@ -72,6 +77,31 @@ ROWS = (
     ("session/working_tree.py", "{change.actor, BASE, GIT}:", "{change.actor, BASE}:", LONE),
     ("operations/guards/ledger.py", "head.authors.get(change.after) in {BASE, GIT}", "head.authors.get(change.after) == BASE",
      LONE),
+    ("doors/hooks/shell_guard.py", 'blob=_brought(tree, path, content) if sure else ""', 'blob=""', BROUGHT),
+    ("doors/hooks/git_scope.py", '() if effect.has("p", "patch") else paths', "()", OWN),
+    ("doors/hooks/git_scope.py", '        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], {}, MISSING)\n', "", OWN),
+    ("doors/hooks/git_scope.py", '            self.undo(tracked, blobs, "" if keeps else MISSING)\n', "", OWN),
+    ("session/working_tree.py", "how.lower() == BACK or expected", "expected",
+     f"{FOUND}::test_what_git_brings_back_has_to_be_read_by_who_has_never_seen_it"),
+    ("operations/guards/changes.py",
+     '        victims = [holder["agent"], *[one for one in victims if not any(related(one, other) for other in near)]]\n',
+     '        victims = [holder["agent"]]\n',
+     f"{FOUND}::test_who_has_work_in_a_file_that_another_holds_hears_that_a_person_changed_it"),
+    ("operations/guards/attribution.py", "    if movers and not any(one.how for one in suspects):\n", "    if False:\n", MOVED),
+    ("operations/guards/attribution.py", "return head.owners if last is None else last.was_owned", "return head.owners", MOVED),
+    ("operations/guards/ledger.py", "        if change.is_drop and any(owner != change.actor for owner in change.was_owned):\n", "        if False:\n", KIN),
+    ("operations/guards/changes.py", "    kin = [one for one in kin if _is_there(tx, one)]\n", "",
+     f"{FOUND}::test_a_subagent_at_work_is_told_what_its_parent_took_away_and_an_ended_one_is_not"),
+    ("operations/guards/ledger.py", " and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}\n", "\n",
+     f"{FOUND}::test_relatives_continue_each_others_work_without_a_word"),
+    ("operations/guards/ledger.py", "(returns or not _is_plain(change))", "not _is_plain(change)", PUT_BACK),
+    ("operations/guards/changes.py", '        _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)\n', "", PUT_BACK),
+    ("operations/guards/attribution.py", "expected == after and not missed", "expected == after",
+     f"{WHOSE}::test_a_content_that_a_call_announced_and_a_look_after_its_end_did_not_find_is_not_its_doing"),
+    ("session/working_tree.py", " or (is_large and seen.path in self.staged)", "",
+     f"{FOUND}::test_a_large_file_that_is_staged_and_not_committed_is_kept"),
+    ("doors/hooks/edit_guard.py", "is_new = bool(one.write.edits) and _content(tree, one.path) == MISSING", "is_new = False",
+     "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("session/working_tree.py", "            in_git = seen.content  # a large file", "            pass  # a large file",
      f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),
 )  # fmt: skip

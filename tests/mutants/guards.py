@@ -65,7 +65,7 @@ ROWS = (
      f"{LINES}::test_an_agent_that_is_known_to_format_is_so_after_the_cut"),
     ("operations/guards/ledger.py", "self._lines(now, self.heads.items())", "self._lines(now, self._kept_heads(now))",
      f"{LINES}::test_a_ledger_without_the_lines_that_say_nothing_more_says_the_same_and_of_every_path"),
-    ("operations/guards/ledger.py", "if change.id not in self.told and not _is_plain(change):", "if change.id not in self.told:",
+    ("operations/guards/ledger.py", "if change.id not in self.told and (returns or not _is_plain(change)):", "if change.id not in self.told:",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),
     ("operations/guards/ledger.py", "return own and (change.grade == SURE or change.is_named)", "return own",
      f"{LINES}::test_what_is_plainly_its_owners_own_work_is_told_to_nobody"),

@@ -40,7 +40,7 @@ ROWS = (
      "    return Answer(ALLOW)\n",
      "tests/doors/hooks/test_hooks.py::test_what_cannot_be_decided_is_refused_with_the_way_past_it"),
     # Files that an agent undoes by git are its own doing
-    ("doors/hooks/shell_guard.py", "        tree.name(event.key, path, WHOLE)\n", "        pass\n",
+    ("doors/hooks/shell_guard.py", '            tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")\n', "            pass\n",
      "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
     ("doors/hooks/shell_guard.py", " and not taken and not undone:", " and not taken:",
      "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),

@@ -12,6 +12,7 @@ import os
 
 from dibs.facts import caller, contents, ledger_files, workspace
 from dibs.operations.guards.ledger import (
+    BACK,
     BASE,
     CARRIED,
     CLOSED,
@@ -190,9 +191,10 @@ class Tree:
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
-        if seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature):
+        is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
+        if is_large:
             in_git = seen.content  # a large file has another id than git's
-        if seen.content != in_git:
+        if seen.content != in_git or (is_large and seen.path in self.staged):
             self.keep(seen)
         before = head.content if head is not None else in_git
         if before == seen.content and (self._is_whole or self._is_recent(seen)) and seen.path in self.staged:
@@ -246,7 +248,7 @@ class Tree:
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
-            written=contents.written_at(seen.signature),
+            written=contents.written_at(seen.signature), signature=seen.signature,
         )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_git and seen.path in self.staged:
@@ -334,13 +336,14 @@ class Tree:
         self._lines.insert(0, ("O", self.stamp(), call, agent, kind, "1" if left else "", str(diary), ",".join(claims)))
 
     def name(
-        self, call: str, path: str, how: str, expected: bytes | None = None, *, goes: bool = False, keep: bool = False
-    ) -> None:
-        """The call names a path that it writes; `expected` is the new content, unless the file is deleted.
+        self, call: str, path: str, how: str, expected: bytes | None = None, *, blob: str = "", goes: bool = False,
+        keep: bool = False,
+    ) -> None:  # fmt: skip
+        """The call names a path that it writes; `expected` is the new content, or `blob`, unless the file is deleted.
 
         If others are at work, that content is kept: it may be overwritten before the next look.
         """
-        blob = MISSING if goes else ""
+        blob = MISSING if goes else blob
         if expected is not None:
             blob = contents.blob_id(expected)
             if keep:
@@ -413,7 +416,8 @@ class Tree:
         if self.state.heads[change.path].authors.get(change.after, change.actor) in {change.actor, OUTSIDE}:
             return False
         calls = [call for call in self.state.calls.values() if call.agent == change.actor]
-        return all(call.named.get(change.path, ("", ""))[1] != change.after for call in calls)
+        named = [call.named.get(change.path, ("", "")) for call in calls]
+        return all(how.lower() == BACK or expected != change.after for how, expected in named)
 
     def unread(self, agent: str) -> list[str]:
         """The files whose content no agent made (a person did, as far as is known) and this agent has not read."""

@@ -134,6 +134,14 @@ STORIES = {
         b do git stash
         b do git reset --hard
     """,
+    "an edit of a missing file, which fails, gives no knowledge of what another makes there": """
+        a do sh gen.sh (removes c.txt)
+        a before Edit c.txt
+        b do sh gen.sh (appends to c.txt)
+        a run
+        a after
+        a do Write c.txt
+    """,
     "a command that runs when the claim is gone is noticed": """
         b before sh gen.sh (writes a.txt)
         a do Write a.txt

@@ -40,6 +40,13 @@ def test_a_call_that_expected_exactly_this_content_made_it_whoever_else_ran(book
     assert verdict(book) == ("a", SURE)
 
 
+def test_a_content_that_a_call_announced_and_a_look_after_its_end_did_not_find_is_not_its_doing(book: Book) -> None:
+    book.end(book.edit("b", 10.5, expected="c2"), 11)  # it failed
+    book.see("c1", 11.5, written=8)
+    book.begin("a", 11.7)
+    assert verdict(book) == ("a", LIKELY)
+
+
 def test_two_that_expected_the_same_content_leave_it_unknown(book: Book) -> None:
     book.edit("a", 11, expected="c2")
     book.edit("b", 11, expected="c2")

@@ -60,10 +60,10 @@ def test_unfinished_work_that_no_claim_covers_is_violated_like_a_claim(fleet: Fl
     assert [kind for kind, _ in fleet.told("a")] == ["violation"]
 
 
-def test_the_holder_of_a_claim_is_told_and_not_whoever_left_work_there_before_it(fleet: Fleet) -> None:
+def test_the_holder_of_a_claim_is_told_and_so_is_who_has_work_there(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
-    fleet.overwrite("b", change("b", owners=["c"]))
-    assert (len(fleet.told("a")), fleet.told("c")) == (1, [])
+    fleet.overwrite("b", change("b", owners=["c", "b", "a"]))
+    assert (len(fleet.told("a")), len(fleet.told("c")), fleet.told("b")) == (1, 1, [])
 
 
 def test_whoever_finds_a_change_plays_no_part_in_what_it_means(fleet: Fleet) -> None:

@@ -134,6 +134,7 @@ def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:
             "id": change.id, "resource": resource_of(session, change.path, tree.top), "tree": tree.top,
             "was": change.before, "now": change.after, "actor": change.actor, "grade": change.grade,
             "suspects": change.suspects, "owners": change.was_owned, "named": change.is_named,
+            "drops": change.is_drop,
             "heard": list(tree.state.began) if change.grade == OUTSIDE else [],
         }
         for change in tree.untold()

@@ -64,7 +64,7 @@ class Write:
             return None
         for old, new, everywhere in self.edits:
             was = old.encode("utf-8", "surrogateescape")
-            if not was or was not in before:
+            if bool(was) is not bool(before) or was not in before:  # without an old text it makes a new file
                 return None
             before = before.replace(was, new.encode("utf-8", "surrogateescape"), -1 if everywhere else 1)
         return before
@@ -333,5 +333,8 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
         if one.kind == "tree" and not one.ignored:
             tree.name(event.key, f"{one.path}/", one.write.how)
         if one.kind == "file" and not one.ignored:
-            expected = one.write.expected(_before(tree, one) if one.write.edits else None)
-            tree.name(event.key, one.path, one.write.how, expected, goes=one.write.goes, keep=busy)
+            is_new = bool(one.write.edits) and _content(tree, one.path) == MISSING
+            before = b"" if is_new else _before(tree, one) if one.write.edits else None
+            expected = one.write.expected(before)
+            goes = one.write.goes or (is_new and expected is None)  # it fails: there is no text to replace
+            tree.name(event.key, one.path, one.write.how, expected, goes=goes, keep=busy)

@@ -13,10 +13,12 @@ from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what
 from dibs.errors import Invalid, Unavailable
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
+from dibs.operations.guards.ledger import MISSING
 from dibs.operations.guards.working_tree import OTHER_WAY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from dibs.canonical import Canonical
@@ -42,7 +44,9 @@ class Look:
         self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
-        self.undone: list[tuple[str, str]] = []  # files that go back to what git has: the working tree, the path in it
+        # What goes back to what git has: the working tree, the path in it ("/" at its end: a folder), the content ("":
+        # that of the index)
+        self.undone: list[tuple[str, str, str]] = []
         self.unresolved: list[str] = []
         self.index: list[Canonical] = []  # resources: git's index, HEAD and stashes, as far as they are touched
 
@@ -126,6 +130,11 @@ class Look:
         """The effect cannot be found out: it may be anything."""
         self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
 
+    def undo(self, paths: Iterable[str], contents: dict[str, str], content: str = "") -> None:
+        """These files, from the top of the working tree, get these contents; `content` is that of all others."""
+        if not self.prefix:  # the files of a repository inside this one are not in the ledger
+            self.undone += [(self.top, path, contents.get(path, content)) for path in paths]
+
     # --- one command each
 
     def add(self, effect: GitEffect) -> None:
@@ -178,6 +187,12 @@ class Look:
         safe = without_paths(effect, verb="stash push", drop=drop, also=also)
         changes = git.dirty(self.where, effect.paths, untracked=untracked)
         unknown = {change.path for change in changes} - {change.path for change in changes if change.staged != "D"}
+        if not effect.has("p", "patch"):
+            tracked = [change.path for change in changes if not change.untracked]
+            keeps = effect.has("k", "keep-index")
+            blobs = git.blobs(self.top, "HEAD", tracked) if tracked and not keeps else {}
+            self.undo(tracked, blobs, "" if keeps else MISSING)
+            self.undo([change.path for change in changes if change.untracked], {}, MISSING)
         self.sweep(
             effect, _paths(changes), "take away", drops=True, skips=[self.text(path) for path in unknown],
             safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
@@ -203,16 +218,20 @@ class Look:
             both = effect.kind == "restore" and effect.has("S", "staged")  # then it is HEAD's content that comes
             changes = git.dirty(self.where, effect.paths, untracked=False)
             paths = [change.path for change in changes if both or change.tree != " "]
+            source = "HEAD" if both else ""
         same = ("s", "source", "S", "staged", "W", "worktree") if effect.kind == "restore" else ()
         options: tuple[str, ...] = ()
         if source and effect.kind == "checkout":
             options = (f"--source={quoted(source)}", "--staged", "--worktree")
         safe = without_paths(effect, verb="restore", keep=same, also=options)
         self.sweep(effect, paths, "write over", safe=safe, other=OWN_TREE, drops=True)
-        for path in effect.paths:
+        files = dict.fromkeys(() if effect.has("p", "patch") else paths)
+        for path in effect.paths:  # others may change it while the command runs
             real = os.path.realpath(os.path.join(self.where, path))
             if real.startswith(f"{self.top}/") and os.path.isfile(real):
-                self.undone.append((self.top, real[len(self.top) + 1 :]))
+                files[real[len(self.top) + 1 :]] = None
+        blobs = git.blobs(self.top, self.commit_of(source), list(files)) if source and files else {}
+        self.undo(files, blobs, MISSING if source else "")
 
     def clean(self, effect: GitEffect) -> None:
         """Delete untracked files. Git itself is asked which ones."""
@@ -239,6 +258,7 @@ class Look:
             if only:  # the record has an ignore file of its own, which applies inside it
                 safe += f" -e {quoted(f'{only}{LOCAL_FOLDER}/**')}"
             record = f"{safe}{named}"
+        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], {}, MISSING)
         self.sweep(effect, files, "delete", safe=safe, without=only, named=named, drops=True,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
         if record:

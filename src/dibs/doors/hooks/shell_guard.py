@@ -13,7 +13,7 @@ from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import caller, clock, contents, ledger_files, shell
 from dibs.facts.git import reflog
-from dibs.operations.guards.ledger import MERGES, MISSING, WHOLE
+from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -35,6 +35,8 @@ REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
 INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
+BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
+MAX_FILES_NAMED = 100  # of those that a git command brings back; every hook reads the names while they matter
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
@@ -152,7 +154,7 @@ def _decide(
     index: list[Canonical] = []
     owned: list[list[Any]] = []
     loose: list[list[Any]] = []
-    undone: list[tuple[str, str]] = []
+    undone: list[tuple[str, str, str]] = []
     if effects:
         from dibs.doors.hooks import git_scope
 
@@ -179,10 +181,42 @@ def _decide(
             if taken:
                 _give_back(session, call, taken)
             raise
-    for top, path in undone:  # its own doing, though nothing is claimed for it: nobody works on what is undone
-        tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
-        tree.name(event.key, path, WHOLE)
+    if undone:
+        _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
+
+
+def _name_undone(
+    session: Session, event: Event, undone: list[tuple[str, str, str]], known: dict[str, Tree], writes: list[Write],
+    *, sure: bool,
+) -> None:  # fmt: skip
+    """Name what goes back to what git has: its own doing, though nothing is claimed for it.
+
+    Nobody works on what is undone. `sure`: nothing else in the command changes those files.
+    """
+    written = {event.real(write.path) for write in writes}
+    for top, path, content in undone[:MAX_FILES_NAMED]:
+        tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
+        if f"{top}/{path}" not in written:
+            tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")
+
+
+def _only_brings_back(reading: Any, effects: list[Effect]) -> bool:
+    """Does the command nothing to files but bring back what git has, or delete what git has not?"""
+    programs = {one.words[0] for one in reading.commands if one.words}
+    if reading.kind == "open" and not programs <= {"git", "cd", *shell.PLAIN_LOOKS}:
+        return False
+    return all(effect.kind in BRINGS_BACK and effect.action in {"", "push", "save"} for effect in effects)
+
+
+def _brought(tree: Tree, path: str, content: str) -> str:
+    """The content that git brings back: of a commit, or of the index. "" if a look could not tell it by its id."""
+    found = content or tree.index.blob(path)
+    if path[-1:] == "/" or content == MISSING:
+        return found
+    size = contents.signature(f"{tree.top}/{path}").partition(":")[0]
+    is_large = size.isdigit() and int(size) > contents.MAX_WHOLE_BYTES
+    return "" if found == MISSING or is_large else found
 
 
 def _swept_trees(session: Session, effects: list[Effect], known: dict[str, Tree]) -> dict[str, Tree]:

@@ -76,11 +76,13 @@ def judge(
     known: Head | None = None,
     git: bool = False,
     written: int = 0,
+    signature: str = "",
 ) -> Verdict:
     """Attribute a change: `changed` is the file's ctime, `known` the ledger's last content of the path.
 
     `git`: the new content is what git has, which no formatter makes. `written` is the file's mtime: if no suspect could
-    write at that time, none of them made this content.
+    write at that time, none of them made this content. `signature` is the file's own: a file that appears may have been
+    elsewhere before.
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
@@ -89,12 +91,27 @@ def judge(
         changed = now  # a clock was set, or a write is in progress: it may have happened at any time up to now
         written = 0
     suspects = _suspects(state, path, after, since, changed, now, min(written, changed))
+    movers = _moved(state, path, signature) if head is None or head.content == MISSING else []
+    if movers and not any(one.how for one in suspects):
+        return Verdict(movers[0], LIKELY, movers) if len(movers) == 1 else Verdict(NOBODY, NOBODY, movers)
     if not any(one.could for one in suspects):
         return Verdict(OUTSIDE, OUTSIDE)
     verdict = _first_fit(state, suspects, head, git=git)
     if verdict.grade == SURE and head is None and not verdict.how:
         verdict.grade = LIKELY  # a rewrite of the same bytes changes the ctime as well
     return verdict
+
+
+def _moved(state: State, path: str, signature: str) -> list[str]:
+    """Whose unfinished work this file was at another path. A file that moves with its folder keeps its times."""
+    if len(signature) < 2:  # noqa: PLR2004 - a missing file's
+        return []
+    for change in reversed(state.changes):
+        if change.signature == signature and change.path != path:
+            head = state.heads[change.path]
+            last = head.change if head.content == MISSING else None
+            return head.owners if last is None else last.was_owned
+    return []
 
 
 def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git: bool) -> Verdict:
@@ -139,7 +156,8 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         one.could = one.could or written <= weak
         if not how.islower():
             continue
-        if expected and expected == after:
+        missed = 0 < call.closed < since  # a look after its end did not find what it announced: it failed
+        if expected and expected == after and not missed:
             one.how, one.met, one.could = how, True, True
         elif running:
             one.how = one.how or how

@@ -203,6 +203,7 @@ _FOUND = Field(
         Field("suspects", "words", "the agents that may have made it", required=True),
         Field("owners", "words", "the agents that had unfinished work in it", required=True),
         Field("named", "flag", "a call of the actor named the file", required=True),
+        Field("drops", "flag", "git or a program threw an uncommitted content away", default=False),
         Field("heard", "words", "the agents whose calls are reported", required=True),
     ),
 )  # fmt: skip

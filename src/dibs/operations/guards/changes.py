@@ -4,6 +4,8 @@ The owner of a path is the agent with unfinished work in it.
 
 - By its owner or holder: nothing is said. If that is only likely, one line tells it, and the content is kept.
 - By another agent, in a call that the edit guard let pass: the work was taken over; the earlier owner is told.
+- By a relative that threw it away (a subagent's `git stash` of its parent's work, or the other way round): the owner is
+  told, if it is still there. An edit by a relative is not told: parents and subagents continue each other's work.
 - By one of several who may have made what was there: the same. It may have been the work of the others.
 - By no agent, and its holder runs no hooks here (a person, a script): the holder's own work, as far as is known.
 - By another agent otherwise: a violation. By nobody certain: unattributed. Both sides are told, the earlier content is
@@ -52,14 +54,23 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
     holder = _holder(tx, change)
     known = change["grade"] in {SURE, LIKELY}
     actor = change["actor"] if known else ""
-    victims = [holder["agent"]] if holder is not None else change["owners"]
+    victims = [*change["owners"]]
+    if holder is not None:  # work of another agent may lie in it: that one is told as well
+        near = (holder["agent"], actor, *change["suspects"])
+        victims = [holder["agent"], *[one for one in victims if not any(related(one, other) for other in near)]]
     if actor and (holder is None or related(holder["agent"], actor)):
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
     if change["grade"] == OUTSIDE:  # a holder whose calls are not reported (a person, a script) may have done it
         victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
+    kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
+    kin = [one for one in kin if _is_there(tx, one)]
+    if kin:
+        return _record(tx, here, change, kin, actor, "taken", tool)
     if not victims:
         return None
     if actor and any(related(victim, actor) for victim in victims):
+        now = "" if change["now"] == MISSING else change["now"]
+        _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)
         if change["grade"] == SURE or change["named"]:
             return None
         return _record(tx, here, change, victims, actor, "doubted", tool)
@@ -81,6 +92,12 @@ def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
         ):
             return record
     return None
+
+
+def _is_there(tx: Transaction, agent: str) -> bool:
+    """Has the agent's session not ended?"""
+    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    return record is not None and not record["left"]
 
 
 def _record(
@@ -134,6 +151,11 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
             who = "your client's formatter did it, or a person"
             return {actor: f"{path} changed right after your edit: {who}. Read it before you change it again.{back}"}
         return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
+    if how == "taken" and related(victims[0], actor):
+        took = "took away" if grade == SURE else "probably took away"
+        return {
+            victim: f"{name_of(tx, actor)} {took} what you had not committed in {path}.{back}" for victim in victims
+        }
     if how == "taken":
         return {victim: f"{name_of(tx, actor)} continued {path}, which you left unfinished.{back}" for victim in
                 victims}  # fmt: skip

@@ -52,6 +52,7 @@ BASE = "base"  # the author of a content that was there at the first look
 SURE, LIKELY, NOBODY = "sure", "likely", "unknown"  # how certain an actor is
 GRADES = frozenset({SURE, LIKELY, NOBODY, OUTSIDE})
 WHOLE, MERGES = "w", "m"  # how a call writes a path; in capitals once it has explained a change
+BACK = "b"  # the same: git brings back a content that it has, which the agent need not have seen
 UNSURE = "u"  # a flag: the first look at a path found it, and no look at the whole tree came before
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
@@ -182,6 +183,11 @@ class Change:
         """Is the new content committed?"""
         return GITTED in self.flags and STAGED not in self.flags
 
+    @property
+    def is_drop(self) -> bool:
+        """Did git throw an uncommitted content away, or did a program delete it? A file that is named is an edit."""
+        return (self.is_clean or self.after == MISSING) and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}
+
 
 class State:
     """The state that the lines of a ledger describe together."""
@@ -284,6 +290,7 @@ class State:
             return None  # both looked at once, and this one came before the present content was written
         self._move(head)
         change.was_owned = head.owners
+        returns = head.change is not None and head.change.before == change.after and not _is_plain(head.change)
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
@@ -302,8 +309,8 @@ class State:
             and change.after != MISSING
         ):
             self.formats.add(change.actor)
-        if change.id not in self.told and not _is_plain(change):
-            self.untold[change.id] = change
+        if change.id not in self.told and (returns or not _is_plain(change)):
+            self.untold[change.id] = change  # what was taken away is there again: that settles it, by whoever it came
         return change
 
     def _spend(self, change: Change) -> None:
@@ -564,6 +571,8 @@ def _is_plain(change: Change) -> bool:
         return False
     if change.was_owned:
         own = all(related(owner, change.actor) for owner in change.was_owned)
+        if change.is_drop and any(owner != change.actor for owner in change.was_owned):
+            return False  # a subagent's sweep may take its parent's work away, and the other way round
         return own and (change.grade == SURE or change.is_named)
     return change.is_named
 
