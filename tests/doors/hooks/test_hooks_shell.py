@@ -309,6 +309,19 @@ def test_what_a_person_made_before_the_claim_is_no_violation_against_its_holder(
 # --- targets that cannot be read
 
 
+def test_who_waits_for_a_file_that_a_program_may_write_can_then_run_it(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    command = "pytest --junitxml=a.py"
+    assert bob.may_run(command).allowed
+    ada.edit("a.py", "ada's\n")
+    refusal = bob.may_run(command).refusal
+    assert f"`{command}` may write a.py: ada holds a.py" in refusal
+    assert "claim a.py --wait 60s`" in refusal
+    ada.end()
+    bob.dibs("claim", "a.py")
+    assert bob.may_run(command).allowed
+
+
 def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_something_here(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     command = "echo x > $F"

@@ -193,6 +193,18 @@ def test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold
         run(fleet, "b", unresolved=[doubt])
 
 
+def test_a_file_that_a_command_may_write_is_refused_with_a_way_to_wait_for_it(fleet: Fleet) -> None:
+    fleet.edit("a", "package.json")
+    doubt = {"words": "npm version patch", "tree": TREE, "below": [["file", "lock.json"], ["file", "package.json"]]}
+    waits = r"`npm version patch` may write package\.json: .* Wait: `dibs claim package\.json --wait 60s`"
+    with pytest.raises(Held, match=waits) as refusal:
+        run(fleet, "b", unresolved=[doubt])
+    assert refusal.value.wanted == ["package.json"]
+    with pytest.raises(Held, match=r"cannot be read from its words \(npm version patch, > \$F\)"):
+        run(fleet, "b", unresolved=[doubt, {"words": "> $F"}])
+    run(fleet, "b", unresolved=[{**doubt, "below": [["file", "lock.json"], ["file", "package.json.md"]]}])
+
+
 def test_a_target_that_cannot_be_read_is_judged_by_the_claims_of_the_tree_where_the_command_is_run(
     fleet: Fleet,
 ) -> None:

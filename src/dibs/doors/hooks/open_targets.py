@@ -33,7 +33,7 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
             continue
         trees: dict[str, list[Canonical]] = {}
         for beginning in doubt.below:
-            tree, resources = _resources(session, beginning)
+            tree, resources = _file(session, beginning) if doubt.exact else _resources(session, beginning)
             if resources:
                 trees.setdefault(tree, []).extend(resources)
         found += [
@@ -65,6 +65,15 @@ def _resources(session: Session, beginning: str) -> tuple[str, list[Canonical]]:
     if not start or any(mark in text for mark in GLOB_SIGNS):
         return tree, [of_parts("tree", text if not start else text.rpartition("/")[0])]
     return tree, [of_parts("glob", f"{text}*"), of_parts("glob", f"{text}*/**")]
+
+
+def _file(session: Session, path: str) -> tuple[str, list[Canonical]]:
+    """The working tree and the resource of a whole path; nothing for paths elsewhere."""
+    try:
+        kind, text, alias, tree = session.paths.located(path, "/", literal=True)
+    except Invalid:
+        return session.place.top, []
+    return tree, [of_parts(kind, text, alias)]
 
 
 def _temporary() -> set[str]:

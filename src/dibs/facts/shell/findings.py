@@ -72,15 +72,18 @@ class Target:
 
 
 class Doubt:
-    """A write to a path that the words do not give."""
+    """A write to a path that the words do not give, or a file of which they do not say whether it is written."""
 
-    __slots__ = ("below", "cwd", "end", "words")
+    __slots__ = ("below", "cwd", "end", "exact", "words")
 
-    def __init__(self, words: str, below: list[str] | None, cwd: str | None, end: str = "") -> None:
+    def __init__(
+        self, words: str, below: list[str] | None, cwd: str | None, end: str = "", *, exact: bool = False
+    ) -> None:
         self.words = words  # the command as typed
         self.below = below  # how the absolute path begins: one of these ("/" at the end: in this folder); None: unknown
         self.cwd = cwd  # where it is run; None if unknown
         self.end = end  # how the path ends, or that of a folder that it lies in; "": unknown
+        self.exact = exact  # `below` has whole paths, of which it may write any
 
     def __repr__(self) -> str:
         return f"Doubt({self.words!r}, {self.below!r}, {self.end!r})"
@@ -298,6 +301,14 @@ class Reading:
                 known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
                 return
         self.unresolved.append(Doubt(words, below, cwd, end))
+
+    def may_write(self, words: str, path: str) -> None:
+        """Note a file, by its absolute path, that a command may write, though no claim is taken for it."""
+        for known in self.unresolved:
+            if known.words == words and known.exact and known.below is not None:
+                known.below.append(path)
+                return
+        self.unresolved.append(Doubt(words, [path], None, exact=True))
 
     def note(self, command: Simple) -> None:
         """Note a simple command."""

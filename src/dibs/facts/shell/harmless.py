@@ -197,8 +197,6 @@ def _outputs(call: Call) -> None:
 
     Nothing is claimed for what a compiler makes; and a word after `-o` may be a format (`--output json`).
     """
-    from dibs.facts.shell.unknown import Unknown
-
     more = _MORE_OUTPUTS.get(call.name, ())
     for index, word in enumerate(call.words[1:], 1):
         if not isinstance(word, str) or not word.startswith("-"):
@@ -209,7 +207,7 @@ def _outputs(call: Call) -> None:
         else:
             path = word[2:] if word.startswith("-o") else ""
         if isinstance(path, str) and path and call.cwd is not None and os.path.isfile(call.full(path)):
-            call.reading.doubt(call.text, Unknown((path,)), call.cwd, end=f"/{os.path.basename(path)}")
+            call.reading.may_write(call.text, call.full(path))
 
 
 _OUTPUTS = frozenset((

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts.shell.unknown import Unknown
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.commands import Call
@@ -51,4 +49,4 @@ def rewritten(call: Call) -> None:
     names = [*locks.split(), *([manifest] if both or len(operands) > 1 else [])]
     for name in names:
         if os.path.isfile(call.full(name)):
-            call.reading.doubt(call.text, Unknown((name,)), call.cwd, end=f"/{name}")
+            call.reading.may_write(call.text, call.full(name))

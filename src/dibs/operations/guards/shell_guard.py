@@ -16,7 +16,7 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held
+from dibs.errors import Conflict, DibsError, Forbidden, Held, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import Field, Operation
@@ -168,17 +168,33 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     if not found:
         return None
     words = list(dict.fromkeys([words for words, _, _ in found]))
+    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
+    shown, more_claims = list(blockers.values())[:MAX_CLAIMS_SHOWN], max(0, len(blockers) - MAX_CLAIMS_SHOWN)
+    wanted = _files_of(unresolved, found)
+    if wanted:
+        waits = say_blocked({"blockers": shown, "more": more_claims, "wanted": wanted})
+        message = f"`{words[0]}` may write {', '.join(wanted[:MAX_FILES_NAMED])}: {waits}"
+        return Held(message, blockers=shown, more=more_claims, wanted=wanted, words=words)
     held = {resources.show(hit): record for _, record, hits in found for hit in hits}
     names = [f"{name} ({working_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
     more = f" and {len(held) - len(names)} more" if len(held) > len(names) else ""
-    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
     return Held(
         f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
         f"files here: {'; '.join(names)}{more}. Write the names of your files out.",
-        blockers=list(blockers.values())[:MAX_CLAIMS_SHOWN],
-        more=max(0, len(blockers) - MAX_CLAIMS_SHOWN),
+        blockers=shown,
+        more=more_claims,
         words=words,
     )
+
+
+def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Record, list[list[str]]]]) -> list[str]:
+    """The held files that the commands may write, if the words leave only that open, and not which files."""
+    hits = [hit for _, _, resources_hit in found for hit in resources_hit]
+    refused = {words for words, _, _ in found}
+    below = [one for doubt in unresolved if doubt["words"] in refused for one in doubt.get("below") or [("tree", "")]]
+    if any(one[0] != "file" for one in below):
+        return []
+    return resources.shown([one for one in below if any(resources.overlap(one, hit) for hit in hits)])
 
 
 def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
