@@ -106,6 +106,7 @@ class Session:
         self.progress: Callable[[int, int], None] | None = None  # how a person is told how far of how much it is
         self.proving: Callable[[Session], Any] | None = None  # how the guards are tried, for `check`
         self.telling: Callable[[str], None] | None = None  # how a person is told that a long operation runs
+        self.interrupt: BaseException | None = None  # a signal came: what its handler raised, and a wait raises again
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # who started this process does not change
 

@@ -108,7 +108,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     if operation.withdraws:
         return _withdrawing(operation, session, call, values, words)
     if values.get("wait"):
-        _end_well()
+        _end_well(session)
     return finish(operation, ask(operation, session, call, values, words), words)
 
 
@@ -121,7 +121,7 @@ def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> 
 
 def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
     """A claim is answered, or it leaves nothing behind: no place in the queue, and no claim that nobody knows of."""
-    _end_well()
+    _end_well(session)
     try:
         code = finish(operation, ask(operation, session, call, values, words), words)
         for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: now it is too late to interrupt
@@ -150,13 +150,20 @@ def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], w
         shown.close()
 
 
-def _end_well() -> None:
-    """SIGTERM, too, leaves the queue first; then the exit code says that it came."""
-    _signal.signal(_signal.SIGTERM, _leave)
+def _end_well(session: Any) -> None:
+    """SIGTERM, too, leaves the queue first; then the exit code says that it came.
 
+    The session knows of the signal as well: what a handler raises is lost where it runs within a finalizer or the
+    callback of a weak reference, and the import system has such callbacks.
+    """
 
-def _leave(number: int, _frame: object) -> None:
-    raise SystemExit(128 + number)
+    def leave(number: int, _frame: object) -> None:
+        session.interrupt = KeyboardInterrupt() if number == _signal.SIGINT else SystemExit(128 + number)
+        raise session.interrupt
+
+    _signal.signal(_signal.SIGTERM, leave)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else it is ignored: a job in the background
+        _signal.signal(_signal.SIGINT, leave)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
