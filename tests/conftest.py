@@ -36,9 +36,13 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("DIBS_HYPOTHESIS", "default"))
 
-# ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent.
-for _name in ("DIBS_AGENT", "DIBS_STORE", "DIBS_WORKSPACE", *SESSION_VARIABLES):
-    os.environ.pop(_name, None)
+# ... and no client, in whose shell the tests may be run: what they say they say as nobody's agent. Nor does a
+# hook of git, from which they may be run, name a repository (GIT_DIR) or an author for them.
+OF_TESTS = ("DIBS_TORTURE", "DIBS_HYPOTHESIS", "DIBS_SEED", "DIBS_RADAR_EXAMPLES")
+for _name in [*os.environ]:
+    if _name in SESSION_VARIABLES or (_name.startswith(("DIBS_", "GIT_")) and _name not in OF_TESTS):
+        del os.environ[_name]
+os.environ["GIT_CONFIG_GLOBAL"] = str(Path(__file__).with_name("gitconfig"))
 
 # What was compiled once need not be compiled again, here and in each process that a test starts.
 sys.dont_write_bytecode = False

@@ -12,7 +12,7 @@ from dibs.stores.move import redis_side, sqlite_side
 
 # Every step that changes something, in their order: on the old side, on the new side, beside them.
 STEPS = ("note", "freeze", "stage", "fill", "complete", "give_up", "publish", "pin", "forget", "retire")
-SOON = 400  # ms: a mark whose mover died is worth nothing after this
+SOON = 1_500  # ms: a mark whose mover died is worth nothing after this; a busy machine comes that far in time
 BESIDE = {"note": (store_move, "_note"), "pin": (workspace_store, "write_pin"), "forget": (store_move, "_forget")}
 
 

@@ -17,6 +17,7 @@ import pytest
 import dibs
 from dibs.facts import clock
 from dibs.operations.alerts import kinds
+from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
 from dibs.session import upkeep
 from dibs.stores.seam import prefix_range
@@ -47,6 +48,8 @@ class Scene:
         since_boot, wall = clock.since_boot, clock.wall
         monkeypatch.setattr(clock, "since_boot", lambda: since_boot() + self.passed)
         monkeypatch.setattr(clock, "wall", lambda: wall() + self.passed)
+        # One claim in 16, by the clock, sweeps first: it would raise an alert before its own agent is the coordinator.
+        monkeypatch.setattr(grants, "SWEEP_ONE_IN", 1 << 60)
         self._agents: dict[str, Any] = {}
         self._clients: list[Client] = []
         self._threads: list[threading.Thread] = []

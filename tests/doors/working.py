@@ -18,7 +18,7 @@ from dibs.facts import processes
 from tests.shell import DIBS, Shell
 from tests.waiting import until
 
-PATIENCE = 30.0  # seconds after which what has not come will not come
+PATIENCE = 90.0  # seconds after which what has not come will not come
 
 
 def alive(pid: int) -> bool:

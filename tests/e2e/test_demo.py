@@ -15,7 +15,7 @@ import pytest
 
 import dibs
 from dibs.demo import plan, report
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ def paused(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
 def test_ctrl_c_leaves_no_process_and_no_folder(paused: tuple[subprocess.Popen[str], Path]) -> None:
     child, scratch = paused
     child.send_signal(signal.SIGINT)
-    _, said = child.communicate(timeout=30)
+    _, said = child.communicate(timeout=LIMIT_S)
     assert child.returncode == 130
     assert said == "dibs: interrupted\n"
     assert not scratch.exists()
@@ -154,7 +154,7 @@ def test_ctrl_c_leaves_no_process_and_no_folder(paused: tuple[subprocess.Popen[s
 def test_a_demo_that_is_killed_takes_its_fleet_with_it(paused: tuple[subprocess.Popen[str], Path]) -> None:
     child, scratch = paused
     child.kill()
-    child.communicate(timeout=30)
+    child.communicate(timeout=LIMIT_S)
     until(lambda: not fleet(scratch), "the end of the fleet")
 
 
@@ -166,7 +166,7 @@ def fleet(scratch: Path) -> list[str]:
 
 def test_a_size_that_cannot_show_everything_is_refused(tmp_path: Path) -> None:
     ran = subprocess.run(
-        command("--agents", "3", "--json"), capture_output=True, text=True, check=False, timeout=30, cwd=tmp_path
+        command("--agents", "3", "--json"), capture_output=True, text=True, check=False, timeout=LIMIT_S, cwd=tmp_path
     )
     assert ran.returncode == 64
     assert json.loads(ran.stdout)["error"]["code"] == "invalid"

@@ -10,7 +10,8 @@ import pytest
 
 from dibs.errors import Fenced, Held
 from dibs.facts import clock
-from tests.faults.kit import SOON, Dice, World, in_time, size
+from tests.faults.kit import SOON, Dice, World, size
+from tests.waiting import in_time
 
 if TYPE_CHECKING:
     from tests.faults.kit import Actor

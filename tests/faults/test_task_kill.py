@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import apsw
@@ -18,6 +19,7 @@ import pytest
 from dibs.errors import Fenced, NotFound
 from dibs.facts import clock
 from tests.faults.kit import PATIENCE, ROOT, SOON, Actor, Dice, World, size
+from tests.waiting import in_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,14 @@ if TYPE_CHECKING:
 
 TTL = 500  # ms, where a deadline has to pass
 FORGIVING = "\n[tasks]\nmax_attempts = 1000\nbreaker_failures = 1000\n"  # it is the tests that kill, not the tasks
-SHORT = f'\n[[claims.patterns]]\nmatch = "task:*"\nttl = "{TTL}ms"\n'
+
+
+def short(life: float) -> str:
+    """The settings by which a task's claim lives so many seconds."""
+    return f'\n[[claims.patterns]]\nmatch = "task:*"\nttl = "{life}s"\n'
+
+
+SHORT = short(TTL / 1000)
 
 
 def configure(world: World, text: str) -> None:
@@ -229,23 +238,31 @@ def test_a_worker_killed_at_any_point_of_a_call_has_done_all_of_it_or_nothing(
 
 
 def test_a_worker_stopped_past_its_deadline_is_refused_when_it_goes_on(world: World) -> None:
-    configure(world, SHORT + FORGIVING)
-    ann, bob = world.actor("ann"), world.actor("bob")
-    for number in range(size(3, 20)):
-        world.here("task add", "boss", title="x", id=f"t{number}")
-        old = ann.call("task_next")
+    config = world.folder / ".dibs" / "config.toml"
+    text = config.read_text()
+
+    def play(number: int, life: float) -> None:
+        config.write_text(f"{text}{short(life)}{FORGIVING}")
+        ann, bob, name = world.actor(f"ann-{life}"), world.actor(f"bob-{life}"), f"t{number}-{life}"
+        world.here("task add", "boss", title="x", id=name)
+        old = ann.call("task_claim", name)
         world.stop(ann)
-        new = bob.call("task_next", wait=30)
-        assert (new["task"]["id"], new["token"] > old["token"]) == (f"t{number}", True)
-        ann.start("task_done", f"t{number}", token=old["token"], result={"by": "ann"})
+        new = bob.call("task_claim", name, wait=PATIENCE)
+        assert new["token"] > old["token"]
+        ann.start("task_done", name, token=old["token"], result={"by": "ann"})
         ann.go_on()
         with pytest.raises(Fenced) as late:
             ann.receive()
-        assert (late.value.holder, late.value.task) == ("bob", f"t{number}")
-        bob.call("task_progress", f"t{number}", percent=50, token=new["token"])
-        bob.call("task_done", f"t{number}", token=new["token"], result={"by": "bob"})
-        assert world.here("task show", id=f"t{number}")["task"]["result"] == {"by": "bob"}
-    assert set(moves(world, "complete").values()) == {1}
+        assert (late.value.holder, late.value.task) == (f"bob-{life}", name)
+        bob.call("task_progress", name, percent=50, token=new["token"])
+        bob.call("task_done", name, token=new["token"], result={"by": "bob"})
+        assert world.here("task show", id=name)["task"]["result"] == {"by": "bob"}
+        assert moves(world, "complete")[name] == 1
+        for one in (ann, bob):
+            one.kill()
+
+    for number in range(size(3, 20)):
+        in_time(partial(play, number), life=TTL / 1000)
     world.check()
 
 

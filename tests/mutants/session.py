@@ -66,4 +66,6 @@ ROWS = (
     # an interrupted wait
     ("session/wait_loop.py", '            withdraw(session, call, "".join(place))\n', "            pass\n",
      f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
+    ("session/wait_loop.py", "                raise session.interrupt\n", "                pass\n",
+     f"{WAITS}::test_a_signal_whose_exception_a_callback_swallows_ends_the_wait[2-words0]"),
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.doors.working import Place, Running, alive, number_in, place
-from tests.waiting import until
+from tests.waiting import in_time, until
 
 __all__ = ["place"]  # a fixture
 
@@ -78,9 +78,9 @@ def test_when_the_leader_is_killed_its_command_dies_and_the_next_one_leads(place
 
 
 def test_a_stopped_leader_is_replaced_at_its_deadline_and_refused_when_it_comes_back(place: Place) -> None:
-    first = candidate(place, "ann", "--ttl", "2s")
+    first = candidate(place, "ann", "--ttl", "4s")
     pid = leads(place, "ann")
-    second = candidate(place, "bob", "--ttl", "2s")
+    second = candidate(place, "bob")
     waits(second, "ann")
     first.signal(signal.SIGSTOP)
     leads(place, "bob")
@@ -139,18 +139,24 @@ def test_two_roles_have_two_leaders(place: Place) -> None:
 
 
 def test_the_claim_is_kept_for_as_long_as_the_command_takes(place: Place) -> None:
-    first = candidate(place, "ann", "--ttl", "1s")
-    leads(place, "ann")
-    second = candidate(place, "bob")
-    waits(second, "ann")
+    def play(ttl: float) -> None:
+        ann, bob = f"ann{ttl}", f"bob{ttl}"
+        first = candidate(place, ann, "--ttl", f"{ttl}s")
+        leads(place, ann)
+        second = candidate(place, bob)
+        try:
+            waits(second, ann)
+            renewals = ("log", "--kind", "claim.renewed", "--agent", ann)  # each after a quarter of the claim's life
+            until(lambda: first.process.poll() is not None or len(place.json(*renewals, exit=0)["events"]) >= 6)
+            assert first.process.poll() is None
+            assert holder(place) == ann
+            assert not (place.folder / f"{bob}.pid").exists()
+        finally:
+            for one in (second, first):
+                one.signal(signal.SIGTERM)
+                one.end()
 
-    def renewed() -> bool:
-        return len(place.json("log", "--kind", "claim.renewed", exit=0)["events"]) >= 6
-
-    until(renewed, "six renewals, each after a quarter of the claim's life")
-    assert first.process.poll() is None
-    assert holder(place) == "ann"
-    assert not (place.folder / "bob.pid").exists()
+    in_time(play, life=1.0)
 
 
 def test_a_store_that_is_gone_ends_the_command_when_the_claim_is_over_and_not_before(place: Place) -> None:

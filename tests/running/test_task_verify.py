@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["place"]  # a fixture
 
-SHORT = '[[claims.patterns]]\nmatch = "task:*"\nttl = "2s"\n'  # a claim on a task whose deadline a test can wait for
+SHORT = '[[claims.patterns]]\nmatch = "task:*"\nttl = "4s"\n'  # a claim on a task whose deadline a test can wait for
 HANGS = "echo $$ > pid; exec sleep 600"
 
 
@@ -77,7 +77,7 @@ def test_the_command_does_not_run_for_one_that_could_not_finish_the_task(place: 
 def test_the_tasks_claim_is_renewed_while_the_command_runs(place: Place) -> None:
     place.configure(SHORT)
     token = taken(place)
-    assert done(place, "sleep 3", exit=0)["task"]["state"] == "complete"
+    assert done(place, "sleep 5", exit=0)["task"]["state"] == "complete"
     assert place.json("log", "--kind", "claim.renewed", exit=0)["events"]
     assert place.task("t")["attempt"] == 1
     assert token

@@ -18,7 +18,7 @@ from tests.waiting import until
 
 __all__ = ["place"]  # a fixture
 
-SHORT = '[[claims.patterns]]\nmatch = "task:*"\nttl = "2s"\n'  # a claim on a task whose deadline a test can wait for
+SHORT = '[[claims.patterns]]\nmatch = "task:*"\nttl = "3s"\n'  # a claim on a task whose deadline a test can wait for
 QUICK = '[tasks]\nbackoff = "10ms"\n'
 HANGS = "echo $$ > pid; exec sleep 600"
 
@@ -216,7 +216,7 @@ def test_a_line_about_progress_is_told_to_the_store_and_not_passed_on(place: Pla
 def test_a_claim_is_kept_for_as_long_as_the_command_takes(place: Place) -> None:
     place.configure(SHORT)
     place.add("one")
-    running = place.worker("sleep 5; echo ok")  # two and a half times the claim's life: that is what is tested
+    running = place.worker("sleep 7; echo ok")  # more than twice the claim's life: that is what is tested
     running.await_event("done", task="one")
     assert len(events_of(place, "claim.renewed", events_of(place, "task.moved", "one")[0]["data"]["claim"])) >= 3
     assert place.task("one")["result"] == {"output": "ok"}

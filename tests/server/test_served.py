@@ -24,7 +24,8 @@ from dibs.session.session import Session
 from tests.server.far import clone
 from tests.server.test_far import keys
 from tests.shell import DIBS, Shell
-from tests.waiting import until
+from tests.stores.redis_server import free_port
+from tests.waiting import LIMIT_S, until
 
 
 class Served:
@@ -32,7 +33,8 @@ class Served:
 
     def __init__(self, shell: Shell, folder: Path, *words: str) -> None:
         self.home = shell
-        self.about = shell.json("serve", "--detach", *words, exit=0)
+        # Not one of the kernel's: while no server runs here, it could give the port to another process.
+        self.about = shell.json("serve", "--detach", "--port", str(free_port()), *words, exit=0)
         self.away = clone(shell, folder / "elsewhere")
         token = shell.json("token", "new", "--machine", "laptop", exit=0)["token"]
         self.away.environment.update(DIBS_STORE=self.about["url"], DIBS_TOKEN=token)
@@ -122,7 +124,7 @@ def test_a_near_command_goes_through_the_socket_that_serve_names(served: Served)
 def test_a_server_ends_soon_although_a_far_caller_waits(served: Served) -> None:
     with far_waiter(served) as waiting:
         served.home.json("serve", "--stop", exit=0)
-        out, _ = waiting.communicate(timeout=30)
+        out, _ = waiting.communicate(timeout=LIMIT_S)
         assert waiting.returncode == 2, out
 
 
@@ -131,7 +133,7 @@ def test_a_far_caller_that_waits_is_served_by_the_next_server(served: Served) ->
         served.home.json("serve", "--stop", exit=0)
         served.home.json("serve", "--detach", exit=0)
         served.home.json("release", "db:x", "--as", "bob", exit=0)
-        out, _ = waiting.communicate(timeout=30)
+        out, _ = waiting.communicate(timeout=LIMIT_S)
         assert waiting.returncode == 0, out
         assert json.loads(out)["agent"] == "far"
     log = Path(served.home.folder, ".dibs/local/serve.log").read_text(encoding="utf-8")
@@ -144,12 +146,12 @@ def test_a_far_caller_that_waits_keeps_asking_for_as_long_as_its_place_in_line_l
         os.kill(served.home.json("serve", "--detach", exit=0)["pid"], signal.SIGKILL)
         until(lambda: serve_files.holder(f"{served.home.folder}/.dibs/local") == 0)
         with socket.create_server(("127.0.0.1", port)) as mute:
-            mute.settimeout(20)
+            mute.settimeout(LIMIT_S)
             for _ in range(10):  # many more attempts than the timeout of one request has room for
                 mute.accept()[0].close()
         served.home.json("serve", "--detach", exit=0)
         served.home.json("release", "db:x", "--as", "bob", exit=0)
-        out, _ = waiting.communicate(timeout=30)
+        out, _ = waiting.communicate(timeout=LIMIT_S)
         assert waiting.returncode == 0, out
 
 

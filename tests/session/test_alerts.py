@@ -18,9 +18,9 @@ import pytest
 import dibs
 from dibs.operations.alerts import delivery
 from dibs.session import alert_delivery, upkeep
-from tests.doors.working import alive
+from tests.doors.working import alive, number_in
 from tests.shell import DIBS
-from tests.waiting import until
+from tests.waiting import in_time, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -233,13 +233,18 @@ def test_a_command_gets_each_alert_on_its_standard_input(shell: Shell) -> None:
 
 
 def test_a_command_that_hangs_is_ended_with_all_that_it_started(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alert_delivery, "COMMAND_TIMEOUT_S", 0.2)
     configure(shell, '[alerts]\ncommand = "sleep 600 & echo $! > pid; wait"')
-    poison(shell)
-    with dibs.open(str(shell.folder), agent="bob") as ws:
-        alert_delivery.deliver(ws.session, "bob", 1)
-    pid = int((shell.folder / "pid").read_text())
-    assert until(lambda: not alive(pid))
+    pid = shell.folder / "pid"
+
+    def play(timeout: float) -> None:
+        monkeypatch.setattr(alert_delivery, "COMMAND_TIMEOUT_S", timeout)
+        poison(shell, f"t{timeout}")
+        with dibs.open(str(shell.folder), agent="bob") as ws:
+            alert_delivery.deliver(ws.session, "bob", 1)
+        assert number_in(pid), "it came that far"
+
+    in_time(play, life=0.2)
+    until(lambda: not alive(number_in(pid)))
     assert "did not end" in alerts(shell)[0]["delivery"]["why"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -71,6 +72,45 @@ def test_a_signal_ends_the_command_at_once_and_leaves_no_place(shell: Shell, num
     finally:
         waiting.kill()
         waiting.communicate()
+
+
+SWALLOWED = """
+import os, sys, weakref
+from dibs.doors.cli.main import main
+from dibs.session import upkeep
+
+class Thing:
+    pass
+
+def interrupted(_):
+    os.kill(os.getpid(), int(sys.argv[1]))
+    for _ in range(1000):  # the handler runs here at the latest
+        pass
+
+def step(*_, **__):
+    thing = Thing()
+    seen = weakref.ref(thing, interrupted)
+    del thing
+
+upkeep.step = step
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("words", [("claim", "db:x"), ("task", "next"), ("lead", "--name", "x")])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_whose_exception_a_callback_swallows_ends_the_wait(
+    shell: Shell, number: signal.Signals, words: tuple[str, ...]
+) -> None:
+    shell.json("claim", "db:x", "role:x", "--as", "bob", exit=0)
+    command = ("--", "true") if words[0] == "lead" else ()
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED, str(int(number)), *words, "--wait", f"{LIMIT_S}s", "--as", "ann", *command],
+        cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "ignored in" in done.stderr, "it was swallowed"
+    assert done.returncode == 128 + number, "else it waits to its end, and is refused"
+    assert shell.json("status")["waiting"] == []
 
 
 @pytest.mark.torture

@@ -475,8 +475,9 @@ def test_any_contents_are_the_same_on_the_other_side(
 def test_a_frozen_store_gives_up_only_where_it_stood(tmp_path: Path, server: Server) -> None:
     path = str(tmp_path / "one.db")
     sqlite_store.create(path)
-    file, redis = sqlite_store.SqliteStore(path, timeout=0.2), opened(server.url, clock.random_id(), timeout=0.2)
+    file, redis = sqlite_store.SqliteStore(path, timeout=0.2), opened(server.url, clock.random_id())
     assert isinstance(redis, RedisStore)
+    redis.timeout = 0.2  # until it is busy; the server has longer to answer
     pairs: list[tuple[Store, carry.Side]] = [
         (file, sqlite_side.SqliteSide(path, 5.0)), (redis, redis_side.RedisSide(redis)),
     ]  # fmt: skip

@@ -57,13 +57,24 @@ PERSISTENCE = {"always": ALWAYS, "everysec": EVERYSEC, "no": NO, "nothing": NOTH
 PORTS = range(10_240, 32_768)
 
 
+_kept: list[socket.socket] = []  # they keep the ports that were given out, also while a server is down
+
+
 def free_port() -> int:
-    """A port nobody listens on."""
+    """A port nobody listens on, and that nobody else is given while this process lives.
+
+    A server gets it, because servers bind with SO_REUSEADDR; this binds without, and finds what another one keeps.
+    """
     while True:
-        port = random.SystemRandom().choice(PORTS)
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
+        port, kept = random.SystemRandom().choice(PORTS), socket.socket()
+        try:
+            kept.bind(("127.0.0.1", port))
+        except OSError:
+            kept.close()
+            continue
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _kept.append(kept)
+        return port
 
 
 class Server:

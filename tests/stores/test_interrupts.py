@@ -199,9 +199,7 @@ def test_an_interrupt_while_the_gate_is_waited_for_leaves_no_lock_no_timer_and_n
     if alarm == "taken":  # by the program: then a helper thread waits
         signal.signal(signal.SIGALRM, lambda *_: None)
     try:
-        for interrupt in Interrupter("stores/sqlite/gate.py").everywhere(
-            lambda: _refused(waiting), 3, 1 + os.getpid() % 3
-        ):
+        for interrupt in Interrupter("stores/sqlite/gate.py").everywhere(lambda: _refused(waiting), 3, 1):
             until(lambda: _free(path, inside))
             inside.enter()
             del interrupt

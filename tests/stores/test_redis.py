@@ -28,7 +28,7 @@ from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
 from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -354,9 +354,9 @@ def test_whoever_was_to_commit_alone_and_does_not_lets_the_others_at_once(
 
 
 def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Callable[..., RedisStore]) -> None:
-    store = fresh(timeout=0.3)
+    store = fresh()
     store.ask("SET", f"{store.tag}gate", "somebody who died", "PX", "500")
-    store.timeout = 5.0
+    store.timeout = LIMIT_S
     store.run(lambda tx: tx.put("k", 1))
     store.ask("SET", f"{store.tag}gate", "somebody who lasts")
     store.timeout = 0.2
@@ -374,7 +374,9 @@ def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[...,
     assert store.wait("nothing", 0.001) is False  # a connection is kept for the next
     heard: dict[str, bool] = {}
     names = [f"n{number}" for number in range(6)]
-    waiting = [threading.Thread(target=lambda name=name: heard.update({name: store.wait(name, 5.0)})) for name in names]
+    waiting = [
+        threading.Thread(target=lambda name=name: heard.update({name: store.wait(name, LIMIT_S)})) for name in names
+    ]
     for thread in waiting:
         thread.start()
     for name in names[:3]:
@@ -448,7 +450,7 @@ def test_by_tls(server: Server, tmp_path: Path) -> None:
         assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
         assert store.wait("nothing", 0.01) is False
         store.close()
-        untrusted = opened(url.partition("?")[0], begin=False, timeout=0.3)
+        untrusted = opened(url.partition("?")[0], begin=False, timeout=1.0)
         with pytest.raises(Unavailable, match=r"(?i)certificate"):
             epoch.begin(untrusted)
         untrusted.close()
@@ -472,12 +474,12 @@ def test_in_a_cluster_the_node_that_has_the_keys_is_to_be_named(tmp_path: Path) 
 # --- what is not as it should be
 
 
-def refused(url: str, **how: Any) -> Unavailable:
+def refused(url: str, *, timeout: float = 5.0, **how: Any) -> Unavailable:
     """How it is refused, by each kind of connection that knows such URLs."""
     errors = []
     for kind in (open_wire, ClientWire) if url.startswith(("redis:", "unix:")) else (open_wire,):
         try:
-            store = RedisStore(kind(url, 0.3), "w", timeout=0.3, **how)
+            store = RedisStore(kind(url, timeout), "w", timeout=timeout, **how)
         except Unavailable as error:
             errors.append(error)
             continue
@@ -504,7 +506,7 @@ def refused(url: str, **how: Any) -> Unavailable:
     ],
 )  # fmt: skip
 def test_a_url_that_leads_nowhere_is_unavailable(url: str) -> None:
-    assert refused(url).fields["store"] == url
+    assert refused(url, timeout=0.3).fields["store"] == url
 
 
 def test_a_wrong_password_is_told_without_showing_it() -> None:
@@ -524,7 +526,7 @@ def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Serv
     before = all_of(server, admin.tag)
     server.ask("ACL", "SETUSER", name, "on", ">p", "~*", "+@all", f"-{command}")
     for kind in (PlainWire, ClientWire):
-        store = RedisStore(kind(f"redis://{name}:p@127.0.0.1:{server.port}", 1.0), name, timeout=1.0)
+        store = RedisStore(kind(f"redis://{name}:p@127.0.0.1:{server.port}", 5.0), name, timeout=5.0)
         with pytest.raises(Unavailable) as error:
             store.run(everything)
         assert error.value.fields.get("auth") is True, str(error.value)
@@ -569,7 +571,7 @@ def test_what_is_no_redis_or_too_old_a_one_is_told(answer: bytes, text: str) -> 
     pretender = Pretender(answer)
     try:
         began = clock.since_boot()
-        assert text in str(refused(pretender.url))
+        assert text in str(refused(pretender.url, timeout=5.0 if answer else 0.3))
         assert clock.since_boot() - began < 20_000
     finally:
         pretender.close()

@@ -99,6 +99,7 @@ class Session:
         self._link: Link | None = None
         self._is_given = False  # the caller opened the store (`use`), whatever the config names
         self.channels: list[str] = []  # names under which this process can be woken, free for the next wait
+        self.interrupt: BaseException | None = None  # what the handler of a signal raised; a wait raises it again
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
         # Functions of the floors above, which a door attaches:

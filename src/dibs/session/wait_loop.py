@@ -88,6 +88,8 @@ def _wait_for(
             if not channel:
                 channel = _listen(session)
                 continue  # poll again: a turn that came before this name was known woke nobody
+            if session.interrupt is not None:  # a finalizer or a callback has swallowed it
+                raise session.interrupt
             session.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
     finally:
         if channel and session.short_lived:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tests.shell import DIBS
+from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
     from tests.doors.hooking import Repository
@@ -116,7 +117,7 @@ def test_who_waits_is_told_once_and_again_when_it_changes(shell: Shell) -> None:
         [DIBS, "claim", "x.py", "--as", "bob", "--wait", "3s"], cwd=shell.folder, env=shell.environment, text=True,
         stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
     )  # fmt: skip
-    said = waiting.communicate(timeout=30)[1].splitlines()
+    said = waiting.communicate(timeout=LIMIT_S)[1].splitlines()
     assert [line for line in said if "waiting:" in line] == ["dibs: waiting: ann holds x.py (29 min left)"]
 
 

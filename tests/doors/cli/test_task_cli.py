@@ -250,7 +250,7 @@ def test_a_task_that_somebody_has_is_waited_for_and_finished_without_naming_the_
         until(lambda: "bob" in [one["agent"] for one in shell.json("agents", exit=0)["agents"]], "bob's call")
         assert waiting.poll() is None
         shell.json("task", "release", "T", "--as", "ann", exit=0)
-        assert waiting.wait(30) == 0
+        assert waiting.wait(LIMIT_S) == 0
     finally:
         waiting.kill()
         waiting.communicate()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tests.doors.cli.screen import CTRL_C, Screen, bare
 from tests.shell import DIBS, Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
     pass
@@ -43,7 +43,7 @@ def test_a_watched_status_in_a_pipe_is_an_object_for_each_change(shell: Shell) -
     shell.json("claim", "a.py", "--as", "ann", exit=0)
     assert json.loads(watching.stdout.readline())["claims"][0]["resources"] == ["a.py"]
     watching.send_signal(signal.SIGINT)
-    out, said = watching.communicate(timeout=30)
+    out, said = watching.communicate(timeout=LIMIT_S)
     assert (watching.returncode, out, said) == (130, "", "")
 
 
@@ -77,7 +77,7 @@ def test_a_watched_check_in_a_pipe_is_an_object_for_each_change(shell: Shell) ->
     assert json.loads(watching.stdout.readline())["failed"] == []
     assert 'failures="0"' in (shell.folder / "check.xml").read_text()
     watching.send_signal(signal.SIGINT)
-    out, said = watching.communicate(timeout=30)
+    out, said = watching.communicate(timeout=LIMIT_S)
     assert (watching.returncode, out, said) == (130, "", "")
 
 
@@ -91,7 +91,7 @@ def test_a_spinner_shows_the_holder_and_ones_place_in_line(shell: Shell) -> None
         screen.until("ann holds x.py, 30m left; place 2 of 2")
     finally:
         first.terminate()
-        first.wait(timeout=30)
+        first.wait(timeout=LIMIT_S)
     shell.json("release", "x.py", "--as", "ann", exit=0)
     code, text = screen.end()
     assert code == 0

@@ -167,10 +167,10 @@ def test_hooks_of_many_threads_leave_states_that_the_file_says(ledgers: KeptLedg
 
 def test_no_file_stays_open(top: Path) -> None:
     ledgers = KeptLedgers()
-    before = len(os.listdir("/proc/self/fd"))
+    before = set(os.listdir("/proc/self/fd"))
     for agent in ("ada", "ben"):
         one = tree(ledgers, top)
         hook(one, agent, "a.py")
         one.give_back()
     ledgers.close()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert set(os.listdir("/proc/self/fd")) <= before  # the collector may have closed what another test left

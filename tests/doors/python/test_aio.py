@@ -17,7 +17,7 @@ from dibs.doors.python.methods import Methods
 from dibs.operations.claims import waiters
 from dibs.session.session import Session
 from tests.stores.redis_server import running
-from tests.waiting import LIMIT_S, until_async
+from tests.waiting import LIMIT_S, in_time, until_async
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -43,15 +43,11 @@ async def two(shell: Shell) -> AsyncIterator[tuple[AsyncWorkspace, AsyncWorkspac
 
 
 def test_a_claim_in_an_async_with_is_renewed_and_released(shell: Shell) -> None:
-    async def story() -> None:
+    async def story(ttl: float) -> None:
         async with dibs.aio.open(str(shell.folder), agent="ann") as ws:
-            async with ws.claim("x.py", "db:y", ttl=0.6, reason="r") as claim:
+            async with ws.claim("x.py", "db:y", ttl=ttl, reason="r") as claim:
                 first = claim.claim.until
-
-                async def renewed() -> bool:
-                    return claim.claim.until > first + 300
-
-                await until_async(renewed)
+                await until_async(lambda: claim.claim.until > first + 500 * ttl)
                 await claim.check()
                 assert claim.live
                 assert [c["agent"] for c in (await ws.status())["claims"]] == ["ann"]
@@ -60,7 +56,7 @@ def test_a_claim_in_an_async_with_is_renewed_and_released(shell: Shell) -> None:
                 await claim.check()
             assert repr(ws).startswith("<AsyncWorkspace ")
 
-    play(story())
+    in_time(lambda ttl: play(story(ttl)), life=0.6)
 
 
 def test_a_claim_can_be_awaited_renewed_and_released_by_hand(shell: Shell) -> None:

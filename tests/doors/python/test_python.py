@@ -60,7 +60,7 @@ def test_an_inner_claim_shares_the_token_and_is_not_released_by_its_end(shell: S
 def test_a_claim_lost_inside_a_with_is_raised_at_its_end(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=0.05, auto_renew=False):
-            bob.claim("x.py", wait=5)
+            bob.claim("x.py", wait=LIMIT_S)
         assert bob.status()["claims"][0]["agent"] == "bob"
 
 

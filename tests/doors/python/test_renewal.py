@@ -17,9 +17,9 @@ import dibs
 from dibs.doors.python import renewal
 from dibs.facts import clock
 from tests.shell import Shell
-from tests.waiting import until
+from tests.waiting import LIMIT_S, in_time, until
 
-TTL = 0.6  # seconds
+TTL = 0.6  # seconds; `in_time` makes it longer on a machine that takes long
 
 
 @pytest.fixture
@@ -40,15 +40,18 @@ def past(moment: int) -> Callable[[], bool]:
 
 
 def test_a_claim_in_a_with_outlives_its_ttl(ann: dibs.Workspace, bob: dibs.Workspace) -> None:
-    with ann.claim("x.py", ttl=TTL) as claim:
-        first, token = claim.until, claim.token
-        until(past(first + 200))
-        assert claim.live
-        assert 0 < claim.remaining <= TTL
-        claim.check()
-        with pytest.raises(dibs.Held):
-            bob.claim("x.py")
-    assert (claim.live, claim.token) == (False, token)
+    def play(ttl: float) -> None:
+        with ann.claim("x.py", ttl=ttl) as claim:
+            first, token = claim.until, claim.token
+            until(past(first + 200))
+            assert claim.live
+            assert 0 < claim.remaining <= ttl
+            claim.check()
+            with pytest.raises(dibs.Held):
+                bob.claim("x.py")
+        assert (claim.live, claim.token) == (False, token)
+
+    in_time(play, life=TTL)
     bob.claim("x.py")
 
 
@@ -56,13 +59,16 @@ def test_one_thread_renews_all_claims_of_a_workspace(ann: dibs.Workspace) -> Non
     def threads() -> int:
         return sum(thread.name == "dibs-renewal" for thread in threading.enumerate())
 
+    def play(ttl: float) -> None:
+        with ann.claim("a", ttl=ttl) as a, ann.claim("b", ttl=ttl) as b, ann.claim("c", ttl=ttl) as c:
+            assert threads() == before + 1
+            until(past(max(claim.until for claim in (a, b, c)) + 200))
+            assert [a.live, b.live, c.live] == [True] * 3
+            for claim in (a, b, c):
+                claim.check()
+
     before = threads()
-    with ann.claim("a", ttl=TTL) as a, ann.claim("b", ttl=TTL) as b, ann.claim("c", ttl=TTL) as c:
-        assert threads() == before + 1
-        until(past(max(claim.until for claim in (a, b, c)) + 200))
-        assert [a.live, b.live, c.live] == [True] * 3
-        for claim in (a, b, c):
-            claim.check()
+    in_time(play, life=TTL)
 
 
 def test_without_a_with_or_with_auto_renew_off_it_ends_at_its_time(ann: dibs.Workspace, bob: dibs.Workspace) -> None:
@@ -74,13 +80,17 @@ def test_without_a_with_or_with_auto_renew_off_it_ends_at_its_time(ann: dibs.Wor
 
 
 def test_an_inner_claim_keeps_the_one_that_it_lies_within(ann: dibs.Workspace, bob: dibs.Workspace) -> None:
-    outer = ann.claim("src/", ttl=TTL)
-    with ann.claim("src/x.py") as inner:
-        until(past(outer.until + 200))
-        assert inner.live
-        inner.check()
-        with pytest.raises(dibs.Held):
-            bob.claim("src/y.py")
+    def play(ttl: float) -> None:
+        ann.release(all=True)
+        outer = ann.claim("src/", ttl=ttl)
+        with ann.claim("src/x.py") as inner:
+            until(past(outer.until + 200))
+            assert inner.live
+            inner.check()
+            with pytest.raises(dibs.Held):
+                bob.claim("src/y.py")
+
+    in_time(play, life=TTL)
 
 
 def test_a_claim_that_is_taken_away_is_noticed(
@@ -88,9 +98,9 @@ def test_a_claim_that_is_taken_away_is_noticed(
 ) -> None:
     caplog.set_level(logging.WARNING, "dibs")
     told: list[Any] = []
-    with pytest.raises(dibs.Fenced), ann.claim("x.py", "y.py", ttl=TTL) as claim:  # noqa: PT012 - at the end of the block
+    with pytest.raises(dibs.Fenced), ann.claim("x.py", "y.py", ttl=3) as claim:  # noqa: PT012 - at the end of the block
         claim.on_lost = lambda lost, error: told.append((lost, error.code))
-        with pytest.raises(dibs.Fenced), ann.claim("z.py", ttl=TTL) as silent:  # noqa: PT012 - at the end of the block
+        with pytest.raises(dibs.Fenced), ann.claim("z.py", ttl=3) as silent:  # noqa: PT012 - at the end of the block
             shell.json("release", "x.py", "y.py", "z.py", "--force", "--why", "mine", exit=0)
             until(lambda: claim.lost is not None and silent.lost is not None)
             assert (claim.live, claim.remaining) == (False, 0)
@@ -103,15 +113,20 @@ def test_a_claim_that_is_taken_away_is_noticed(
 
 def test_at_its_longest_life_a_claim_ends_and_is_lost(shell: Shell) -> None:
     config = shell.folder / ".dibs" / "config.toml"
-    config.write_text(config.read_text().replace('# max_life = "8h"', 'max_life = "2s"  #'))
-    ann = dibs.open(str(shell.folder), agent="ann")
-    with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=1) as claim:  # noqa: PT012 - at the end of the block
-        began = clock.since_boot()
-        claim.on_lost = lambda *_: None
-        until(lambda: claim.lost is not None)
-        assert clock.since_boot() - began >= 1_900
-        assert claim.live is False
-    ann.close()
+    text = config.read_text()
+
+    def play(ttl: float) -> None:
+        config.write_text(text.replace('# max_life = "8h"', f'max_life = "{2 * ttl}s"  #'))
+        ann = dibs.open(str(shell.folder), agent="ann")
+        with pytest.raises(dibs.Fenced), ann.claim("x.py", ttl=ttl) as claim:  # noqa: PT012 - at the end of the block
+            began = clock.since_boot()
+            claim.on_lost = lambda *_: None
+            until(lambda: claim.lost is not None)
+            assert clock.since_boot() - began >= 1_900 * ttl
+            assert claim.live is False
+        ann.close()
+
+    in_time(play, life=1)
 
 
 def test_the_thread_ends_with_the_workspace_and_leaves_no_renewal_behind(shell: Shell) -> None:
@@ -122,7 +137,7 @@ def test_the_thread_ends_with_the_workspace_and_leaves_no_renewal_behind(shell: 
     ann.close()
     assert not thread.is_alive()
     with dibs.open(str(shell.folder), agent="bob") as bob:
-        bob.claim("x.py", wait=10)  # it ended at its time
+        bob.claim("x.py", wait=LIMIT_S)  # it ended at its time
 
 
 def test_a_program_that_claims_often_starts_one_thread(ann: dibs.Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +159,7 @@ def test_a_fork_renews_nothing_and_hinders_nobody(shell: Shell) -> None:
     code = f"""
 import os, sys, dibs
 ws = dibs.open({str(shell.folder)!r}, agent="carl")
-with ws.claim("f.py", ttl={TTL}) as claim:
+with ws.claim("f.py", ttl=float(sys.argv[1])) as claim:
     pid = os.fork()
     if not pid:
         try:
@@ -157,10 +172,13 @@ with ws.claim("f.py", ttl={TTL}) as claim:
         claim.check()
 print("ok")
 """
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.stdout == "ok\n", done.stderr
+
+    def play(ttl: float) -> None:
+        words = [sys.executable, "-W", "ignore", "-c", code, str(ttl)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert done.stdout == "ok\n", done.stderr
+
+    in_time(play, life=TTL)
 
 
 def test_an_interrupt_at_any_moment_releases_the_claim(shell: Shell) -> None:
@@ -178,7 +196,7 @@ for number in range(60):
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     ws.release(all=True)
-    with ws.claim("x.py", ttl=0.2) as claim:
+    with ws.claim("x.py", ttl=60) as claim:
         claim.check()
 print(len(ws.status()["claims"]))
 """

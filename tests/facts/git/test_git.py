@@ -13,7 +13,8 @@ from dibs.errors import Unavailable
 from dibs.facts.git import objects
 from dibs.facts.git import queries as git
 from dibs.facts.programs import run
-from tests.waiting import LIMIT_S, until
+from tests.doors.working import alive, number_in
+from tests.waiting import LIMIT_S, in_time, until
 
 ODD = ["with blank.py", "quote'\".py", "tab\there", "new\nline", "süß.py", "[id].tsx", "-dash"]
 
@@ -221,11 +222,14 @@ def test_a_program_gets_much_and_says_much_on_both_sides() -> None:
 
 def test_a_program_that_takes_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
     pids = tmp_path / "pids"
-    with pytest.raises(Unavailable, match="took longer"):
-        run(["sh", "-c", f"sleep 60 & echo $! > {pids}; wait"], env=os.environ, timeout=1.0)
-    child = int(pids.read_text())
-    stat = Path(f"/proc/{child}/stat")
-    until(lambda: not stat.exists() or b"Z" in stat.read_bytes().split(b")")[1][:3], "the end of the child")
+
+    def play(timeout: float) -> None:
+        with pytest.raises(Unavailable, match="took longer"):
+            run(["sh", "-c", f"sleep 600 & echo $! > {pids}; wait"], env=os.environ, timeout=timeout)
+        assert number_in(pids), "it came that far"
+
+    in_time(play, life=0.5)
+    until(lambda: not alive(number_in(pids)), "the end of the child")
 
 
 def test_what_a_program_leaves_behind_does_not_keep_the_answer_back() -> None:

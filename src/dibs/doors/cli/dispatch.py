@@ -108,7 +108,7 @@ def _operation(operation: Operation, arguments: list[str]) -> int:
     if operation.withdraws:
         return _withdrawing(operation, session, call, values, words)
     if values.get("wait"):
-        _exit_on_sigterm()
+        _exit_on_signals(session)
     return finish(operation, ask(operation, session, call, values, words), words)
 
 
@@ -121,7 +121,7 @@ def finish(operation: Operation, result: dict[str, Any], words: parse.Words) -> 
 
 def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> int:
     """Run an operation that leaves nothing behind unless it is answered: no place in a queue, no unknown claim."""
-    _exit_on_sigterm()
+    _exit_on_signals(session)
     try:
         code = finish(operation, ask(operation, session, call, values, words), words)
         for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: too late to interrupt
@@ -150,13 +150,20 @@ def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], w
         shown.close()
 
 
-def _exit_on_sigterm() -> None:
-    """Turn SIGTERM into SystemExit: a wait leaves its queue first, then the exit code names the signal."""
-    _signal.signal(_signal.SIGTERM, _raise_exit)
+def _exit_on_signals(session: Any) -> None:
+    """Turn SIGTERM into SystemExit: a wait leaves its queue first, then the exit code names the signal.
 
+    The session keeps what the handler of SIGTERM or SIGINT raises: Python drops it where the handler runs within a
+    finalizer or the callback of a weak reference, and the import system has such callbacks.
+    """
 
-def _raise_exit(number: int, _frame: object) -> None:
-    raise SystemExit(128 + number)
+    def leave(number: int, _frame: object) -> None:
+        session.interrupt = KeyboardInterrupt() if number == _signal.SIGINT else SystemExit(128 + number)
+        raise session.interrupt
+
+    _signal.signal(_signal.SIGTERM, leave)
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:  # else it is ignored: a job in the background
+        _signal.signal(_signal.SIGINT, leave)
 
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:

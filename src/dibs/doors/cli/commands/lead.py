@@ -82,7 +82,8 @@ class _Leader:
         """A signal: pass it on to the command, or give up waiting."""
         self.signal = number
         if self._command is None:
-            raise Interrupted
+            self.ws.session.interrupt = Interrupted()
+            raise self.ws.session.interrupt
         self._command.interrupt(number)
 
     def elect(self, wait: int | None) -> None:
