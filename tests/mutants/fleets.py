@@ -19,7 +19,9 @@ SWEPT = f"{PEOPLE}::test_a_sweep_leaves_what_a_person_changed_and_the_agent_has_
 WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
-    ("operations/guards/edit_guard.py", "for agent in (*others, *makers) if", "for agent in others if",
+    ("operations/guards/edit_guard.py", 'for one in makers or facts.get("suspects", ()) if', "for one in makers if",
+     "tests/doors/hooks/test_two_agents.py::test_once_found"),
+    ("operations/guards/edit_guard.py", "for agent in (*others, *added) if", "for agent in others if",
      "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("operations/guards/ledger.py", "BUSY_LOOK_SHARE if self.is_busy(call.agent) else LOOK_SHARE", "LOOK_SHARE",
      "tests/operations/guards/test_ledger.py::test_such_a_look_is_owed_sooner_while_another_agents_command_runs"),

@@ -63,6 +63,17 @@ STORIES = {
         a do heredoc b.txt
         b after
     """,
+    "what another may have added to the work of a session that has ended is not overwritten unread": """
+        a do Write c.txt
+        a before sh gen.sh (writes a.txt)
+        a run
+        b before sh gen.sh (writes c.txt)
+        b run
+        a after
+        a end
+        a do Write c.txt
+        b after
+    """,
     "what its author has read after a script made it is still the author's": """
         a do sh gen.sh (writes c.txt)
         a do Read c.txt

@@ -14,7 +14,7 @@ from dibs.errors import Invalid
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.paths import of_parts
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
-from dibs.operations.guards.ledger import BASE, GIT, MERGES, MISSING, OUTSIDE, UNKNOWN, WHOLE
+from dibs.operations.guards.ledger import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -231,6 +231,7 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     change = head.change
     if author in {GIT, OUTSIDE, UNKNOWN} and change is not None:
         author = change.actor
+    suspects = change.suspects if change is not None and author == NOBODY else []
     since = False
     if change is not None and author != agent and change.after != MISSING:
         began = tree.state.began.get(agent, tree.now)
@@ -239,7 +240,8 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
     disputed = how == SAME and any(maker not in {agent, GIT, BASE} for maker in head.authors.values())
     return {
         "merges": one.write.how == MERGES, "known": how, "author": author, "owners": head.owners, "since": since,
-        "disputed": disputed, "loose": author == OUTSIDE and head.content != tree.index.blob(one.path),
+        "suspects": suspects, "disputed": disputed,
+        "loose": author == OUTSIDE and head.content != tree.index.blob(one.path),
     }  # fmt: skip
 
 

@@ -280,12 +280,14 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
-    makers = [author] if facts["owners"] and author not in NO_AGENT and not related(author, call.agent) else []
-    living = [agent for agent in (*others, *makers) if is_present(tx, call, agent)]  # also who added to unfinished work
+    makers = [] if author in NO_AGENT else [author]
+    added = [one for one in makers or facts.get("suspects", ()) if facts["owners"] and not related(one, call.agent)]
+    living = [agent for agent in (*others, *added) if is_present(tx, call, agent)]  # also who added to unfinished work
     if living or facts["since"]:
         who = _who(tx, living[0] if living else author)
+        did = "changed" if makers or not living or living[0] in others else "may have changed"
         return Conflict(
-            f"{who} changed {name}, and you have not read it. You hold it now: read it, then change what is there.",
+            f"{who} {did} {name}, and you have not read it. You hold it now: read it, then change what is there.",
             path=name,
             changed_by=living[0] if living else author if author not in NO_AGENT else None,
         )
@@ -388,6 +390,7 @@ _FACTS = (
     Field("merges", "flag", "it changes a part of what is there", required=True),
     Field("known", "choice", "what the agent knows of it", choices=(SAME, OLDER, BLIND, NOTHING, GONE), required=True),
     Field("author", "text", "the agent that made what is there", required=True),
+    Field("suspects", "words", "the agents that may have made it, if that is not known", default=()),
     Field("owners", "words", "the agents with unfinished work in it", required=True),
     Field("since", "flag", "it was changed after the agent began", required=True),
     Field("disputed", "flag", "others changed it, and the agent knows what is there", required=True),
