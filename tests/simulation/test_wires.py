@@ -46,7 +46,7 @@ class Stand:
     def session(self, *_: Any) -> Stand:
         return self
 
-    def after(self, _: BaseException) -> bool:
+    def reopen_after(self, _: BaseException) -> bool:
         return False
 
 
