@@ -19,6 +19,11 @@ SWEPT = f"{PEOPLE}::test_a_sweep_leaves_what_a_person_changed_and_the_agent_has_
 WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
+    ("operations/guards/ledger.py", "        if change.is_drop and head.change is not None and head.change.grade == NOBODY:\n",
+     "        if False:\n", "tests/doors/hooks/test_two_agents.py::test_once_found"),
+    ("operations/guards/ledger.py",
+     "head.named = max([call.opened for call in self.calls.values() if row[4] in call.named], default=0)",
+     "head.named = 0", "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("operations/guards/edit_guard.py", 'for one in makers or facts.get("suspects", ()) if', "for one in makers if",
      "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("operations/guards/edit_guard.py", "for agent in (*others, *added) if", "for agent in others if",

@@ -74,6 +74,28 @@ STORIES = {
         a do Write c.txt
         b after
     """,
+    "what an agent throws away as its own leaves a copy if it may be another's": """
+        b do sh gen.sh (removes b.txt)
+        b before sed -i a.txt
+        a do sh gen.sh (writes c.txt)
+        b run
+        b after
+        b before sh gen.sh (appends to a.txt)
+        a do sh gen.sh (writes b.txt)
+        b run
+        b after
+        b do Edit c.txt
+        b do git stash
+    """,
+    "what git brought back is watched, so a script's work in it is known before another's script removes it": """
+        a do git checkout c.txt
+        b before sh gen.sh (writes c.txt)
+        b run
+        a before sh gen.sh (removes c.txt)
+        a run
+        b after
+        a after
+    """,
     "what its author has read after a script made it is still the author's": """
         a do sh gen.sh (writes c.txt)
         a do Read c.txt

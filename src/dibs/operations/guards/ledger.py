@@ -290,6 +290,9 @@ class State:
             return None  # both looked at once, and this one came before the present content was written
         self._move(head)
         change.was_owned = head.owners
+        if change.is_drop and head.change is not None and head.change.grade == NOBODY:
+            # What is thrown away may be the work of any of them.
+            change.was_owned = [*dict.fromkeys([*head.owners, *head.change.suspects])]
         returns = head.change is not None and head.change.before == change.after and not _is_plain(head.change)
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
@@ -327,6 +330,8 @@ class State:
         if head is None:
             head = self.heads[row[4]] = Head(row[2], row[3], looked, offset)
             head.authors[row[2]] = BASE
+            # A git command names what it brings back before anybody looks at it.
+            head.named = max([call.opened for call in self.calls.values() if row[4] in call.named], default=0)
             self._move(head)
         else:
             self.spare += 1
