@@ -186,6 +186,7 @@ class World:
     def moment(self, player: Player, what: str) -> None:
         """A prompt, the end of a turn, a boot, the end of the session."""
         self.say(player, what)
+        self._dibs_looks([*self.watched])
         player.broken.clear()
         if what == "prompt":
             player.agent.prompt()
