@@ -54,6 +54,36 @@ def test_a_call_that_waits_ends_when_another_thread_closes_the_workspace(shell: 
         assert bob.claim("b.py").live  # a later call opens it again
 
 
+def test_a_close_tears_the_store_away_from_no_call_of_another_thread(shell: Shell) -> None:
+    wrong: list[BaseException] = []
+    told = {f"db:{number}.{turn}": False for number in range(3) for turn in range(80)}  # is it held, as the calls said?
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+
+        def work(number: int) -> None:
+            for turn in range(80):
+                name = f"db:{number}.{turn}"
+                try:
+                    claim = ann.claim(name)
+                    told[name] = True
+                    ann.status()
+                    claim.release()
+                    told[name] = False
+                except dibs.Unavailable:  # closed while it waited for its turn
+                    pass
+                except BaseException as error:  # noqa: BLE001 - whatever it is
+                    wrong.append(error)
+
+        threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            ann.close()
+            threads[0].join(0.005)
+        assert wrong == []
+        held = {name for one in bob.status()["claims"] for name in one["resources"]}
+        assert held == {name for name, is_held in told.items() if is_held}
+
+
 def test_a_workspace_stays_in_its_process_and_says_so(shell: Shell) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ws, pytest.raises(TypeError, match="open it again"):
         pickle.dumps(ws.claim("a.py"))
