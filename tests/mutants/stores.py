@@ -56,6 +56,8 @@ ROWS = (
      "            reader.close()\n", f"{SQLITE}::test_a_close_waits_for_what_another_thread_does_with_the_store"),
     ("stores/sqlite/store.py", "        if self._is_closed:\n", "        if False:\n",
      f"{SQLITE}::test_a_close_waits_for_what_another_thread_does_with_the_store"),
+    ("stores/sqlite/wakes.py", "            self.wake(name)  # a poll", "            pass  # a poll",
+     f"{SQLITE}::test_a_close_wakes_a_thread_that_waits"),
     ("stores/sqlite/reader.py", "        if self.is_closed:\n", "        if False:\n",
      f"{SQLITE}::test_a_close_waits_for_what_another_thread_does_with_the_store"),
     ("stores/sqlite/foreign_close.py", "if gate.mark == CLOSED or not", "if not",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
-from dibs.stores.sqlite import database_file
+from dibs.stores.sqlite import database_file, wakes
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.reader import Reader
@@ -409,6 +410,38 @@ def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(p
     assert store.wait("mine", 5.0)
     other.close()
     store.close()
+
+
+class HeldPoll:
+    """A poll that keeps its files open while it waits, as the kernel does, and says when it waits."""
+
+    waits = threading.Event()
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    def register(self, fd: int, _: int) -> None:
+        self.held.append(os.dup(fd))
+
+    def poll(self, _: float) -> list[int]:
+        self.waits.set()
+        try:
+            return select.select(self.held, [], [], LIMIT_S)[0]
+        finally:
+            for fd in self.held:
+                os.close(fd)
+
+
+def test_a_close_wakes_a_thread_that_waits(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, ends = SqliteStore(path), threading.Event()
+    store.watch("n")
+    monkeypatch.setattr(wakes.select, "poll", HeldPoll)
+    thread = threading.Thread(target=lambda: (store.wait("n", 4 * LIMIT_S), ends.set()))
+    thread.start()
+    assert HeldPoll.waits.wait(LIMIT_S)
+    store.close()
+    assert ends.wait(LIMIT_S / 2), "a poll does not notice that its file was closed"
+    thread.join(LIMIT_S)
 
 
 @pytest.mark.parametrize("at", ["a transaction", "a look", "a look while another thread writes"])
