@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place(sh
             call = ann.caller("")
             ann.session.run(claim, call, {**fields, "waiter": "", "wake": ""})
             assert len(left_of(bob, "ann")) == 1
-            raised = Interrupter(*watched).interrupt(lambda call=call: ann.session.withdraw(call), at) is not None
+            raised = Interrupter(*watched).interrupt(partial(ann.session.withdraw, call), at) is not None
             if raised and again:
                 ann.session.withdraw(call)
             assert not left_of(bob, "ann"), f"a withdrawal that was interrupted at {at} left something behind"

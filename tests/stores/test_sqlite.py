@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import apsw
 import pytest
 
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
-from dibs.stores.sqlite import database_file, wakes
+from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.reader import Reader
@@ -416,6 +416,7 @@ class HeldPoll:
     """A poll that keeps its files open while it waits, as the kernel does, and says when it waits."""
 
     waits = threading.Event()
+    found: ClassVar[list[int]] = []
 
     def __init__(self) -> None:
         self.held: list[int] = []
@@ -426,22 +427,23 @@ class HeldPoll:
     def poll(self, _: float) -> list[int]:
         self.waits.set()
         try:
-            return select.select(self.held, [], [], LIMIT_S)[0]
+            self.found[:] = select.select(self.held, [], [], LIMIT_S)[0]
+            return self.found
         finally:
             for fd in self.held:
                 os.close(fd)
 
 
 def test_a_close_wakes_a_thread_that_waits(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, ends = SqliteStore(path), threading.Event()
+    store = SqliteStore(path)
     store.watch("n")
-    monkeypatch.setattr(wakes.select, "poll", HeldPoll)
-    thread = threading.Thread(target=lambda: (store.wait("n", 4 * LIMIT_S), ends.set()))
+    monkeypatch.setattr(select, "poll", HeldPoll)
+    thread = threading.Thread(target=store.wait, args=["n", LIMIT_S])
     thread.start()
     assert HeldPoll.waits.wait(LIMIT_S)
     store.close()
-    assert ends.wait(LIMIT_S / 2), "a poll does not notice that its file was closed"
-    thread.join(LIMIT_S)
+    thread.join(2 * LIMIT_S)
+    assert HeldPoll.found, "a poll does not notice that its file was closed"
 
 
 @pytest.mark.parametrize("at", ["a transaction", "a look", "a look while another thread writes"])
