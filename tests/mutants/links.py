@@ -21,8 +21,7 @@ ROWS = (
     ("session/far_link.py", '"via": [name, number, attempt > 0]', '"via": [name, number + attempt, False]',
      f"{FAR}::test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once[after]"),
     # what nobody got is taken back
-    ("session/remote.py", "        via, call.via = call.via, None\n        if via is None:",
-     "        via, call.via = call.via, None\n        if True:",
+    ("session/remote.py", "        via = call.via\n        if via is None:", "        via = call.via\n        if True:",
      f"{NEAR}::test_a_command_that_is_interrupted_while_the_server_is_stopped_leaves_nothing[after]"),
     ("server/socket_port.py", "and request.operation.withdraws:\n            self._hand_over(",
      "and False:\n            self._hand_over(", f"{NEAR}::test_a_grant_that_its_caller_never_got_is_withdrawn"),

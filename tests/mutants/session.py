@@ -66,6 +66,12 @@ ROWS = (
     # an interrupted wait
     ("session/wait_loop.py", '            withdraw(session, call, "".join(place))\n', "            pass\n",
      f"{WAITS}::test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim"),
+    ("session/wait_loop.py", "    except BaseException:\n        _withdraw(session, call, waiter)\n", "    except BaseException:\n",
+     f"{WAITS}::test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place[once]"),
+    ("session/wait_loop.py", "    mine = copy(call)\n", "    mine = call\n",
+     f"{WAITS}::test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place"),
+    ("doors/cli/dispatch.py", "            _ignore_signals()  # a second one", "            pass  # a second one",
+     f"{WAITS}::test_a_command_that_is_signalled_again_and_again_leaves_its_queue"),
     ("session/wait_loop.py", "                raise session.interrupt\n", "                pass\n",
      f"{WAITS}::test_a_signal_whose_exception_a_callback_swallows_ends_the_wait[2-words0]"),
 )  # fmt: skip

@@ -488,6 +488,12 @@ def test_a_branch_that_is_queued_without_a_commit_leaves_no_empty_brackets() -> 
     assert told == "ada queued amounts to land on main (7292e601)."
 
 
+def test_empty_brackets_in_what_agents_wrote_stay() -> None:
+    event: Any = {"seq": 1, "at": 0, "kind": "claim.asked", "agent": "ada", "subject": "bob"}
+    told = sentences.Teller({}).tell(event | {"data": {"resource": "a.py", "text": "call f () first"}})
+    assert told == "ada asked bob to release a.py: “call f () first”."
+
+
 def test_a_refused_deploy_is_not_told_as_a_refused_edit() -> None:
     event: Any = {"seq": 1, "at": 0, "kind": "deploy.refused", "agent": "ada", "subject": "prod"}
     told = [sentences.Teller({}).tell(event | {"data": {"code": code}}) for code in ("forbidden", "conflict", "behind")]

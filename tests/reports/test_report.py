@@ -129,6 +129,15 @@ def test_phases_errors_warnings_and_usage_are_told(fleet: Fleet) -> None:
     assert "1 MiB" in html_page.render(found)
 
 
+def test_a_server_of_an_earlier_version_names_no_movers_and_the_phases_are_told(fleet: Fleet) -> None:
+    fleet.call("boss", "run phase", phase="execution")
+    door: Any = Door(fleet)
+    now = door.run
+    door.run = lambda *asked: {name: value for name, value in now(*asked).items() if name != "movers"}
+    found = source.Gathered(door, None, "r1", FACTS).report()  # type: ignore[arg-type]
+    assert [(one["by"], one["by_name"]) for one in found["phases"]] == [("boss", "boss")] * 2
+
+
 # --- the story
 
 

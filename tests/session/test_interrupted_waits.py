@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import pytest
@@ -54,6 +55,57 @@ def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(she
                 del interrupt
             ann.release(all=True)  # the last one came to its end, with the claim if that was free
             start = 1 + (start + 17) % step
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["once", "by a door that withdraws again"])
+def test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place(shell: Shell, again: bool) -> None:
+    watched = (*WATCHED, "session/wait_loop.py", "session/store_link.py") if again else WATCHED[1:]
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        bob.claim("db:x")
+        claim, fields = ann.session.operation("claim"), {"resources": [Canonical(("name", "db:x"))], "wait": 60_000}
+        at, raised = 1, True
+        while raised:
+            call = ann.caller("")
+            ann.session.run(claim, call, {**fields, "waiter": "", "wake": ""})
+            assert len(left_of(bob, "ann")) == 1
+            raised = Interrupter(*watched).interrupt(partial(ann.session.withdraw, call), at) is not None
+            if raised and again:
+                ann.session.withdraw(call)
+            assert not left_of(bob, "ann"), f"a withdrawal that was interrupted at {at} left something behind"
+            at += 41
+        assert at > 300, "it was interrupted at several places"
+
+
+TWICE = """
+import os, sys
+from dibs.doors.cli.main import main
+from dibs.session import wait_loop
+
+whole = wait_loop._withdraw
+
+def withdraw(*given):
+    print("withdraws", file=sys.stderr)
+    os.kill(os.getpid(), int(sys.argv[1]))
+    for _ in range(1000):  # the handler runs here at the latest
+        pass
+    whole(*given)
+
+wait_loop._withdraw = withdraw
+wait_loop.upkeep.step = lambda *_, **__: os.kill(os.getpid(), int(sys.argv[1]))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_signalled_again_and_again_leaves_its_queue(shell: Shell, number: signal.Signals) -> None:
+    shell.json("claim", "db:x", "--as", "bob", exit=0)
+    done = subprocess.run(
+        [sys.executable, "-c", TWICE, str(int(number)), "claim", "db:x", "--wait", f"{LIMIT_S}s", "--as", "ann"],
+        cwd=shell.folder, env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr.count("withdraws") == 3, done.stderr
+    assert done.returncode == 128 + number
+    assert shell.json("status")["waiting"] == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

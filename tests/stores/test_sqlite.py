@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import apsw
 import pytest
@@ -18,10 +20,13 @@ from dibs.facts import clock
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
+from dibs.stores.sqlite.reader import Reader
 from dibs.stores.sqlite.store import SqliteStore
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dibs.stores.seam import Transaction
 
 
@@ -405,3 +410,74 @@ def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(p
     assert store.wait("mine", 5.0)
     other.close()
     store.close()
+
+
+class HeldPoll:
+    """A poll that keeps its files open while it waits, as the kernel does, and says when it waits."""
+
+    waits = threading.Event()
+    found: ClassVar[list[int]] = []
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    def register(self, fd: int, _: int) -> None:
+        self.held.append(os.dup(fd))
+
+    def poll(self, _: float) -> list[int]:
+        self.waits.set()
+        try:
+            self.found[:] = select.select(self.held, [], [], LIMIT_S)[0]
+            return self.found
+        finally:
+            for fd in self.held:
+                os.close(fd)
+
+
+def test_a_close_wakes_a_thread_that_waits(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    store.watch("n")
+    monkeypatch.setattr(select, "poll", HeldPoll)
+    thread = threading.Thread(target=store.wait, args=["n", LIMIT_S])
+    thread.start()
+    assert HeldPoll.waits.wait(LIMIT_S)
+    store.close()
+    thread.join(2 * LIMIT_S)
+    assert HeldPoll.found, "a poll does not notice that its file was closed"
+
+
+@pytest.mark.parametrize("at", ["a transaction", "a look", "a look while another thread writes"])
+def test_a_close_waits_for_what_another_thread_does_with_the_store(path: str, at: str) -> None:
+    store, inside, go_on = SqliteStore(path), threading.Event(), threading.Event()
+    put(store, "k")
+    done: list[object] = []
+
+    def stay(tx: Transaction) -> object:
+        inside.set()
+        go_on.wait(LIMIT_S)
+        return tx.fetch(["k"]).values["k"]
+
+    def play(fn: Callable[[], object]) -> None:
+        try:
+            done.append(fn())
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            done.append(error)
+
+    verb, turns = (store.run if at == "a transaction" else store.look), store._turns
+    if at == "a look while another thread writes":
+        reader = store._reader = Reader(path, 5.0)
+        turns = reader.turns
+    threads = [threading.Thread(target=play, args=[lambda: verb(stay)])]
+    threads[0].start()
+    inside.wait(LIMIT_S)
+    threads += [threading.Thread(target=play, args=[store.close]) for _ in range(2)]  # both may close it
+    for thread in threads[1:]:
+        thread.start()
+    until(lambda: len(turns._line) > 1 or len(done) > 1)
+    go_on.set()
+    for thread in threads:
+        thread.join(LIMIT_S)
+    assert sorted(done, key=str) == [1, None, None]
+    for late in (store.run, store.look):
+        with pytest.raises(Unavailable, match="closed by another thread"):
+            late(lambda tx: tx.fetch(["k"]))

@@ -416,7 +416,8 @@ def _form(form: str) -> Callable[[Teller, Event, dict[str, Any], dict[str, Any]]
             commit=_short(d.get("commit", "")),
             sender=t.who(d.get("from") or None),
         )
-        return form.format_map(parts).replace(" ()", "")  # a branch is queued without a commit where none is named
+        whole = form if parts["commit"] else form.replace(" ({commit})", "")  # a branch may be queued without one
+        return whole.format_map(parts)
 
     return say
 

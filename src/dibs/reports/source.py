@@ -256,11 +256,12 @@ class Gathered:
     def _phases(self) -> list[dict[str, Any]]:
         moves = self.run["phases"]
         ends = [*[at for _, at, _ in moves[1:]], self.end]
-        called = {one["agent"]: named(one) for one in self.raw["movers"]}
+        # a server of an earlier version has no `movers`
+        called = {one["agent"]: named(one) for one in self.raw.get("movers", ())}
         return [
             {
-                "phase": phase, "at": self.at(at), "by": by, "by_name": called[by], "from": _seconds(at - self.start),
-                "time": _seconds(end - at),
+                "phase": phase, "at": self.at(at), "by": by, "by_name": called.get(by, by),
+                "from": _seconds(at - self.start), "time": _seconds(end - at),
             }
             for (phase, at, by), end in zip(moves, ends, strict=True)
         ]  # fmt: skip

@@ -70,19 +70,21 @@ class FarLink:
 
     def recall(self, session: Session, call: Call, waiter: str) -> bool:
         """Take back the request that is under way; False if there is none."""
-        via, call.via = call.via, None
+        via = call.via
         if via is None:
             return False
+        from copy import copy
+
         fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
-        request, call.request = call.request, ""
+        mine = copy(call)
+        mine.via, mine.request = None, ""
         store: FarStore = session.store  # type: ignore[assignment]
         try:
-            message = {"op": "recall", "call": self._call(call), "fields": fields}
+            message = {"op": "recall", "call": self._call(mine), "fields": fields}
             store.connection.ask("POST", "/link/run", message)
         except (DibsError, Lost):
             pass  # a claim that nobody knows of ends with its process, or expires
-        finally:
-            call.request = request
+        call.via = None  # now, not before: it may be interrupted once more
         return True
 
     def close(self) -> None:

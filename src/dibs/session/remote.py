@@ -172,19 +172,21 @@ class SocketLink:
 
     def recall(self, session: Session, call: Call, waiter: str) -> bool:
         """Take back the request that is under way; False if there is none."""
-        via, call.via = call.via, None
+        via = call.via
         if via is None:
             return False
+        from copy import copy
+
         from dibs.operations.claims.recalls import RECALL
 
         fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
-        request, call.request = call.request, ""
+        mine = copy(call)
+        mine.via, mine.request = None, ""
         try:
-            _run_with_facts(self.direct, session, RECALL, call, fields)
+            _run_with_facts(self.direct, session, RECALL, mine, fields)
         except DibsError:
             pass
-        finally:
-            call.request = request
+        call.via = None  # now, not before: it may be interrupted once more
         return True
 
     def is_near(self) -> bool:

@@ -176,10 +176,11 @@ class Session:
         """Close the store, if it was opened, and what the link has open."""
         if self._link is not None:
             self._link.close()
-        if self._store is not None and self._shared is None:
-            self._store.close()
-            self._store = None
-            self.channels.clear()
+        if self._shared is None:
+            store, self._store = self._store, None  # first: a call of another thread opens it again
+            if store is not None:
+                self.channels.clear()
+                store.close()
 
     def answer(
         self,

@@ -116,7 +116,20 @@ def _give_up(session: Session, call: Call, place: str) -> None:
 
 
 def withdraw(session: Session, call: Call, waiter: str = "") -> None:
-    """End the place in the queue, or the claim that it became, even if the answer that names it was never read."""
+    """End the place in the queue, or the claim that it became, even if the answer that names it was never read.
+
+    Who is interrupted once more while withdrawing still withdraws: the second attempt finds what the first one left.
+    """
+    try:
+        _withdraw(session, call, waiter)
+    except BaseException:
+        _withdraw(session, call, waiter)
+        raise
+
+
+def _withdraw(session: Session, call: Call, waiter: str) -> None:
+    from copy import copy
+
     from dibs.operations.claims.waiters import WITHDRAW
 
     if session.link.recall(session, call, waiter):
@@ -127,10 +140,11 @@ def withdraw(session: Session, call: Call, waiter: str = "") -> None:
         return
     # A renewed claim stays: the agent held it before. So does a claim under a request id: a retry gets its answer.
     given_up = "" if decided.get("renewed") or call.request else claim
-    request, call.request = call.request, ""
+    call.decided = {**decided, "waiting": place}  # until it is ended, whatever interrupts this
+    mine = copy(call)
+    mine.request = ""
     try:
-        session.run(WITHDRAW, call, {"waiter": place, "claim": given_up})
+        session.run(WITHDRAW, mine, {"waiter": place, "claim": given_up})
     except DibsError:
         pass
-    finally:
-        call.request = request
+    call.decided = None

@@ -13,6 +13,7 @@ import pytest
 
 import dibs
 from dibs.doors.python.aio_methods import AsyncMethods
+from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
 from dibs.operations.claims import waiters
 from dibs.session.session import Session
@@ -173,6 +174,47 @@ def test_a_workspace_that_is_closed_ends_its_waits(shell: Shell) -> None:
             assert (await ann.status())["waiting"] == []
 
     play(story())
+
+
+def test_a_workspace_that_was_closed_says_so_and_can_be_opened_again(shell: Shell) -> None:
+    async def story() -> None:
+        async with dibs.aio.open(str(shell.folder), agent="ann") as ws:
+            claim = await ws.claim("x.py")
+        await ws.close()  # once more
+        for call in (claim.check, claim.renew, claim.release, ws.status):
+            with pytest.raises(dibs.Unavailable, match="await it first"):
+                await call()
+        await ws
+        await claim.check()
+        await claim.release()
+        async with ws, ws.claim("x.py"):
+            assert [one["agent"] for one in (await ws.status())["claims"]] == ["ann"]
+
+    play(story())
+
+
+def test_a_claim_that_was_released_is_not_asked_about_in_the_event_loop(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[threading.Thread] = []
+    plain = Claim.check
+
+    def check(claim: Claim) -> None:
+        threads.append(threading.current_thread())
+        plain(claim)
+
+    monkeypatch.setattr(Claim, "check", check)
+
+    async def story() -> None:
+        async with dibs.aio.open(str(shell.folder), agent="ann") as ws:
+            claim = await ws.claim("x.py")
+            await claim.release()
+            with pytest.raises(dibs.Fenced):
+                async with claim:
+                    pytest.fail("the block ran without the claim")
+
+    play(story())
+    assert [thread is threading.main_thread() for thread in threads] == [False]
 
 
 def test_a_timeout_is_a_cancellation(shell: Shell) -> None:

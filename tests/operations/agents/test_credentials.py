@@ -12,6 +12,7 @@ from dibs.operations.agents.credentials import OF_SERVER
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue
+from dibs.stores.memory import MemoryTransaction
 from tests import declared
 from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards, resource
@@ -243,3 +244,20 @@ def test_the_log_names_the_agent_whose_credential_it_was_and_not_the_one_that_wa
         assert [e["agent"] for e in server.fleet.events("call.refused")][-1] == who
     server.claim(bob, "bob")
     assert [e["agent"] for e in server.fleet.events("claim.granted")] == ["bob"]
+
+
+def test_the_name_of_a_caller_whose_record_was_read_is_not_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Server(Fleet())
+    ann = server.token(agent="ann")
+    server.call(ann, "ann", "state set", key="k", value=1)
+    read: list[str] = []
+    fetch = MemoryTransaction.fetch
+
+    def fetched(tx: MemoryTransaction, keys: Any, *rest: Any) -> Any:
+        read.extend(keys)
+        return fetch(tx, keys, *rest)
+
+    monkeypatch.setattr(MemoryTransaction, "fetch", fetched)
+    found = server.call(ann, "ann", "state get", key="k")
+    assert (found["by"], found["by_name"]) == ("ann", "ann")
+    assert read.count("a\tann") == 1

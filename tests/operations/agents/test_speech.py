@@ -231,6 +231,15 @@ def test_whoami_says_who_and_by_what_and_registers_nobody(fleet: Fleet) -> None:
     assert (found["agent"], found["name"], found["role"], found["held"], found["by"]) == ("a", "a", "", 1, "process")
 
 
+def test_how_a_caller_was_named_is_no_agent_in_whoami(fleet: Fleet) -> None:
+    for agent in ("process", "user"):
+        fleet.call(agent, "boot")
+    fleet.call("a", "boot", client=7)
+    for shell, how in ((Terminal(fleet, 70, 7), "process"), (Terminal(fleet, 70), "user")):
+        found = shell.type("whoami")
+        assert (found["by"], "by_name" in found) == (how, False)
+
+
 def test_what_a_program_starts_is_no_agents_shell(fleet: Fleet) -> None:
     call = Call(fleet.policy, agent="python", client=fleet.process(7))  # by the Python API: its own process
     fleet.store.run(lambda tx: perform(tx, call, catalogue.operation("boot"), {}))

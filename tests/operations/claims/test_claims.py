@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Fenced, Held, Invalid, Killed, NotFound, Order, Quota
-from tests.operations.fleet import Fleet
+from tests.operations.fleet import OTHER_TREE, Fleet
 
 MINUTE, HOUR = 60_000, 3_600_000
 
@@ -544,6 +544,69 @@ def test_a_token_that_is_not_the_callers_is_called_what_it_is(fleet: Fleet) -> N
     assert refused.value.message == text
     with pytest.raises(Fenced, match=r"a holds it now\. Stop working on it"):
         fleet.call("b", "confirm", resource="x.py", token=former)
+
+
+def test_a_claim_on_a_part_is_not_taken_for_the_whole_when_a_token_is_stale(fleet: Fleet) -> None:
+    stale = fleet.claim("b", "src/")["token"]
+    fleet.release("b")
+    part = fleet.claim("b", "src/a.py")["token"]
+    for token in (stale, part):
+        with pytest.raises(Fenced, match="nobody holds it now") as refused:
+            fleet.call("b", "confirm", resource="src/", token=token)
+        assert refused.value.holder is None
+    fleet.claim("a", "src/b.py")
+    with pytest.raises(Fenced, match=r"a holds it now\. Stop working on it") as refused:
+        fleet.call("b", "confirm", resource="src/", token=stale)
+    assert "why" not in refused.value.fields
+
+
+def test_a_reader_under_a_newer_token_is_told_so_also_next_to_other_readers(fleet: Fleet) -> None:
+    stale = fleet.claim("b", "x.py")["token"]
+    fleet.release("b")
+    fleet.claim("a", "x.py", mode="read")
+    token = fleet.claim("b", "x.py", mode="read")["token"]
+    fleet.claim("c", "x.py", mode="read")
+    with pytest.raises(Fenced, match=f"you hold it under token {token} now"):
+        fleet.call("b", "confirm", resource="x.py", token=stale)
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_an_agent_that_asks_after_a_refused_edit_is_still_told_for_its_working_tree(fleet: Fleet, asks: bool) -> None:
+    fleet.edit("a", "x.py")
+    fleet.edit("c", "x.py", tree=OTHER_TREE)
+    with pytest.raises(Held):
+        fleet.edit("b", "x.py")
+    if asks:
+        fleet.call("b", "ask", resource="x.py", text="may I?")
+    fleet.release("a")
+    assert [kind for kind, _ in fleet.told("b")] == ["free"], "c holds it in another working tree only"
+
+
+def test_an_agent_that_holds_a_part_or_reads_is_told_when_all_of_it_is_free(fleet: Fleet) -> None:
+    fleet.claim("b", "src/b.py")
+    fleet.claim("a", "src/a.py")
+    fleet.call("b", "ask", resource="src/", text="all of it, please")
+    fleet.claim("a", "doc.md", mode="read")
+    fleet.claim("b", "doc.md", mode="read")
+    fleet.call("b", "ask", resource="doc.md", text="to write it")
+    fleet.release("a", "src/a.py")
+    fleet.release("a", "doc.md")
+    told = [text for _, text in fleet.told("b")]
+    assert [text.split(" is free")[0] for text in told] == ["src", "doc.md"]
+    assert [event["data"]["why"] for event in fleet.events("interest.ended")] == ["served", "served"]
+
+
+def test_an_agent_that_holds_all_of_it_in_several_claims_is_not_told(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", "y.py", ttl=1_000)
+    fleet.claim("d", "x.py", mode="watch")
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py", "y.py", interest=True)
+    fleet.now += 1_000
+    fleet.claim("b", "x.py")
+    fleet.claim("b", "y.py")
+    fleet.release("d")
+    assert fleet.told("b") == []
+    assert [event["data"]["why"] for event in fleet.events("interest.ended")] == ["granted"]
 
 
 def test_an_agent_that_asked_is_told_when_it_is_free(fleet: Fleet) -> None:

@@ -124,12 +124,19 @@ def _withdrawing(operation: Operation, session: Any, call: Any, values: dict[str
     _exit_on_signals(session)
     try:
         code = finish(operation, ask(operation, session, call, values, words), words)
-        for number in (_signal.SIGINT, _signal.SIGTERM):  # it is answered: too late to interrupt
-            _signal.signal(number, _signal.SIG_IGN)
+        _ignore_signals()  # it is answered: too late to interrupt
     except (KeyboardInterrupt, SystemExit):
-        session.withdraw(call)
+        try:
+            _ignore_signals()  # a second one must not keep it from leaving the queue
+        finally:
+            session.withdraw(call)
         raise
     return code
+
+
+def _ignore_signals() -> None:
+    for number in (_signal.SIGINT, _signal.SIGTERM):
+        _signal.signal(number, _signal.SIG_IGN)
 
 
 def ask(operation: Operation, session: Any, call: Any, values: dict[str, Any], words: parse.Words) -> Any:

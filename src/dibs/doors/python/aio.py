@@ -55,7 +55,7 @@ class AsyncWorkspace(AsyncMethods):
     def workspace(self) -> Workspace:
         """The plain workspace below; its methods block."""
         if self._workspace is None:
-            raise Unavailable("this workspace is not open: use it in an `async with`, or await it first")
+            raise Unavailable("this workspace is not open: use it in an `async with`, or await it first.")
         return self._workspace
 
     @property
@@ -98,13 +98,14 @@ class AsyncWorkspace(AsyncMethods):
         spare, self._spare = self._spare, []
         for one in (workspace, *spare):
             if one is not None:
-                await self.in_thread(one.close)
-        self._thread.shutdown(wait=False)
+                await self._submit(one.close)
+        thread, self._thread = self._thread, ThreadPoolExecutor(1, "dibs-aio")  # it may be opened again
+        thread.shutdown(wait=False)
 
     async def _opened(self) -> Self:
         if self._workspace is None:
             path, agent, timeout = self._given
-            self._workspace = await self.in_thread(lambda: Workspace(path, agent, timeout=timeout))
+            self._workspace = await self._submit(lambda: Workspace(path, agent, timeout=timeout))
         return self
 
     def __await__(self) -> Generator[Any, None, Self]:
@@ -125,7 +126,11 @@ class AsyncWorkspace(AsyncMethods):
     # --- calls
 
     async def in_thread(self, call: Callable[[], R]) -> R:
-        """Do this in the workspace's thread, after what was asked before."""
+        """Do this in the workspace's thread, after what was asked before. Raises Unavailable if it is not open."""
+        _ = self.workspace  # raises it
+        return await self._submit(call)
+
+    async def _submit(self, call: Callable[[], R]) -> R:
         return await asyncio.wrap_future(self._thread.submit(call))
 
     async def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
@@ -351,7 +356,10 @@ class AsyncClaim:
         await self._workspace.in_thread(lambda: self.claim.release(commit=commit, to=to))
 
     async def __aenter__(self) -> Self:
-        self.claim.__enter__()
+        if self.claim.live:
+            self.claim.__enter__()
+        else:  # it asks the store
+            await self._workspace.in_thread(self.claim.__enter__)
         return self
 
     async def __aexit__(

@@ -87,6 +87,7 @@ class Workspace(Methods):
         self._process = processes.this()
         self.renewals = Renewals()
         self._closings = 0
+        self._calls = self._calls_at_close = 0  # how many have begun
         self.told: Callable[[dict[str, Any]], None] | None = None  # called whenever a call has to wait
         self.briefing: BootAnswer
         if agent or os.environ.get("DIBS_AGENT"):
@@ -149,6 +150,7 @@ class Workspace(Methods):
         Claims stay until they are released, expire, or this process ends; none is renewed.
         """
         self._closings += 1
+        self._calls_at_close = self._calls
         self.renewals.stop()
         self._session.close()
 
@@ -168,7 +170,7 @@ class Workspace(Methods):
             twin.link = CrowdLink(twin.place.local)
         made._session = attach(twin)
         made._agent, made._process, made.renewals, made.told = self._agent, self._process, Renewals(), None
-        made._closings = 0
+        made._closings = made._calls = made._calls_at_close = 0
         return made
 
     def wake(self, channel: str) -> None:
@@ -201,6 +203,7 @@ class Workspace(Methods):
         said = {name: value for name, value in given.items() if value is not None or name in nulls}
         values = readers.request(self._session, operation, said, typed=True)
         before = self._closings
+        self._calls += 1
 
         def told(answer: dict[str, Any]) -> None:
             if self._closings != before:
@@ -213,6 +216,8 @@ class Workspace(Methods):
         except (_ClosedError, OSError):
             if self._closings == before:
                 raise
+            if self._calls == self._calls_at_close:  # to leave the queue it was opened, and no later call needs it
+                self._session.close()
             raise Unavailable("the workspace was closed while this call waited.") from None
 
     def __reduce__(self) -> Any:

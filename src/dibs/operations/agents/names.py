@@ -61,6 +61,7 @@ NAME_FIELDS = {
     "coordinator": "coordinator_name", "electorate": "electorate_name", "who": "who_name",
 }  # fmt: skip
 LIST_FIELDS = frozenset({"to", "electorate"})  # those that may name several
+CALLER = "incarnation"  # `whoami` has it; its `by` says how the caller was named (`user`, `process`), which is no agent
 CALLER_VALUES = frozenset({"payload", "value", "result", "data", "spec"})  # the caller's own values: left alone
 
 
@@ -274,7 +275,7 @@ def _collect(value: Any, places: list[tuple[dict[str, Any], str]], known: dict[s
     if isinstance(value, dict):
         for field, inner in value.items():
             if isinstance(inner, str):
-                if inner and field in NAME_FIELDS:
+                if inner and field in NAME_FIELDS and not (field == "by" and CALLER in value):
                     if NAME_FIELDS[field] not in value:
                         places.append((value, field))
                     elif field == "agent":

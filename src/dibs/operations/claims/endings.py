@@ -227,14 +227,19 @@ def claim_from(tx: Transaction, waiter: Record) -> Record:
 
 def _tell(tx: Transaction, interest: Record) -> None:
     """Tell an agent that was refused earlier, if the resource is really free and the agent has not got it yet."""
-    for record in holds.meeting(tx, interest["resources"], interest["tree"]):
-        if holds.INTEREST in record or record["until"] <= tx.now:
-            continue
-        if record["agent"] == interest["agent"]:  # it holds it, or waits for it: another answer tells it
-            end_interest(tx, interest, "granted")
-            return
-        if blocks(record, interest["mode"], interest["agent"]):
-            return
+    mode, agent = interest["mode"], interest["agent"]
+    met = [
+        record
+        for record in holds.meeting(tx, interest["resources"], interest["tree"])
+        if holds.INTEREST not in record and record["until"] > tx.now
+    ]
+    own = [record for record in met if record["agent"] == agent and resources.enough(record["mode"], mode)]
+    # it holds all of it, or waits for it: another answer tells it
+    if resources.all_covered(interest["resources"], [one for record in own for one in record["resources"]]):
+        end_interest(tx, interest, "granted")
+        return
+    if any(blocks(record, mode, agent) for record in met):
+        return
     from dibs.operations.messages import mailbox
 
     if interest["until"] <= tx.now:

@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -> dict[str, Any]:
     """Is this token still live for this resource?"""
     wanted = resources.normal([resource])[0]
+    caller = names.found(tx, call.agent) if call.agent else ""
+    mine: Record | None = None  # the caller's claim on all of it, under another token
     other: Record | None = None
     for record in holds.meeting(tx, [wanted], ""):
         if holds.CLAIM not in record or record["until"] <= tx.now:
             continue
-        live = record["token"] == token and resources.all_covered([wanted], record["resources"])
-        if live and _is_the_callers(tx, call, record):
+        is_callers = not caller or related(record["agent"], caller)  # a caller without a name may ask about any token
+        covers = resources.all_covered([wanted], record["resources"])
+        if record["token"] == token and covers and is_callers:
             return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
-        if other is None and record["mode"] != resources.WATCH:
-            other = record
-    newer = {"why": NEWER} if other and call.agent and _is_the_callers(tx, call, other) else {}
+        if record["mode"] == resources.WATCH:
+            continue
+        if not caller or not is_callers:
+            other = other or record
+        elif covers:  # a claim of the caller on a part of it says nothing of the whole
+            mine = mine or record
+    holds_it = mine or other
     raise Fenced(
         resource=resources.show(wanted),
         given=token,
-        holder=other["agent"] if other else None,
-        token=other["token"] if other else None,
-        since=iso(tx, other["since"]) if other else None,
-        **newer,
+        holder=holds_it["agent"] if holds_it else None,
+        token=holds_it["token"] if holds_it else None,
+        since=iso(tx, holds_it["since"]) if holds_it else None,
+        **({"why": NEWER} if mine else {}),
     )
-
-
-def _is_the_callers(tx: Transaction, call: Call, record: Record) -> bool:
-    """Is the holder the caller or one of its family? A caller without a name may ask about any token."""
-    return not call.agent or related(record["agent"], names.found(tx, call.agent))
 
 
 def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
@@ -76,7 +78,9 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
             f"the inbox of {names.name_of(tx, asked[0])} is full; it cannot be asked now.",
             what="messages kept for one agent",
         )
-    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": "", "resources": [wanted], "reason": text}
+    left = holds.of_agent(tx, holds.INTEREST, call.agent, limit=64)
+    tree = next((one["tree"] for one in left if one["resources"] == [wanted]), "")  # of an edit that was refused
+    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": [wanted], "reason": text}
     waiters.leave_interest(tx, wish)
     return {"message": message, "to": told, "resource": name}
 

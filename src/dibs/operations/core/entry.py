@@ -176,8 +176,12 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
     """Why this caller may not read this: its credential or its rank does not allow it."""
     got = _enter(tx, call, operation, fields)
     refusal = _credential_refusal(tx, call, got)
-    if refusal is None and operation.may != VIEWER:
-        agent = got.values[f"a\t{call.agent}"]
+    if refusal is not None:
+        return refusal
+    agent = got.values.get(f"a\t{call.agent}")
+    if agent is not None:
+        call.name = agent.get("name", "")  # else the answer's names would read it again
+    if operation.may != VIEWER:
         refusal = _speech_refusal(tx, call) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import apsw
 
+from dibs.errors import Unavailable
 from dibs.stores.sqlite import database_file
 from dibs.stores.turns import Turns
 
@@ -15,6 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+CLOSED_MEANWHILE = "{} was closed by another thread. Nothing was changed; the next call opens it again."
 
 
 class Reader:
@@ -24,7 +27,13 @@ class Reader:
         self.path = path
         self.connection = database_file.connect(path, timeout)
         self.turns = Turns(self.abandon)
+        self.is_closed = False
         self._checked = False
+
+    def close(self) -> None:
+        """Close the connection; in a turn."""
+        self.is_closed = True
+        self.connection.close()
 
     def sql(self, statement: str, values: Sequence[Any] = ()) -> Any:
         """Every statement of a look goes through here."""
@@ -41,7 +50,9 @@ class Reader:
             self._checked = True
 
     def abandon(self) -> None:
-        """End what an interrupted look has left."""
+        """At the start of a turn: end what an interrupted look has left."""
+        if self.is_closed:
+            raise Unavailable(CLOSED_MEANWHILE.format(self.path), path=self.path)
         if self.connection.in_transaction:
             try:
                 self.sql("ROLLBACK")

@@ -103,6 +103,7 @@ class SqliteStore(Engine):
             _LEFT_OPEN.append(self._connection)
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
+        self._is_closed = False  # changes only in a turn
         self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
         self._reader: Reader | None = None  # opened when a thread wants to look while another one writes
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
@@ -280,12 +281,21 @@ class SqliteStore(Engine):
         return self.look(rows)
 
     def close(self) -> None:
-        """Close; the last process to close folds the WAL into the database."""
+        """Close, after the turns of other threads; the last process to close folds the WAL into the database."""
         if self._pipes is not None:
             self._pipes.close()
+        try:
+            self._turns.call(SqliteStore._close, self, self._timeout)
+        except Unavailable:
+            if not self._is_closed:  # by another thread
+                raise
+
+    def _close(self) -> None:
+        reader = self._reader
+        if reader is not None and not reader.is_closed:
+            reader.turns.call(type(reader).close, reader, self._timeout)
+        self._is_closed = True
         self._gate.close()
-        if self._reader is not None:
-            self._reader.connection.close()
         self._connection.close()
         if self._checked and not os.path.exists(f"{self.path}-wal"):
             self._gate.note(CLOSED)
@@ -512,6 +522,11 @@ class SqliteStore(Engine):
         return self._connection.execute(statement, values)
 
     def _abandon(self) -> None:
+        """At the start of a turn: end what an interrupted one has left."""
+        if self._is_closed:
+            from dibs.stores.sqlite.reader import CLOSED_MEANWHILE
+
+            raise Unavailable(CLOSED_MEANWHILE.format(self.path), path=self.path)
         if self._connection.in_transaction:
             try:
                 self._sql("ROLLBACK")

@@ -132,8 +132,9 @@ class Wakes:
             pass
 
     def close(self) -> None:
-        """Close what is still open."""
+        """Close what is still open; whoever waits in another thread looks up."""
         for name in list(self._open):
+            self.wake(name)  # a poll does not notice that its file is closed
             self.unwatch(name)
 
     def _remove(self, name: str) -> None:
