@@ -90,3 +90,12 @@ def test_a_message_that_is_not_in_the_words_is_left_to_the_agent(ben: QuickAgent
     refusal = ben.bash('git commit -am "$(cat message)"').err
     assert "Run it again without -a, and with `-- " in refusal
     assert "…" not in refusal.partition("Run it again")[2]
+
+
+def test_a_file_whose_deletion_is_staged_is_not_named_to_git_add(ben: QuickAgent) -> None:
+    ben.bash("git rm -qf _b.py")
+    refusal = ben.bash("git add -A")
+    found = STEP.search(refusal.err)
+    assert found, refusal
+    done = ben.run(found[1])
+    assert done.code == 0, f"{found[1]}: {done}"

@@ -145,8 +145,9 @@ class Look:
         if effect.has("u", "update"):
             changes = [change for change in changes if not change.untracked]
         kept = ("A", "all", "no-ignore-removal")
+        gone = [self.text(change.path) for change in changes if change.staged == "D" and change.tree == " "]
         self.sweep(
-            effect, _paths(changes), "take in", safe=without_paths(effect, drop=kept),
+            effect, _paths(changes), "take in", skips=gone, safe=without_paths(effect, drop=kept),
             wide=without_paths(effect) if effect.all else without_paths(effect, drop=kept, also=("-A",)),
         )  # fmt: skip
 
