@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+NAMES_BOUND = "tests/facts/shell/test_shell_bounds.py::test_the_names_in_a_program_have_a_bound"
+
 ROWS = (
     # the known end of a target, and git's paths in a safe command
     ("operations/guards/shell_guard.py", "    return name in path\n", "    return False\n",
@@ -16,6 +18,8 @@ ROWS = (
      "tests/facts/shell/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
     ("facts/shell/unknown.py", 'if "/.." in after or', "if False and",
      "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
+    ("facts/shell/scripts.py", "if len(values) * len(more) > MAX_NAMES:", "if False:", NAMES_BOUND),
+    ("facts/shell/scripts.py", " if len(value) + len(one) < MAX_NAME_LETTERS]", "]", NAMES_BOUND),
     ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",
