@@ -46,6 +46,16 @@ def test_no_text_makes_the_reading_fail(command: str) -> None:
     sane(command)
 
 
+@pytest.mark.parametrize(
+    "command", ["echo x > \ud800; cat \ud800", "echo x > a; cp a \ud800", "echo > $'\\ud800'; cat a"]
+)
+def test_a_character_that_no_file_can_have_makes_nothing_fail(command: str) -> None:
+    sane(command)
+    reading = shell.read(command, "/nowhere")
+    assert reading.unresolved
+    "".join([target.path for target in reading.writes] + [doubt.words for doubt in reading.unresolved]).encode()
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_no_pieces_of_shell_make_the_reading_fail(command: str) -> None:
     sane(command)
@@ -91,7 +101,12 @@ def test_the_names_in_a_program_have_a_bound(program: str) -> None:
 def test_a_variable_is_searched_in_the_command_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
     found = shell_reading.Env._only_uses
-    monkeypatch.setattr(shell_reading.Env, "_only_uses", lambda env, name: searched.append(name) or found(env, name))
+
+    def counted(env: shell_reading.Env, name: str) -> bool:
+        searched.append(name)
+        return found(env, name)
+
+    monkeypatch.setattr(shell_reading.Env, "_only_uses", counted)
     shell.read("; ".join(["(echo x > $OUT)"] * 300), "/nowhere")
     assert searched == ["OUT"]
 
@@ -99,7 +114,12 @@ def test_a_variable_is_searched_in_the_command_once(monkeypatch: pytest.MonkeyPa
 def test_the_beginning_of_an_unknown_path_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[str] = []
     found = shell_reading._resolved
-    monkeypatch.setattr(shell_reading, "_resolved", lambda way: searched.append(way) or found(way))
+
+    def counted(way: str) -> str:
+        searched.append(way)
+        return found(way)
+
+    monkeypatch.setattr(shell_reading, "_resolved", counted)
     shell.read("echo > lib/$X; " + "; ".join([f"echo {n} > {n}" for n in range(300)]), "/nowhere")
     assert searched == ["/nowhere/lib/"]
 

@@ -117,6 +117,7 @@ def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, co
         "alias ll='ls -l' rm='rm -f'\nrm a.py",
         "alias w='cd src; rm'\nw ../a.py", "alias s='sudo '\ns rm a.py", "nvim --headless -c '%d' -c wq a.py",
         "ruby -i -pe 'x' a.py", "ruby -pi.bak -e 'x' a.py", "bun -e \"Bun.write('a.py','')\"",
+        "alias rm=true; rm a.py", "alias cp='cp -n'; cp b.py a.py",
         "php -r \"file_put_contents('a.py','');\"", "deno eval \"Deno.writeTextFileSync('a.py','')\"",
         "python3 -c \"from pathlib import Path; p = Path('src') / '..' / 'a.py'; p.write_text('')\"",
         "python3 -c \"import os; open(os.path.join('.', 'a.py'), 'w')\"",

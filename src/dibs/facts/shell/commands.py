@@ -459,8 +459,10 @@ class Call:
         del inside.variables[ALIAS + self.name]
         inside.given = self.stdin
         position(inside, self.words[1:])
+        self.reading.unsure += 1
         self.reader.script(f'{text} "$@"', inside)
-        return True
+        self.reading.unsure -= 1
+        return False  # a shell that expands no aliases runs the program of that name
 
 
 def located(names: Fields) -> Unknown:
