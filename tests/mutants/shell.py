@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+COMMANDS = "tests/operations/guards/test_commands.py"
 NAMES_BOUND = "tests/facts/shell/test_shell_bounds.py::test_the_names_in_a_program_have_a_bound"
 
 ROWS = (
@@ -20,6 +21,12 @@ ROWS = (
      "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
     ("facts/shell/scripts.py", "if len(values) * len(more) > MAX_NAMES:", "if False:", NAMES_BOUND),
     ("facts/shell/scripts.py", " if len(value) + len(one) < MAX_NAME_LETTERS]", "]", NAMES_BOUND),
+    ("operations/guards/shell_guard.py", 'not (resource[0] == "tree" and _has_suffix(resource[1]))', "True",
+     f"{COMMANDS}::test_a_path_claimed_before_it_exists_is_a_file_if_it_is_named_like_one"),
+    ("operations/guards/shell_guard.py", "    wanted += [hit for words, _, resources_hit in found if words in whole for hit in resources_hit]\n", "",
+     f"{COMMANDS}::test_who_runs_what_takes_no_names_is_told_to_wait_and_not_to_write_names_out"),
+    ("doors/hooks/git_scope.py", "[: MAX_FILES_NAMED - len(self.undone)]", "",
+     "tests/facts/git/test_git.py::test_of_the_files_that_git_brings_back_only_the_first_are_looked_up"),
     ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",

@@ -65,6 +65,8 @@ def test_a_formatter_rewrites_the_files_that_it_is_given(here: str, command: str
         ("black .", ["*.ipynb", "*.py", "*.pyi"]), ("ruff format", ["*.ipynb", "*.py", "*.pyi"]),
         ("isort src", ["src/*.py", "src/*.pyi"]), ("gofmt -w src", ["src/*.go"]), ("go fmt ./...", ["*.go"]),
         ("cargo fmt", ["*.rs"]), ("cargo fmt --all", ["*.rs"]), ("cargo clippy --fix", ["*.rs"]),
+        ("cargo clippy --fix --bin main -- -D warnings", ["*.rs"]), ("cargo fix --features a b", ["*.rs"]),
+        ("dart format --set-exit-if-changed src", ["src/*.dart"]), ("dart format -o write src", ["src/*.dart"]),
         ("mix format", ["*.ex", "*.exs", "*.heex"]), ("terraform fmt", ["*.hcl", "*.tf", "*.tfvars"]),
         ("sqlfluff fix src", ["src/*.sql"]), ("cd src && stylua .", ["src/*.lua", "src/*.luau"]),
         ("uv run autopep8 -i -r src", ["src/*.py", "src/*.pyi"]), ("codespell -w src", ["src/*"]),
@@ -79,6 +81,11 @@ def test_a_formatter_of_folders_may_write_every_file_of_its_kinds_there(
     reading = shell.read(command, here)
     found = [f"{way.removeprefix(f'{here}/')}*{doubt.end}" for doubt in reading.unresolved for way in doubt.below or ()]
     assert (reading.kind, sorted(found)) == ("open", places)
+
+
+@pytest.mark.parametrize(("command", "whole"), [("cargo clippy --fix", True), ("cargo fix", True), ("black .", False)])
+def test_a_fixer_that_takes_no_names_is_known_as_such(here: str, command: str, whole: bool) -> None:
+    assert {doubt.whole for doubt in shell.read(command, here).unresolved} == {whole}
 
 
 @pytest.mark.parametrize("command", ["black $F", "git diff --name-only | xargs black", "dprint fmt", "make fmt"])

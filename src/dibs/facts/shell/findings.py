@@ -74,7 +74,7 @@ class Target:
 class Doubt:
     """A write to a path that the words do not give, or a file of which they do not say whether it is written."""
 
-    __slots__ = ("below", "cwd", "end", "exact", "words")
+    __slots__ = ("below", "cwd", "end", "exact", "whole", "words")
 
     def __init__(
         self, words: str, below: list[str] | None, cwd: str | None, end: str = "", *, exact: bool = False
@@ -84,6 +84,7 @@ class Doubt:
         self.cwd = cwd  # where it is run; None if unknown
         self.end = end  # how the path ends, or that of a folder that it lies in; "": unknown
         self.exact = exact  # `below` has whole paths, of which it may write any
+        self.whole = False  # the command takes no names of files: it writes those that it finds
 
     def __repr__(self) -> str:
         return f"Doubt({self.words!r}, {self.below!r}, {self.end!r})"
@@ -297,7 +298,9 @@ class Reading:
             place = self.from_where.get(place, "")
         return place == path and path in self.from_where
 
-    def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "") -> None:
+    def doubt(
+        self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "", whole: bool = False
+    ) -> None:
         """Note a write to an unknown path, of which at most the beginning and the end are known."""
         below = places(target, cwd)
         if below is not None and all(map(_is_device, below)):
@@ -308,6 +311,7 @@ class Reading:
             known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
             return
         found = self._doubts[words, cwd, end] = Doubt(words, below, cwd, end)
+        found.whole = whole
         self.unresolved.append(found)
 
     def may_write(self, words: str, path: str) -> None:
