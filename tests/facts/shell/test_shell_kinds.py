@@ -41,7 +41,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> str:
         "if [ -d src ]; then ls src; else echo no; fi", "x=$(git rev-parse HEAD); echo $x", "cat f > /dev/null 2>&1",
         "source .venv/bin/activate", "pip list | grep x", "git push --dry-run", "f() { ls; }; f", "bash -c 'ls; cat f'",
         "echo ls | sh", "jq . f", "node --version", "git worktree list", "git config user.name", "git blame f",
-        "stat f", "dart format -o none .", "dart format --output=show f",
+        "stat f", "conda env list", "conda env export", "dart format -o none .", "dart format --output=show f",
     ],
 )  # fmt: skip
 def test_a_command_that_writes_nothing_is_harmless(here: str, command: str) -> None:

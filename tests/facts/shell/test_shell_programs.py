@@ -14,7 +14,17 @@ from dibs.facts import shell
 def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A directory with some files."""
     top = Path(os.path.realpath(tmp_path_factory.mktemp("here")))
-    for name in ("a.py", "b.py", "src/x.ts", "src/y.go", "package.json", "package-lock.json"):
+    for name in (
+        "a.py",
+        "b.py",
+        "src/x.ts",
+        "src/y.go",
+        "package.json",
+        "package-lock.json",
+        "yarn.lock",
+        "Gemfile.lock",
+        "go.mod",
+    ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("")
     return str(top)
@@ -104,9 +114,18 @@ def test_a_formatter_of_what_is_not_known_may_write_anything(here: str, command:
         ("aws s3 ls --output json", []), ("gcc -o new x.c", []), ("foo -o $X", []), ("ssh -o A=b host", []),
         ("npm version patch", ["package-lock.json", "package.json"]),
         ("npm i x", ["package-lock.json", "package.json"]),
-        ("npm install", ["package-lock.json"]), ("yarn", ["package-lock.json"]), ("npm ci", []), ("npm i -g x", []),
+        ("npm install", ["package-lock.json"]), ("yarn", ["yarn.lock"]), ("npm ci", []), ("npm i -g x", []),
         ("npm pkg set a=b", ["package-lock.json", "package.json"]), ("npm pkg get a", []), ("npm test", []),
         ("cd src && npm i x", []), ("uv add x", []), ("cargo add x", []), ("npm i --no-save x", []),
+        ("npm", []), ("pnpm", []), ("bun", []), ("bundle", ["Gemfile.lock"]),
+        ("yarn add x", ["package.json", "yarn.lock"]),
+        ("npm i x --no-package-lock", ["package.json"]), ("npm i --package-lock=false", []),
+        ("yarn --pure-lockfile", []),
+        ("npm install --help", []), ("npm i -h", []), ("go mod edit -json", []), ("go mod tidy -diff", []),
+        ("go mod tidy", ["go.mod"]), ("npm init", ["package-lock.json", "package.json"]), ("npm init vite app", []),
+        ("npm i --package-lock-only", ["package-lock.json"]), ("bundle lock --print", []),
+        ("conda env export -f a.py", ["a.py"]), ("conda env export --file=a.py", ["a.py"]),
+        ("conda install --file a.py", []), ("conda env create -f a.py", []),
     ],
 )  # fmt: skip
 def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, command: str, names: list[str]) -> None:
