@@ -201,6 +201,7 @@ def test_a_variable_that_the_command_only_uses_begins_as_in_the_environment(
         "f() { PLACE=$1; }; f $(a); rm $PLACE",
         "while a; do rm $PLACE/x; PLACE=$(b); done", "rm $_", "unset PLACE; rm $PLACE/x", "rm $UNSET_HERE",
         "mapfile PLACE < <(a); rm $PLACE", "let PLACE=1; rm $PLACE/x", "source <(a); rm ${UNSET_HERE:-lib}",
+        "rm $(./echo lib)", "rm $($D/basename lib)",
         "rm ${1:-lib}", "rm ${@:-lib}", "read; rm ${REPLY:-lib}", "getopts a: o; rm ${OPTARG:-lib}",
         "[[ $X =~ (.*) ]]; rm ${BASH_REMATCH:-lib}", "rm ${WILD:-lib}", "rm ${OLDPWD:-lib}", "IFS=:; rm $PLACE",
         "read -r $V; rm ${UNSET_HERE:-lib}", "read -ra $V; rm ${UNSET_HERE:-lib}", "mapfile $V; rm ${UNSET_HERE:-lib}",
