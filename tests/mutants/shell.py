@@ -31,6 +31,8 @@ ROWS = (
      "tests/facts/shell/test_shell_kinds.py::test_a_command_that_may_write_more_than_it_names_is_open"),
     ("facts/shell/flows.py", "    if call.foreign:\n", "    if False:\n",
      "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("doors/hooks/hook.py", "        text = advised.from_folder(text, place.top, here)\n", "",
+     "tests/doors/hooks/test_hooks_shell.py::test_the_paths_of_an_advised_command_are_those_of_the_agents_directory"),
     ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",
