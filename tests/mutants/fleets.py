@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 FOUND = "tests/doors/hooks/test_found_by_fleets.py"
+CHANGES = "tests/operations/guards/test_changes.py"
 FOLDER = f"{FOUND}::test_a_folder_with_anothers_work_is_deleted_after_that_work_was_read"
 LEFT = f"{FOUND}::test_what_a_client_left_in_the_background_is_not_laid_at_anothers_door"
 LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
@@ -86,8 +87,8 @@ ROWS = (
      LONE),
     ("doors/hooks/shell_guard.py", 'blob=_brought(tree, path, content) if sure else ""', 'blob=""', BROUGHT),
     ("doors/hooks/git_scope.py", '() if effect.has("p", "patch") else paths', "()", OWN),
-    ("doors/hooks/git_scope.py", '        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], {}, MISSING)\n', "", OWN),
-    ("doors/hooks/git_scope.py", '            self.undo(tracked, blobs, "" if keeps else MISSING)\n', "", OWN),
+    ("doors/hooks/git_scope.py", '        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], "", MISSING)\n', "", OWN),
+    ("doors/hooks/git_scope.py", '            self.undo(tracked, "" if keeps else "HEAD", "" if keeps else MISSING)\n', "", OWN),
     ("session/working_tree.py", "how.lower() == BACK or expected", "expected",
      f"{FOUND}::test_what_git_brings_back_has_to_be_read_by_who_has_never_seen_it"),
     ("operations/guards/changes.py",
@@ -97,6 +98,10 @@ ROWS = (
     ("operations/guards/attribution.py", "    if movers and not any(one.how for one in suspects):\n", "    if False:\n", MOVED),
     ("operations/guards/attribution.py", "return head.owners if last is None else last.was_owned", "return head.owners", MOVED),
     ("operations/guards/ledger.py", "        if change.is_drop and any(owner != change.actor for owner in change.was_owned):\n", "        if False:\n", KIN),
+    ("operations/guards/changes.py", "if kin and all(related(victim, actor) for victim in victims):", "if kin:",
+     f"{CHANGES}::test_work_of_a_relative_that_is_thrown_away_does_not_hide_it_from_the_holder"),
+    ("operations/guards/changes.py", "    victims += kin\n", "",
+     f"{CHANGES}::test_of_several_owners_whose_work_is_thrown_away_relatives_and_others_are_told"),
     ("operations/guards/changes.py", "    kin = [one for one in kin if _is_there(tx, one)]\n", "",
      f"{FOUND}::test_a_subagent_at_work_is_told_what_its_parent_took_away_and_an_ended_one_is_not"),
     ("operations/guards/ledger.py", " and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}\n", "\n",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+COMMANDS = "tests/operations/guards/test_commands.py"
+NAMES_BOUND = "tests/facts/shell/test_shell_bounds.py::test_the_names_in_a_program_have_a_bound"
+
 ROWS = (
     # the known end of a target, and git's paths in a safe command
     ("operations/guards/shell_guard.py", "    return name in path\n", "    return False\n",
@@ -16,6 +19,20 @@ ROWS = (
      "tests/facts/shell/test_shell_doubts.py::test_a_target_behind_a_known_beginning_lies_there"),
     ("facts/shell/unknown.py", 'if "/.." in after or', "if False and",
      "tests/facts/shell/test_shell_doubts.py::test_a_target_of_which_nothing_is_known_may_be_anywhere"),
+    ("facts/shell/scripts.py", "if len(values) * len(more) > MAX_NAMES:", "if False:", NAMES_BOUND),
+    ("facts/shell/scripts.py", " if len(value) + len(one) < MAX_NAME_LETTERS]", "]", NAMES_BOUND),
+    ("operations/guards/shell_guard.py", 'not (resource[0] == "tree" and _has_suffix(resource[1]))', "True",
+     f"{COMMANDS}::test_a_path_claimed_before_it_exists_is_a_file_if_it_is_named_like_one"),
+    ("operations/guards/shell_guard.py", "    wanted += [hit for words, _, resources_hit in found if words in whole for hit in resources_hit]\n", "",
+     f"{COMMANDS}::test_who_runs_what_takes_no_names_is_told_to_wait_and_not_to_write_names_out"),
+    ("doors/hooks/git_scope.py", "[: MAX_FILES_NAMED - len(self.undone)]", "",
+     "tests/facts/git/test_git.py::test_of_the_files_that_git_brings_back_only_the_first_are_looked_up"),
+    ("facts/shell/commands.py", "self.reading.opened = self.reading.opened or self.foreign", "pass",
+     "tests/facts/shell/test_shell_kinds.py::test_a_command_that_may_write_more_than_it_names_is_open"),
+    ("facts/shell/flows.py", "    if call.foreign:\n", "    if False:\n",
+     "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("doors/hooks/hook.py", "        text = advised.from_folder(text, place.top, here)\n", "",
+     "tests/doors/hooks/test_hooks_shell.py::test_the_paths_of_an_advised_command_are_those_of_the_agents_directory"),
     ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",
@@ -47,6 +64,18 @@ ROWS = (
     # variables from outside, and what programs write without naming it
     ("facts/shell/parameters.py", "or not env.inherits(name):\n        return ANY\n    given", "or False:\n        return ANY\n    given",
      "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("facts/shell/parameters.py", " or name.isdigit() or name in _SHELLS_OWN or caller.environ().get(name):", ":",
+     "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("facts/shell/parameters.py", 'if "IFS" in env.variables:', "if False:",
+     "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("facts/shell/parameters.py", 'if rest.startswith(":=") and not found:', "if False:",
+     "tests/facts/shell/test_shell_doubts.py::test_the_default_of_a_variable_without_a_value_is_its_value"),
+    ("facts/shell/findings.py", "            and self.source == other.source\n", "",
+     "tests/facts/shell/test_shell_doubts.py::test_a_variable_that_the_command_may_set_is_not_looked_up"),
+    ("facts/shell/commands.py", "return False  # a shell that expands no aliases", "return True  # a shell that expands no aliases",
+     "tests/facts/shell/test_shell_programs.py::test_a_program_behind_another_name_is_known"),
+    ("facts/shell/__init__.py", "if not _is_text(command):", "if False:",
+     "tests/facts/shell/test_shell_bounds.py::test_a_character_that_no_file_can_have_makes_nothing_fail"),
     ("facts/shell/parameters.py", 'return "" if name in _ELSEWHERE else ANY', "return ANY",
      "tests/facts/shell/test_shell_doubts.py::test_variables_that_lead_out_of_the_tree_by_convention_are_no_doubt_in_it"),
     ("facts/shell/builtin.py", 'call.judge()\n        call.env.source = ""', "call.judge()",

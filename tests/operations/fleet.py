@@ -44,13 +44,13 @@ _changes = itertools.count(1)
 
 def change(
     actor: str, name: str = "x.py", *, was: str = "old", now: str = "new", grade: str = SURE, owners: Any = (),
-    suspects: Any = (), named: bool = False, id: str = "", tree: str = TREE, heard: Any = (),
+    suspects: Any = (), named: bool = False, id: str = "", tree: str = TREE, heard: Any = (), drops: bool = False,
 ) -> dict[str, Any]:  # fmt: skip
     """A change as a hook finds it in the ledger; each has an id of its own."""
     return {
         "id": id or f"{next(_changes):012x}", "resource": resource(name), "tree": tree, "was": was, "now": now,
         "actor": actor, "grade": grade, "suspects": list(suspects) or ([actor] if grade == SURE else []),
-        "owners": list(owners), "named": named, "heard": list(heard),
+        "owners": list(owners), "named": named, "heard": list(heard), "drops": drops,
     }  # fmt: skip
 
 

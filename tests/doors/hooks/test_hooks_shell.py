@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.doors.hooks import advised
 from tests.doors.hooking import DIBS, Repository
 
 if TYPE_CHECKING:
@@ -320,6 +321,31 @@ def test_who_waits_for_a_file_that_a_program_may_write_can_then_run_it(repo: Rep
     ada.end()
     bob.dibs("claim", "a.py")
     assert bob.may_run(command).allowed
+
+
+def test_the_paths_of_an_advised_command_are_those_of_the_agents_directory(repo: Repository) -> None:
+    repo.write("web/it's.json", "{}\n")
+    ada, bob = repo.agent("ada"), repo.agent("bob", cwd=repo.folder / "web")
+    for name, seen in (("web/it's.json", "'it'\\''s.json'"), ("a.py", "../a.py")):
+        ada.edit(name, "ada's\n")
+        refusal = bob.may("Write", file_path=str(repo.folder / name), content="bob's\n").refusal
+        assert f"claim {seen} --wait 60s`" in refusal
+        assert f"ask {seen} TEXT`" in refusal
+        assert f"ada holds {name}" in refusal, "what is no command is named from the top"
+
+
+def test_only_paths_of_commands_that_take_resources_are_seen_from_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("")
+    top, folder = str(tmp_path), str(tmp_path / "web" / "deep")
+    for text, seen in (
+        ("`dibs claim web/a.py src/ 'm/*.sql' --wait 6s`", "`dibs claim ../a.py ../../src/ '../../m/*.sql' --wait 6s`"),
+        ("`dibs claim Makefile`; `dibs claim new.py`", "`dibs claim ../../Makefile`; `dibs claim ../../new.py`"),
+        ("`dibs claim deploy:prod RES --reason a.py`", "`dibs claim deploy:prod RES --reason a.py`"),
+        ("`dibs ask web/deep/a.py a.py`", "`dibs ask a.py a.py`"), ("`dibs ack a.py`", "`dibs ack a.py`"),
+        ("`dibs claim a.py` in /other (`cd` there first)", "`dibs claim a.py` in /other (`cd` there first)"),
+        ("`dibs claim a.py", "`dibs claim a.py"), ("`dibs claim 'a.py`", "`dibs claim ../../a.py`"),
+    ):  # fmt: skip
+        assert advised.from_folder(text, top, folder) == seen
 
 
 def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_something_here(repo: Repository) -> None:

@@ -6,15 +6,20 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from dibs.doors.hooks import git_scope
 from dibs.errors import Unavailable
 from dibs.facts.git import objects
 from dibs.facts.git import queries as git
 from dibs.facts.programs import run
 from tests.doors.working import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
+
+if TYPE_CHECKING:
+    from dibs.session.session import Session
 
 ODD = ["with blank.py", "quote'\".py", "tab\there", "new\nline", "süß.py", "[id].tsx", "-dash"]
 
@@ -50,6 +55,20 @@ class Repo:
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo(tmp_path / "repo")
+
+
+def test_the_blobs_of_more_files_than_a_command_line_takes_are_found(repo: Repo) -> None:
+    paths = [*[f"{'x' * 200}{number}" for number in range(12_000)], "a.py"]
+    assert git.blobs(repo.top, "HEAD", paths) == {"a.py": repo.git("rev-parse", "HEAD:a.py")}
+
+
+def test_of_the_files_that_git_brings_back_only_the_first_are_looked_up(repo: Repo) -> None:
+    look = git_scope.Look(cast("Session", None))
+    look.top = repo.top
+    look.undo(["a.py", *map(str, range(git_scope.MAX_FILES_NAMED))], "HEAD", "none")
+    look.undo(["more"], "", "none")
+    assert len(look.undone) == git_scope.MAX_FILES_NAMED
+    assert look.undone[:2] == [(repo.top, "a.py", repo.git("rev-parse", "HEAD:a.py")), (repo.top, "0", "none")]
 
 
 def test_staged_has_every_path_that_a_commit_would_change(repo: Repo) -> None:

@@ -17,6 +17,7 @@ from dibs.facts.shell import formatters as shell_formatters
 from dibs.facts.shell import harmless as shell_harmless
 from dibs.facts.shell import managers as shell_managers
 from dibs.facts.shell import runners as shell_runners
+from dibs.facts.shell import scripts as shell_scripts
 from dibs.facts.shell import writers as shell_writers
 
 SRC = Path(__file__).resolve().parents[3] / "src"
@@ -45,6 +46,16 @@ def test_no_text_makes_the_reading_fail(command: str) -> None:
     sane(command)
 
 
+@pytest.mark.parametrize(
+    "command", ["echo x > \ud800; cat \ud800", "echo x > a; cp a \ud800", "echo > $'\\ud800'; cat a"]
+)
+def test_a_character_that_no_file_can_have_makes_nothing_fail(command: str) -> None:
+    sane(command)
+    reading = shell.read(command, "/nowhere")
+    assert reading.unresolved
+    "".join([target.path for target in reading.writes] + [doubt.words for doubt in reading.unresolved]).encode()
+
+
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 def test_no_pieces_of_shell_make_the_reading_fail(command: str) -> None:
     sane(command)
@@ -71,6 +82,52 @@ def test_no_words_of_shell_make_the_reading_fail(command: str) -> None:
 )  # fmt: skip
 def test_depth_and_length_have_a_bound(command: str) -> None:
     sane(command)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "a = 'x'\n" + "b = a / a\na = b / b\n" * 10 + "open(a, 'w')\n",
+        "for a in ['x', 'y']:\n" + " b = a / a\n a = b / b\n" * 2 + " open(a, 'w')\n",
+        "for a in [" + ", ".join(f"'{n}'" for n in range(5000)) + "]:\n  open(a, 'w')\n",
+    ],
+)
+def test_the_names_in_a_program_have_a_bound(program: str) -> None:
+    reading = shell.read(f'python3 - <<"E"\n{program}E\n', "/nowhere")
+    assert len(reading.writes) <= shell_scripts.MAX_NAMES
+    assert all(len(target.path) < 3 * shell_scripts.MAX_NAME_LETTERS for target in reading.writes)
+
+
+def test_a_variable_is_searched_in_the_command_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    found = shell_reading.Env._only_uses
+
+    def counted(env: shell_reading.Env, name: str) -> bool:
+        searched.append(name)
+        return found(env, name)
+
+    monkeypatch.setattr(shell_reading.Env, "_only_uses", counted)
+    shell.read("; ".join(["(echo x > $OUT)"] * 300), "/nowhere")
+    assert searched == ["OUT"]
+
+
+def test_the_beginning_of_an_unknown_path_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    found = shell_reading._resolved
+
+    def counted(way: str) -> str:
+        searched.append(way)
+        return found(way)
+
+    monkeypatch.setattr(shell_reading, "_resolved", counted)
+    shell.read("echo > lib/$X; " + "; ".join([f"echo {n} > {n}" for n in range(300)]), "/nowhere")
+    assert searched == ["/nowhere/lib/"]
+
+
+def test_a_doubt_that_is_repeated_is_one_with_each_of_its_files_once(tmp_path: Path) -> None:
+    (tmp_path / "package-lock.json").write_text("")
+    reading = shell.read("for i in 1 2 3; do npm install; done; for i in 1 2 3; do echo > $X; done", str(tmp_path))
+    assert [doubt.below for doubt in reading.unresolved] == [[f"{tmp_path}/package-lock.json"], None]
 
 
 # ------------------------------------------------------------------------------------------------------------------

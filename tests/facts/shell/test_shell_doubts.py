@@ -201,6 +201,11 @@ def test_a_variable_that_the_command_only_uses_begins_as_in_the_environment(
         "f() { PLACE=$1; }; f $(a); rm $PLACE",
         "while a; do rm $PLACE/x; PLACE=$(b); done", "rm $_", "unset PLACE; rm $PLACE/x", "rm $UNSET_HERE",
         "mapfile PLACE < <(a); rm $PLACE", "let PLACE=1; rm $PLACE/x", "source <(a); rm ${UNSET_HERE:-lib}",
+        "rm $(./echo lib)", "rm $($D/basename lib)",
+        "rm ${1:-lib}", "rm ${@:-lib}", "read; rm ${REPLY:-lib}", "getopts a: o; rm ${OPTARG:-lib}",
+        "[[ $X =~ (.*) ]]; rm ${BASH_REMATCH:-lib}", "rm ${WILD:-lib}", "rm ${OLDPWD:-lib}", "IFS=:; rm $PLACE",
+        "read -r $V; rm ${UNSET_HERE:-lib}", "read -ra $V; rm ${UNSET_HERE:-lib}", "mapfile $V; rm ${UNSET_HERE:-lib}",
+        'printf -v "$V" x; rm ${UNSET_HERE:-lib}', 'while a; do rm ${UNSET_HERE:-lib}; eval "$X"; done',
     ],
 )  # fmt: skip
 def test_a_variable_that_the_command_may_set_is_not_looked_up(
@@ -209,6 +214,26 @@ def test_a_variable_that_the_command_may_set_is_not_looked_up(
     monkeypatch.setenv("PLACE", "/elsewhere/of")
     monkeypatch.setenv("WILD", "src/*")
     assert below(here, command) is None
+
+
+@pytest.mark.parametrize("given", [None, ""])
+@pytest.mark.parametrize(
+    ("command", "unset", "empty"),
+    [
+        (': "${RUNNER_TEMP:=lib}"; echo > "$RUNNER_TEMP"', ["lib"], ["lib"]),
+        ("rm ${RUNNER_TEMP:-a.py}", ["a.py"], ["a.py"]),
+        ("rm ${RUNNER_TEMP-a.py}", ["a.py"], []), ("rm ${RUNNER_TEMP+a.py}", [], ["a.py"]),
+        ("rm ${RUNNER_TEMP:+a.py}", [], []),
+    ],
+)  # fmt: skip
+def test_the_default_of_a_variable_without_a_value_is_its_value(
+    here: str, monkeypatch: pytest.MonkeyPatch, command: str, unset: list[str], empty: list[str], given: str | None
+) -> None:
+    monkeypatch.delenv("RUNNER_TEMP", raising=False)
+    if given is not None:
+        monkeypatch.setenv("RUNNER_TEMP", given)
+    found = [target.path.removeprefix(f"{here}/") for target in shell.read(command, here).writes]
+    assert found == (unset if given is None else empty)
 
 
 @pytest.mark.parametrize("given", ["", "/elsewhere/of"])

@@ -16,7 +16,7 @@ from dibs.facts import shell
 FILES = {
     "a.py": "foo\n", "b.py": "", "c d.py": "", "src/x.js": "foo\n", "src/y.js": "", "src/deep/z.js": "",
     "list": "a.py\nb.py\n",
-    "p.diff": "--- a/src/x.js\n+++ b/src/x.js\n@@ -1 +1 @@\n-foo\n+bar\n", "big": "x" * 3000,
+    "p.diff": "--- a/src/x.js\n+++ b/src/x.js\n@@ -1 +1 @@\n-foo\n+bar\n", "big": "x" * 3000, "what?": "",
 }  # fmt: skip
 
 
@@ -67,6 +67,10 @@ def named(here: str, command: str) -> list[str]:
         ("python -c 'from pathlib import Path; Path(\"src\", \"f\").write_text(\"\")'", ["src/f"]),
         ("python -c 'from pathlib import Path; (Path(\"src\") / \"f\").write_text(\"\")'", ["src/f"]),
         ("python -m json.tool a.json f", ["f"]),
+        ("python -c 'open(\"app/[id]/page.tsx\", \"w\")'", ["app/[id]/page.tsx"]),
+        ("node -e 'fs.writeFileSync(\"app/[...all]/page.tsx\", x)'", ["app/[...all]/page.tsx"]),
+        ("python -c 'import os; os.remove(\"what?\")'", ["what?"]),
+        ("perl -e 'unlink \"what?\"'", ["what?"]),
         ("node -e \"for (const p of ['f', 'g']) { fs.appendFileSync(p, '') }\"", ["f", "g"]),
         ("node -e \"require('fs').promises.writeFile('f', '')\"", ["f"]),
         ("uniq a.py f", ["f"]), ("sort a.py | uniq -c", []), ("xxd a.py f", ["f"]), ("xxd a.py", []),

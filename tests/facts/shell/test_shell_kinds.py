@@ -41,7 +41,8 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> str:
         "if [ -d src ]; then ls src; else echo no; fi", "x=$(git rev-parse HEAD); echo $x", "cat f > /dev/null 2>&1",
         "source .venv/bin/activate", "pip list | grep x", "git push --dry-run", "f() { ls; }; f", "bash -c 'ls; cat f'",
         "echo ls | sh", "jq . f", "node --version", "git worktree list", "git config user.name", "git blame f",
-        "stat f",
+        "/usr/bin/sort f", ".venv/bin/ruff check .", "node_modules/.bin/tsc --noEmit", "stat f",
+        "conda env list", "conda env export", "dart format -o none .", "dart format --output=show f",
     ],
 )  # fmt: skip
 def test_a_command_that_writes_nothing_is_harmless(here: str, command: str) -> None:
@@ -68,6 +69,8 @@ def test_a_command_that_names_all_it_writes_is_closed(here: str, command: str) -
         "$CMD f",
         "cargo build", "go generate ./...", "git checkout .", "git stash", "git pull", "git merge x",
         "git reset --hard",
+        "script/test", "./test", "bin/test f", '"$ROOT/script/test"', '"$D/sort" f', "$D/cd src", "/opt/mine/test f",
+        "$D/env ls",
         "echo x > $F", "if x", "ls | xargs ./tool", "find . -exec ./tool {} \\;", "python -c 'print(1)'", "node -e 1",
         "watch make", "sudo make install", "source x.sh", "perl -e 'unlink \"f\"'", "awk '{print > $1}' g",
         "fd -x rm",

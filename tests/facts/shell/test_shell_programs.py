@@ -14,7 +14,17 @@ from dibs.facts import shell
 def here(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A directory with some files."""
     top = Path(os.path.realpath(tmp_path_factory.mktemp("here")))
-    for name in ("a.py", "b.py", "src/x.ts", "src/y.go", "package.json", "package-lock.json"):
+    for name in (
+        "a.py",
+        "b.py",
+        "src/x.ts",
+        "src/y.go",
+        "package.json",
+        "package-lock.json",
+        "yarn.lock",
+        "Gemfile.lock",
+        "go.mod",
+    ):
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text("")
     return str(top)
@@ -65,6 +75,8 @@ def test_a_formatter_rewrites_the_files_that_it_is_given(here: str, command: str
         ("black .", ["*.ipynb", "*.py", "*.pyi"]), ("ruff format", ["*.ipynb", "*.py", "*.pyi"]),
         ("isort src", ["src/*.py", "src/*.pyi"]), ("gofmt -w src", ["src/*.go"]), ("go fmt ./...", ["*.go"]),
         ("cargo fmt", ["*.rs"]), ("cargo fmt --all", ["*.rs"]), ("cargo clippy --fix", ["*.rs"]),
+        ("cargo clippy --fix --bin main -- -D warnings", ["*.rs"]), ("cargo fix --features a b", ["*.rs"]),
+        ("dart format --set-exit-if-changed src", ["src/*.dart"]), ("dart format -o write src", ["src/*.dart"]),
         ("mix format", ["*.ex", "*.exs", "*.heex"]), ("terraform fmt", ["*.hcl", "*.tf", "*.tfvars"]),
         ("sqlfluff fix src", ["src/*.sql"]), ("cd src && stylua .", ["src/*.lua", "src/*.luau"]),
         ("uv run autopep8 -i -r src", ["src/*.py", "src/*.pyi"]), ("codespell -w src", ["src/*"]),
@@ -79,6 +91,11 @@ def test_a_formatter_of_folders_may_write_every_file_of_its_kinds_there(
     reading = shell.read(command, here)
     found = [f"{way.removeprefix(f'{here}/')}*{doubt.end}" for doubt in reading.unresolved for way in doubt.below or ()]
     assert (reading.kind, sorted(found)) == ("open", places)
+
+
+@pytest.mark.parametrize(("command", "whole"), [("cargo clippy --fix", True), ("cargo fix", True), ("black .", False)])
+def test_a_fixer_that_takes_no_names_is_known_as_such(here: str, command: str, whole: bool) -> None:
+    assert {doubt.whole for doubt in shell.read(command, here).unresolved} == {whole}
 
 
 @pytest.mark.parametrize("command", ["black $F", "git diff --name-only | xargs black", "dprint fmt", "make fmt"])
@@ -97,9 +114,18 @@ def test_a_formatter_of_what_is_not_known_may_write_anything(here: str, command:
         ("aws s3 ls --output json", []), ("gcc -o new x.c", []), ("foo -o $X", []), ("ssh -o A=b host", []),
         ("npm version patch", ["package-lock.json", "package.json"]),
         ("npm i x", ["package-lock.json", "package.json"]),
-        ("npm install", ["package-lock.json"]), ("yarn", ["package-lock.json"]), ("npm ci", []), ("npm i -g x", []),
+        ("npm install", ["package-lock.json"]), ("yarn", ["yarn.lock"]), ("npm ci", []), ("npm i -g x", []),
         ("npm pkg set a=b", ["package-lock.json", "package.json"]), ("npm pkg get a", []), ("npm test", []),
         ("cd src && npm i x", []), ("uv add x", []), ("cargo add x", []), ("npm i --no-save x", []),
+        ("npm", []), ("pnpm", []), ("bun", []), ("bundle", ["Gemfile.lock"]),
+        ("yarn add x", ["package.json", "yarn.lock"]),
+        ("npm i x --no-package-lock", ["package.json"]), ("npm i --package-lock=false", []),
+        ("yarn --pure-lockfile", []),
+        ("npm install --help", []), ("npm i -h", []), ("go mod edit -json", []), ("go mod tidy -diff", []),
+        ("go mod tidy", ["go.mod"]), ("npm init", ["package-lock.json", "package.json"]), ("npm init vite app", []),
+        ("npm i --package-lock-only", ["package-lock.json"]), ("bundle lock --print", []),
+        ("conda env export -f a.py", ["a.py"]), ("conda env export --file=a.py", ["a.py"]),
+        ("conda install --file a.py", []), ("conda env create -f a.py", []),
     ],
 )  # fmt: skip
 def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, command: str, names: list[str]) -> None:
@@ -117,6 +143,7 @@ def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, co
         "alias ll='ls -l' rm='rm -f'\nrm a.py",
         "alias w='cd src; rm'\nw ../a.py", "alias s='sudo '\ns rm a.py", "nvim --headless -c '%d' -c wq a.py",
         "ruby -i -pe 'x' a.py", "ruby -pi.bak -e 'x' a.py", "bun -e \"Bun.write('a.py','')\"",
+        "alias rm=true; rm a.py", "alias cp='cp -n'; cp b.py a.py",
         "php -r \"file_put_contents('a.py','');\"", "deno eval \"Deno.writeTextFileSync('a.py','')\"",
         "python3 -c \"from pathlib import Path; p = Path('src') / '..' / 'a.py'; p.write_text('')\"",
         "python3 -c \"import os; open(os.path.join('.', 'a.py'), 'w')\"",

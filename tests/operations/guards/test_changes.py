@@ -288,6 +288,24 @@ def test_what_one_of_several_owners_changed_in_a_file_that_another_holds_is_a_vi
     assert found["how"] == "violated"
 
 
+def test_work_of_a_relative_that_is_thrown_away_does_not_hide_it_from_the_holder(fleet: Fleet) -> None:
+    fleet.edit("p", "y.py")
+    fleet.edit("x", "x.py")
+    (found,) = fleet.overwrite("p/c", change("p/c", owners=["p"], drops=True))
+    assert found["how"] == "violated"
+    assert [kind for kind, _ in fleet.told("x")] == [kind for kind, _ in fleet.told("p")] == ["violation"]
+
+
+def test_of_several_owners_whose_work_is_thrown_away_relatives_and_others_are_told(fleet: Fleet) -> None:
+    fleet.edit("p", "y.py")
+    (found,) = fleet.overwrite("p/c", change("p/c", owners=["a", "p"], drops=True))
+    assert found["how"] == "taken"
+    ((_, text),) = fleet.told("a")
+    assert text.startswith("p/c continued x.py, which you left unfinished.")
+    ((_, text),) = fleet.told("p")
+    assert text.startswith("p/c took away what you had not committed in x.py.")
+
+
 def test_a_name_does_not_excuse_what_was_done_to_a_file_that_another_holds(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))

@@ -193,6 +193,44 @@ def test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold
         run(fleet, "b", unresolved=[doubt])
 
 
+@pytest.mark.parametrize(
+    ("held", "refused"),
+    [("lib/new.py/", False), ("lib/new.go/", True), ("lib/", True), (".github/", True), ("lib/v1.2/", True)],
+)
+def test_a_path_claimed_before_it_exists_is_a_file_if_it_is_named_like_one(
+    fleet: Fleet, held: str, refused: bool
+) -> None:
+    fleet.claim("a", held)
+    doubt = {"words": "go fmt ./...", "tree": TREE, "below": [["tree", ""]], "end": ".go"}
+    if refused:
+        with pytest.raises(Held):
+            run(fleet, "b", unresolved=[doubt])
+    else:
+        run(fleet, "b", unresolved=[doubt])
+
+
+def test_who_runs_what_takes_no_names_is_told_to_wait_and_not_to_write_names_out(fleet: Fleet) -> None:
+    fleet.edit("a", "src/x.rs")
+    doubt = {"words": "cargo clippy --fix", "tree": TREE, "below": [["tree", ""]], "end": ".rs", "whole": True}
+    waits = r"`cargo clippy --fix` may write src/x\.rs: .* Wait: `dibs claim src/x\.rs --wait 60s`"
+    with pytest.raises(Held, match=waits) as refusal:
+        run(fleet, "b", unresolved=[doubt])
+    assert refusal.value.wanted == ["src/x.rs"]
+    with pytest.raises(Held, match="Write the names of your files out"):
+        run(fleet, "b", unresolved=[doubt, {"words": "> $F"}])
+
+
+@pytest.mark.parametrize("below", [None, [["file", "x.py"]]])
+@pytest.mark.parametrize("words", ["python -c '\n" + "x = 1\n" * 10_000 + "'", "sed -i " + "x" * 60_000])
+def test_a_refusal_repeats_no_more_of_a_command_than_its_beginning(fleet: Fleet, words: str, below: Any) -> None:
+    fleet.edit("a", "x.py")
+    with pytest.raises(Held) as refusal:
+        run(fleet, "b", unresolved=[{"words": words, "tree": TREE, "below": below}])
+    assert f"{words.partition(chr(10))[0][:100]}" in refusal.value.message
+    assert "…" in refusal.value.message
+    assert len(refusal.value.message) < 600
+
+
 def test_a_file_that_a_command_may_write_is_refused_with_a_way_to_wait_for_it(fleet: Fleet) -> None:
     fleet.edit("a", "package.json")
     doubt = {"words": "npm version patch", "tree": TREE, "below": [["file", "lock.json"], ["file", "package.json"]]}

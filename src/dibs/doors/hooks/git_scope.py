@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too
+MAX_FILES_NAMED = 100  # of those that a git command brings back; every hook reads the names while they matter
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
@@ -130,10 +131,15 @@ class Look:
         """The effect cannot be found out: it may be anything."""
         self.sweep(effect, None, _may(effect), other=OWN_TREE, may=True)
 
-    def undo(self, paths: Iterable[str], contents: dict[str, str], content: str = "") -> None:
-        """These files, from the top of the working tree, get these contents; `content` is that of all others."""
-        if not self.prefix:  # the files of a repository inside this one are not in the ledger
-            self.undone += [(self.top, path, contents.get(path, content)) for path in paths]
+    def undo(self, paths: Iterable[str], commit: str, content: str = "") -> None:
+        """These files, from the top of the working tree, get what a commit has of them, others this content.
+
+        Only the first files are named.
+        """
+        named = [*paths][: MAX_FILES_NAMED - len(self.undone)]
+        if named and not self.prefix:  # the files of a repository inside this one are not in the ledger
+            blobs = git.blobs(self.top, commit, named) if commit else {}
+            self.undone += [(self.top, path, blobs.get(path, content)) for path in named]
 
     # --- one command each
 
@@ -191,9 +197,8 @@ class Look:
         if not effect.has("p", "patch"):
             tracked = [change.path for change in changes if not change.untracked]
             keeps = effect.has("k", "keep-index")
-            blobs = git.blobs(self.top, "HEAD", tracked) if tracked and not keeps else {}
-            self.undo(tracked, blobs, "" if keeps else MISSING)
-            self.undo([change.path for change in changes if change.untracked], {}, MISSING)
+            self.undo(tracked, "" if keeps else "HEAD", "" if keeps else MISSING)
+            self.undo([change.path for change in changes if change.untracked], "", MISSING)
         self.sweep(
             effect, _paths(changes), "take away", drops=True, skips=[self.text(path) for path in unknown],
             safe=safe if effect.action == "push" else "git stash push -u" if untracked else "git stash push",
@@ -231,8 +236,7 @@ class Look:
             real = os.path.realpath(os.path.join(self.where, path))
             if real.startswith(f"{self.top}/") and os.path.isfile(real):
                 files[real[len(self.top) + 1 :]] = None
-        blobs = git.blobs(self.top, self.commit_of(source), list(files)) if source and files else {}
-        self.undo(files, blobs, MISSING if source else "")
+        self.undo(files, self.commit_of(source) if source else "", MISSING if source else "")
 
     def clean(self, effect: GitEffect) -> None:
         """Delete untracked files. Git itself is asked which ones."""
@@ -259,7 +263,7 @@ class Look:
             if only:  # the record has an ignore file of its own, which applies inside it
                 safe += f" -e {quoted(f'{only}{LOCAL_FOLDER}/**')}"
             record = f"{safe}{named}"
-        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], {}, MISSING)
+        self.undo([*files, *[f"{folder}/" for folder in folders if folder]], "", MISSING)
         self.sweep(effect, files, "delete", safe=safe, without=only, named=named, drops=True,
                    folders=[self.text(folder) for folder in folders])  # fmt: skip
         if record:

@@ -199,6 +199,11 @@ def _spelled(event: payload.Event, place: Place, text: str) -> str:
     from dibs.doors.install import launcher
     from dibs.errors import spelled
 
+    here = os.path.realpath(event.cwd) if event.cwd else place.top
+    if here.startswith(f"{place.top}/") and workspace.tree_of(place, f"{here}/.") == place.top:
+        from dibs.doors.hooks import advised
+
+        text = advised.from_folder(text, place.top, here)
     return spelled(text, launcher.command_name(place, event.cwd))
 
 

@@ -25,7 +25,7 @@ GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
-    """The doubts that concern a working tree: `words`, `tree`, `end`, and `below`, resources or None for anywhere."""
+    """The doubts that concern a working tree; `below` has resources, or None for anywhere."""
     found: list[dict[str, Any]] = []
     for doubt in doubts:
         if doubt.below is None:
@@ -37,7 +37,8 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
             if resources:
                 trees.setdefault(tree, []).extend(resources)
         found += [
-            {"words": doubt.words, "tree": tree, "below": below, "end": doubt.end} for tree, below in trees.items()
+            {"words": doubt.words, "tree": tree, "below": below, "end": doubt.end, "whole": doubt.whole}
+            for tree, below in trees.items()
         ]
     return found
 

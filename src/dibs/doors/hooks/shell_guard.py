@@ -36,7 +36,6 @@ INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
 BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
-MAX_FILES_NAMED = 100  # of those that a git command brings back; every hook reads the names while they matter
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
 
 
@@ -195,7 +194,7 @@ def _name_undone(
     Nobody works on what is undone. `sure`: nothing else in the command changes those files.
     """
     written = {event.real(write.path) for write in writes}
-    for top, path, content in undone[:MAX_FILES_NAMED]:
+    for top, path, content in undone:
         tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
         if f"{top}/{path}" not in written:
             tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")

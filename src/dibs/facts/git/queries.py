@@ -180,10 +180,12 @@ def differing(cwd: str, commit: str, paths: Sequence[str]) -> set[str]:
 def blobs(cwd: str, commit: str, paths: Sequence[str]) -> dict[str, str]:
     """The blobs that a commit has at these paths, which are relative to `cwd`; a path that it has not is left out."""
     found = {}
-    for row in ask(cwd, "--literal-pathspecs", "ls-tree", "-z", commit, "--", *paths, fine=(0, 128)).out.split(b"\0"):
-        facts, _, path = row.partition(b"\t")
-        if path:
-            found[os.fsdecode(path)] = facts.split(b" ")[2].decode()
+    for batch in _batches(paths):
+        words = ("--literal-pathspecs", "ls-tree", "-z", commit, "--", *batch)
+        for row in ask(cwd, *words, fine=(0, 128)).out.split(b"\0"):
+            facts, _, path = row.partition(b"\t")
+            if path:
+                found[os.fsdecode(path)] = facts.split(b" ")[2].decode()
     return found
 
 

@@ -11,6 +11,8 @@ earlier shell.
 
 from __future__ import annotations
 
+import os
+
 from dibs.facts import caller
 from dibs.facts.shell.commands import PLAIN_LOOKS
 from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooComplex, unreadable
@@ -36,6 +38,9 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     try:
         if command.strip(LITERAL_LETTERS + " \t") or not _plain(reader, command, env):
             reader.level = -1
+            if not _is_text(command):
+                command = command.encode("utf-8", "replace").decode()
+                raise TooComplex  # noqa: TRY301 - as below
             if unreadable(command):
                 raise TooComplex  # noqa: TRY301 - one place for unread commands
             reader.script(command, env)
@@ -51,6 +56,15 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
 
 
 SHOWN_LETTERS = 500  # of a command that could not be read, in the message
+
+
+def _is_text(command: str) -> bool:
+    """Can the system take these characters? Half a surrogate pair, from a client's JSON, it cannot."""
+    try:
+        os.fsencode(command)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _plain(reader: Reader, command: str, env: Env) -> bool:

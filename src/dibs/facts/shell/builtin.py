@@ -115,7 +115,9 @@ def _names(call: Call) -> Env | None:
         name = call.words[2]
         from dibs.facts.shell import outputs as shell_outputs
 
-        if isinstance(name, str):
+        if not isinstance(name, str):
+            call.env.source = ""  # any variable may be set
+        else:
             call.env.variables.pop(name, None)
             found = shell_outputs.printed(call.words[3:])
             if found != ANY and name.isidentifier():
@@ -138,14 +140,18 @@ def _read(call: Call) -> Env | None:
     lines = _lines(call)
     separators = call.assignments.get("IFS", call.env.variables.get("IFS"))
     for index, name in enumerate(names or ["REPLY"]):
-        if isinstance(name, str):
+        if not isinstance(name, str):
+            call.env.source = ""  # any variable may be set
+        else:
             call.env.variables.pop(name, None)
             if lines is not None:
                 found = [_column(line, index, len(names), separators) for line in lines]
                 call.env.variables[name] = (
                     found[0] if len(found) == 1 and call.stdin and call.stdin.text else either(found)
                 )
-    if isinstance(array, str) and array:
+    if not isinstance(array, str):
+        call.env.source = ""
+    elif array:
         whole = call.name != "read" or lines is None or any(_words(line, separators) is None for line in lines)
         cells = lines if whole or lines is None else [cell for line in lines for cell in _words(line, separators) or []]
         exact = call.stdin is not None and call.stdin.text is not None and len(lines or ()) <= MAX_BEGINNINGS

@@ -25,6 +25,7 @@ AGENT_VARIABLES = ("DIBS_AGENT",)  # they name the agent as which a command call
 MAX_WRAPPERS = 16  # wrappers around one command
 ONLY_PATHS = frozenset(("add", "rm", "stage"))  # git's commands with no operands but paths
 NO_FILES = ("2>&1", ">&2", "&>/dev/null", ">/dev/null", "> /dev/null")  # redirections that write no file
+_PROGRAM_FOLDERS = frozenset((".bin", "bin", "sbin"))  # absolute, of `node_modules`, of `.venv`, `venv`, `env`
 XARGS_INPUT = "DIBS_FED"  # a variable in the place of xargs's input in a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
@@ -103,7 +104,7 @@ WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
 class Call:
     """One simple command as it is about to run."""
 
-    __slots__ = ("assignments", "cwd", "env", "name", "reader", "reading", "stdin", "text", "words")
+    __slots__ = ("assignments", "cwd", "env", "foreign", "name", "reader", "reading", "stdin", "text", "words")
 
     def __init__(
         self,
@@ -123,9 +124,15 @@ class Call:
         self.assignments = assignments
         self.stdin = stdin
         self.name = ""
+        self.foreign = False  # it, or a wrapper, is a program of its own that only has the name of a known one
 
     def run(self) -> Env | None:
         """Find its effects; returns the shell's state if the command failed, where that differs."""
+        failed = self._effects()
+        self.reading.opened = self.reading.opened or self.foreign
+        return failed
+
+    def _effects(self) -> Env | None:
         if not self._unwrap():
             self.reading.prints(located(self.words[2:]) if self.words[:2] == ["command", "-v"] else ANY)
             return None
@@ -146,7 +153,7 @@ class Call:
             return None
         if self.name in RUNNERS and self._through():
             return None
-        builtin = BUILTINS.get(self.name)
+        builtin = None if self.foreign else BUILTINS.get(self.name)
         if builtin:
             if self.name not in {"eval", "trap"}:
                 shell_flows.flow(self)
@@ -232,7 +239,8 @@ class Call:
             return False
         first = rest[0]
         if package and isinstance(first, str):  # `prettier@3`, `@biomejs/biome`
-            rest = [first[:1] + first[1:].partition("@")[0], *rest[1:]]
+            name = first[:1] + first[1:].partition("@")[0]
+            rest = [name.rpartition("/")[2] if name[:1] == "@" else name, *rest[1:]]
         Call(self.reader, rest, self.env, self.text, self.assignments, self.stdin).run()
         return True
 
@@ -276,6 +284,7 @@ class Call:
                     self.assignments[name] = value
             first = self.words[0] if self.words else ""
             name = os.path.basename(first if isinstance(first, str) else _program(first))
+            self.foreign = self.foreign or _is_foreign(first)
             if name not in WRAPPERS:
                 return bool(self.words)
             if not self._peel(name):
@@ -459,8 +468,10 @@ class Call:
         del inside.variables[ALIAS + self.name]
         inside.given = self.stdin
         position(inside, self.words[1:])
+        self.reading.unsure += 1
         self.reader.script(f'{text} "$@"', inside)
-        return True
+        self.reading.unsure -= 1
+        return False  # a shell that expands no aliases runs the program of that name
 
 
 def located(names: Fields) -> Unknown:
@@ -472,6 +483,20 @@ def located(names: Fields) -> Unknown:
 def _program(word: Unknown) -> str:
     """The name of a program whose folder is not known: `$(which rm)`, `$VENV/bin/black`; "" if it is not."""
     return word.end.rpartition("/")[2] if "/" in word.end else ""
+
+
+def _is_foreign(word: Field) -> bool:
+    """Does a program with this path only have the name of a known one, as far as its folder tells (`script/test`)?
+
+    Its name still tells what it may write: most likely it is the known one (`$VENV/bin/black`).
+    """
+    if isinstance(word, Unknown):
+        return True
+    folder, slash, _ = word.rpartition("/")
+    if not slash:
+        return False
+    above, _, last = folder.rpartition("/")
+    return last not in _PROGRAM_FOLDERS or not (word.startswith("/") or last == ".bin" or above.endswith("env"))
 
 
 def _assignment(word: Field) -> bool:

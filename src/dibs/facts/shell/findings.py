@@ -74,7 +74,7 @@ class Target:
 class Doubt:
     """A write to a path that the words do not give, or a file of which they do not say whether it is written."""
 
-    __slots__ = ("below", "cwd", "end", "exact", "words")
+    __slots__ = ("below", "cwd", "end", "exact", "whole", "words")
 
     def __init__(
         self, words: str, below: list[str] | None, cwd: str | None, end: str = "", *, exact: bool = False
@@ -84,6 +84,7 @@ class Doubt:
         self.cwd = cwd  # where it is run; None if unknown
         self.end = end  # how the path ends, or that of a folder that it lies in; "": unknown
         self.exact = exact  # `below` has whole paths, of which it may write any
+        self.whole = False  # the command takes no names of files: it writes those that it finds
 
     def __repr__(self) -> str:
         return f"Doubt({self.words!r}, {self.below!r}, {self.end!r})"
@@ -116,7 +117,7 @@ class Reading:
     """The result of reading a command."""
 
     __slots__ = (
-        "_agent", "_by_place", "_known", "_look", "_placed", "_read", "_seen", "_steps",
+        "_agent", "_by_place", "_doubts", "_known", "_look", "_placed", "_read", "_resolved", "_seen", "_steps",
         "absent", "broken", "capturing", "commands",
         "detached", "from_where", "git", "left", "mixing", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
@@ -145,6 +146,8 @@ class Reading:
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
         self._by_place: dict[str, list[Target]] = {}  # the first of the writes, see _places
+        self._doubts: dict[tuple[str, str | None, str | None], Doubt] = {}  # by words, directory and end; no end: exact
+        self._resolved: dict[str, str] = {}  # how paths begin → the same without links
         self._placed = 0  # how many of them
         self._read: dict[str, int] = {}  # files whose content is read → since which step
         self._steps = 0
@@ -277,9 +280,14 @@ class Reading:
         """May a target that the words leave open be the file at this place as well?"""
         return any(
             f"{doubt.end}/" in f"{place}/"
-            and (doubt.below is None or any(f"{place}/".startswith(_resolved(way)) for way in doubt.below))
+            and (doubt.below is None or any(f"{place}/".startswith(self._without_links(way)) for way in doubt.below))
             for doubt in self.unresolved
         )
+
+    def _without_links(self, beginning: str) -> str:
+        if beginning not in self._resolved:
+            self._resolved[beginning] = _resolved(beginning)
+        return self._resolved[beginning]
 
     def _origin(self, path: str) -> bool:
         """Does a copy return to its original?"""
@@ -290,25 +298,30 @@ class Reading:
             place = self.from_where.get(place, "")
         return place == path and path in self.from_where
 
-    def doubt(self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "") -> None:
+    def doubt(
+        self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "", whole: bool = False
+    ) -> None:
         """Note a write to an unknown path, of which at most the beginning and the end are known."""
         below = places(target, cwd)
         if below is not None and all(map(_is_device, below)):
             return
-        for known in self.unresolved:
-            if known.words == words and known.cwd == cwd and known.end == end:
-                both = None if known.below is None or below is None else sorted({*known.below, *below})
-                known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
-                return
-        self.unresolved.append(Doubt(words, below, cwd, end))
+        known = self._doubts.get((words, cwd, end))
+        if known is not None:
+            both = None if known.below is None or below is None else sorted({*known.below, *below})
+            known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
+            return
+        found = self._doubts[words, cwd, end] = Doubt(words, below, cwd, end)
+        found.whole = whole
+        self.unresolved.append(found)
 
     def may_write(self, words: str, path: str) -> None:
         """Note a file, by its absolute path, that a command may write, though no claim is taken for it."""
-        for known in self.unresolved:
-            if known.words == words and known.exact and known.below is not None:
-                known.below.append(path)
-                return
-        self.unresolved.append(Doubt(words, [path], None, exact=True))
+        known = self._doubts.get((words, None, None))
+        if known is None:
+            known = self._doubts[words, None, None] = Doubt(words, [], None, exact=True)
+            self.unresolved.append(known)
+        if known.below is not None and path not in known.below:
+            known.below.append(path)
 
     def note(self, command: Simple) -> None:
         """Note a simple command."""
@@ -381,11 +394,12 @@ class Reader:
 class Env:
     """The shell's state at one point: its possible directories, and its variables with known values."""
 
-    __slots__ = ("cwds", "given", "made", "old", "source", "variables")
+    __slots__ = ("_inherits", "cwds", "given", "made", "old", "source", "variables")
 
     def __init__(self, cwds: Iterable[str | None], variables: dict[str, Value], source: str = "") -> None:
         self.cwds: list[str | None] = list(cwds)
         self.variables = variables
+        self._inherits: dict[tuple[str, str], bool] = {}  # by source and name; shared by all copies
         self.source = source  # the whole command; "": an unknown text may have set any variable
         self.old: str | None = None  # where `cd -` leads
         self.made: set[str] = set()  # directories that the command itself makes
@@ -406,6 +420,7 @@ class Env:
         """A copy that can change independently."""
         other = Env(self.cwds, dict(self.variables), self.source)
         other.old, other.made, other.given = self.old, set(self.made), self.given
+        other._inherits = self._inherits
         return other
 
     def become(self, other: Env) -> None:
@@ -434,10 +449,19 @@ class Env:
 
     def same(self, other: Env) -> bool:
         """Does the other have exactly this state?"""
-        return self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
+        return (
+            self.cwds == other.cwds and self.old == other.old and self.variables == other.variables
+            and self.source == other.source
+        )  # fmt: skip
 
     def inherits(self, name: str) -> bool:
         """Does this variable come from outside? The command only uses it: each mention is `$NAME` or `${NAME…}`."""
+        key = self.source, name
+        if key not in self._inherits:
+            self._inherits[key] = self._only_uses(name)
+        return self._inherits[key]
+
+    def _only_uses(self, name: str) -> bool:
         at = self.source.find(name)
         while at >= 0:
             before, after = self.source[max(at - 2, 0) : at], self.source[at + len(name) : at + len(name) + 1]

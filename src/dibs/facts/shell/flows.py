@@ -97,6 +97,9 @@ _GREPS = frozenset(("ack", "ag", "egrep", "fgrep", "grep", "rg"))
 def flow(call: Call) -> None:
     """Note a simple command's input and output."""
     name = call.name
+    if call.foreign:
+        call.reading.prints(ANY)
+        return
     if name in SILENT:
         if name in LISTING and call.words[1:] in ([], ["-p"]):
             call.reading.prints(ANY)

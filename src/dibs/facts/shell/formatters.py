@@ -72,7 +72,7 @@ FORMATTERS: dict[str, Formatter] = {
     "clang-format": Formatter("i", "n dry-run", "", "style assume-filename lines"),
     "cmake-format": _INPLACE,
     "codespell": Formatter("w write-changes", "", "LDIxSi", "skip ignore-words-list", kinds="*", here=True),
-    "dart": Formatter("", "set-exit-if-changed", "ol", "output line-length", "format fix", kinds=".dart"),
+    "dart": Formatter("", "dry-run", "ol", "output line-length", "format fix", kinds=".dart"),
     "deno": Formatter(
         "", "check", "c", "config ext ignore line-width indent-width", "fmt",
         kinds=f"{_SCRIPTS} {_STYLES} .json .jsonc .md .yaml .yml .html", here=True,
@@ -143,7 +143,13 @@ def judge(call: Call) -> str:
         if call.name == "cargo" and "--" in words:  # the options of rustfmt and of the compiler
             words = [word for word in words if word != "--"]
     given, operands = options(words, one.short, one.long)
+    if call.name == "cargo":  # `--bin NAME`, `-- -D warnings`: only rustfmt takes files
+        operands = [word for word in operands if isinstance(word, str) and word.endswith(".rs")]
     names = {option.lstrip("-") for option, _ in given}
+    if call.name == "dart" and any(
+        option in {"o", "output"} and value in {"none", "show", "json"} for option, value in given
+    ):
+        return "harmless"
     if call.name in {"terraform", "tofu"}:  # `-check`: long options with one dash
         names = {word.lstrip("-").partition("=")[0] for word in words if isinstance(word, str) and word[:1] == "-"}
     if names & one.never or (one.only and not names & one.only) or names & {"help", "version"}:
@@ -170,5 +176,6 @@ def _written(call: Call, one: Formatter, operands: list[Field]) -> str:
             named += 1
     for kind in one.kinds:
         for folder in folders:
-            call.reading.doubt(call.text, Unknown((f"{folder.rstrip('/')}/",)), call.cwd, end=kind)
+            place = Unknown((f"{folder.rstrip('/')}/",))
+            call.reading.doubt(call.text, place, call.cwd, end=kind, whole=call.name == "cargo")  # it takes packages
     return "closed" if named and named == len(operands) else "open"

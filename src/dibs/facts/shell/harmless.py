@@ -197,7 +197,7 @@ def _outputs(call: Call) -> None:
 
     Nothing is claimed for what a compiler makes; and a word after `-o` may be a format (`--output json`).
     """
-    more = _MORE_OUTPUTS.get(call.name, ())
+    more = _MORE_OUTPUTS.get(call.name, ()) if call.name != "conda" or "export" in call.words else ()
     for index, word in enumerate(call.words[1:], 1):
         if not isinstance(word, str) or not word.startswith("-"):
             continue
@@ -298,12 +298,21 @@ def _rg(_call: Call, words: list[str]) -> bool:
     return not any(word.startswith("--pre") for word in words)
 
 
+def _conda(_call: Call, words: list[str]) -> bool:
+    """`conda env export -f FILE` writes it; other subcommands read such a file."""
+    plain = [word for word in words if not word.startswith("-")]
+    if "export" in plain[:2]:
+        return not any(word.startswith(("-f", "--file")) for word in words)
+    return bool(plain) and plain[0] in COMMANDS["conda"]
+
+
 def _watch(_call: Call, _words: list[str]) -> bool:
     return False  # it runs another command again and again
 
 
 _RULES: dict[str, Callable[[Call, list[str]], bool]] = {
     ".": _source,
+    "conda": _conda,
     "dibs": _dibs,
     "docker": _docker,
     "fd": _fd,

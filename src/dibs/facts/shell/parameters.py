@@ -29,6 +29,12 @@ _PLAIN = frozenset((
     "LOGNAME", "MACHTYPE", "OSTYPE", "PPID", "RANDOM", "SECONDS", "SHLVL", "SRANDOM", "UID", "USER",
 ))  # fmt: skip
 
+# Variables that the shell itself sets; so do the positional parameters get a value.
+_SHELLS_OWN = frozenset((
+    "@", "*", "BASH_REMATCH", "COPROC", "DIRSTACK", "MAPFILE", "OLDPWD", "OPTARG", "OPTIND", "PIPESTATUS", "PWD",
+    "REPLY",
+))  # fmt: skip
+
 # Variables that lead out of every working tree, where they are set. One that the environment does not have is empty.
 _ELSEWHERE = frozenset((
     "BASH_ENV", "CARGO_HOME", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE", "GITHUB_STEP_SUMMARY",
@@ -87,6 +93,8 @@ def _inherited(name: str, env: Env) -> Field:
     given = caller.environ().get(name, "")
     if not given:
         return "" if name in _ELSEWHERE else ANY
+    if "IFS" in env.variables:  # it is split elsewhere than at blanks
+        return ANY
     return ANY if given.startswith(("-", "~")) or any(mark in given for mark in "*?[\\\n") else Unknown((given,))
 
 
@@ -178,13 +186,20 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
     if isinstance(found, list):
         return _each(found, rest)
     if isinstance(found, str):
-        return _changed(found, rest, env, cwd)
+        if not found and name not in env.variables and name not in caller.environ() and rest[:1] in {"-", "+"}:
+            rest = f":{rest}"  # for one that is not set, both forms are the same
+        changed = _changed(found, rest, env, cwd)
+        if rest.startswith(":=") and not found:
+            env.variables[name] = changed
+        return changed
     return _derived(found, rest) if rest[:2] not in {":-", ":="} or found != ANY else _default(name, rest, env, cwd)
 
 
 def _default(name: str, rest: str, env: Env, cwd: str | None) -> Field:
     """`${A:-b}`, `${A:=b}` of a variable that nothing is known of."""
-    if name in env.variables or not env.inherits(name):
+    if name in env.variables or name.isdigit() or name in _SHELLS_OWN or caller.environ().get(name):
+        return ANY  # it may have a value
+    if not env.inherits(name):
         return ANY
     found = either([_literal(rest[2:], env, cwd)])
     if rest[1] == "=":

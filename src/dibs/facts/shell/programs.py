@@ -6,6 +6,8 @@ A file that a program names plainly is written; a program that makes up its name
 
 from __future__ import annotations
 
+import os
+
 from dibs.facts.shell.unknown import matches
 
 TYPE_CHECKING = False
@@ -277,7 +279,8 @@ def _opened(call: Call, word: str, names: list[str]) -> None:
                 return
     elif word == "unlink":
         for name in names:
-            call.write(matches(name) if any(mark in name for mark in "*?[") else name, "delete")
+            found = any(mark in name for mark in "*?[") and not os.path.lexists(call.full(name))  # `unlink glob("*.o")`
+            call.write(matches(name) if found else name, "delete")
     elif word in {"truncate", "write_file"} and names:
         call.write(names[0])
     elif len(names) > 1:

@@ -53,6 +53,18 @@ _STARTS = frozenset((
 ))  # fmt: skip
 
 
+FOUND = "\0"  # before a pattern that the program searches for, in a name: no literal has it
+MAX_NAMES = 200  # of one argument; with more, it is unknown
+MAX_NAME_LETTERS = 4096  # no system takes a longer path
+
+
+def _pairs(values: list[str], more: list[str]) -> list[str]:
+    """All names joined with all others; none if they are too many, or too long."""
+    if len(values) * len(more) > MAX_NAMES:
+        return []
+    return [f"{value}/{one}" for value in values for one in more if len(value) + len(one) < MAX_NAME_LETTERS]
+
+
 def look(call: Call, source: str, arguments: Fields = ()) -> None:
     """Name the files that a program plainly writes; `arguments` are the words after the program."""
     if len(source) > MAX_PROGRAM_LETTERS or "chdir(" in source or call.cwd is None:
@@ -60,9 +72,10 @@ def look(call: Call, source: str, arguments: Fields = ()) -> None:
     found = _Program(source, arguments)
     found.read()
     for path in found.reads:
-        call.reading.read(call.full(path))
+        call.reading.read(call.full(path.replace(FOUND, "")))
     for path, how in found.writes:
-        call.write(matches(path) if any(mark in path for mark in "*?[") else path, how)
+        name = path.replace(FOUND, "")
+        call.write(matches(name) if name != path and any(mark in name for mark in "*?[") else name, how)
     for words in found.started:
         _start(call, words)
 
@@ -86,8 +99,8 @@ class _Program:
         self._text = text
         self._at = 0
         self._values: dict[str, list[str]] = {}  # variables set to a literal name
-        self.reads: list[str] = []
-        self.writes: list[tuple[str, str]] = []
+        self.reads: dict[str, None] = {}
+        self.writes: dict[tuple[str, str], None] = {}  # the path, and how
 
     def read(self) -> None:
         """Scan the text: skip comments and literals, look at names."""
@@ -167,7 +180,7 @@ class _Program:
         """`Path("f").write_text(…)`, `Path("d", "f")`, `(Path("d") / "f")`."""
         while values and self._comma():
             more = self._argument()
-            values = [f"{value}/{one}" for value in values for one in more]
+            values = _pairs(values, more)
         self._blanks()
         if not self._text.startswith(")", self._at):
             return
@@ -190,7 +203,7 @@ class _Program:
         while joined:
             self._at += 1
             more = self._argument()
-            values = [f"{value}/{one}" for value in values for one in more]
+            values = _pairs(values, more)
             self._blanks()
             joined = self._text.startswith("/", self._at) and bool(more)
             at = self._at
@@ -217,9 +230,9 @@ class _Program:
     def _does(self, values: list[str], how: str) -> None:
         for value in values:
             if how == "read":
-                self.reads.append(value)
+                self.reads[value] = None
             elif how != "copy":
-                self.writes.append((value, how))
+                self.writes[value, how] = None
 
     def _loop(self) -> None:
         """`for p in ["a", "b"]:`, `for (const p of ["a", "b"])`."""
@@ -243,10 +256,10 @@ class _Program:
             while not closing:
                 self._at += 1
                 self._blanks()
-                values += self._argument()
+                values = [*dict.fromkeys((*values, *self._argument()))][: MAX_NAMES + 1]
                 self._blanks()
                 closing = text[self._at : self._at + 1] != ","
-            if text[self._at : self._at + 1] in {"]", ")"}:
+            if text[self._at : self._at + 1] in {"]", ")"} and len(values) <= MAX_NAMES:
                 self._values[name] = values
 
     def _searched(self) -> list[str]:
@@ -255,13 +268,14 @@ class _Program:
             if self._text.startswith(wrapped, self._at):
                 self._at += len(wrapped)
                 found = self._argument()
-                return [f"{value}/**" for value in found] if wrapped == "os.walk(" else found
+                end = "/**" if wrapped == "os.walk(" else ""
+                return [f"{FOUND}{value}{end}" for value in found]
         at, values = self._at, self._owner()
         for method, between in ((".rglob(", "/**/"), (".glob(", "/"), (".iterdir(", "/*")):
             if values and self._text.startswith(method, self._at):
                 self._at += len(method)
                 more = [""] if method == ".iterdir(" else self._argument()
-                return [f"{value}{between}{one}" for value in values for one in more]
+                return [f"{FOUND}{value}" for value in _pairs(values, [f"{between[1:]}{one}" for one in more])]
         self._at = at
         return []
 
@@ -291,7 +305,7 @@ class _Program:
         if values and self._text.startswith("/", self._at) and not self._text.startswith("//", self._at):
             self._at += 1
             more = self._argument()
-            return [f"{value}/{one}" for value in values for one in more]
+            return _pairs(values, more)
         self._at = at
         return values if self._ends() else []
 
@@ -300,9 +314,9 @@ class _Program:
         values = self._argument()
         while values and self._comma():
             more = self._argument()
-            if not more and all("*" in value for value in values):
+            if not more and all(FOUND in value for value in values):
                 more, self._at = ["*"], max(self._text.find(")", self._at), self._at)
-            values = [f"{value}/{one}" for value in values for one in more]
+            values = _pairs(values, more)
         self._blanks()
         closed = self._text.startswith(")", self._at)
         self._at += closed

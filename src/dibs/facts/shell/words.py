@@ -194,6 +194,7 @@ def _code(items: list[Item], text: str, i: int, base: int, most: int) -> int:
     number = int(digits or "0", base)
     # Bytes above ASCII may join their neighbours into one character; file names are not written that way.
     clear = bool(digits) and number < (0x80 if most < 4 else 0x110000) and number != 0  # noqa: PLR2004
+    clear = clear and not 0xD800 <= number <= 0xDFFF  # noqa: PLR2004 - halves of surrogate pairs are no characters
     items.append((chr(number) if clear else ANY, QUOTED))
     return i
 

@@ -64,7 +64,7 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
         victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
     kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
     kin = [one for one in kin if _is_there(tx, one)]
-    if kin:
+    if kin and all(related(victim, actor) for victim in victims):  # the work of no other agent
         return _record(tx, here, change, kin, actor, "taken", tool)
     if not victims:
         return None
@@ -74,6 +74,7 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
         if change["grade"] == SURE or change["named"]:
             return None
         return _record(tx, here, change, victims, actor, "doubted", tool)
+    victims += kin
     shared = change["grade"] == SURE and any(related(owner, actor) for owner in change["owners"])
     if actor and (change["named"] or shared) and (holder is None or related(holder["agent"], actor)):
         return _record(tx, here, change, victims, actor, "taken", tool)
@@ -151,14 +152,13 @@ def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grad
             who = "your client's formatter did it, or a person"
             return {actor: f"{path} changed right after your edit: {who}. Read it before you change it again.{back}"}
         return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
-    if how == "taken" and related(victims[0], actor):
-        took = "took away" if grade == SURE else "probably took away"
-        return {
-            victim: f"{name_of(tx, actor)} {took} what you had not committed in {path}.{back}" for victim in victims
-        }
     if how == "taken":
-        return {victim: f"{name_of(tx, actor)} continued {path}, which you left unfinished.{back}" for victim in
-                victims}  # fmt: skip
+        took = "took away" if grade == SURE else "probably took away"
+        did = {
+            True: f"{took} what you had not committed in {path}",
+            False: f"continued {path}, which you left unfinished",
+        }
+        return {victim: f"{name_of(tx, actor)} {did[related(victim, actor)]}.{back}" for victim in victims}
     settle = (
         f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
     )

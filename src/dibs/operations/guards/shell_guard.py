@@ -37,6 +37,7 @@ COMMAND_CLAIM_MS = 2 * MINUTE
 RUNS = "a git command runs"
 MAX_CLAIMS_SHOWN = 10  # claims named in a refusal
 MAX_FILES_NAMED = 5  # files in the text of a refusal
+MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
 def _command(
@@ -173,14 +174,14 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     wanted = _files_of(unresolved, found)
     if wanted:
         waits = say_blocked({"blockers": shown, "more": more_claims, "wanted": wanted})
-        message = f"`{words[0]}` may write {', '.join(wanted[:MAX_FILES_NAMED])}: {waits}"
+        message = f"`{_short(words[0])}` may write {', '.join(wanted[:MAX_FILES_NAMED])}: {waits}"
         return Held(message, blockers=shown, more=more_claims, wanted=wanted, words=words)
     held = {resources.show(hit): record for _, record, hits in found for hit in hits}
     names = [f"{name} ({working_tree.who(tx, record)})" for name, record in list(held.items())[:MAX_FILES_NAMED]]
     more = f" and {len(held) - len(names)} more" if len(held) > len(names) else ""
     return Held(
-        f"which file this command would write cannot be read from its words ({', '.join(words[:3])}), and others hold "
-        f"files here: {'; '.join(names)}{more}. Write the names of your files out.",
+        f"which file this command would write cannot be read from its words ({', '.join(map(_short, words[:3]))}), and "
+        f"others hold files here: {'; '.join(names)}{more}. Write the names of your files out.",
         blockers=shown,
         more=more_claims,
         words=words,
@@ -188,13 +189,22 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
 
 
 def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Record, list[list[str]]]]) -> list[str]:
-    """The held files that the commands may write, if the words leave only that open, and not which files."""
+    """The held files that the commands may write, if the words leave only that open, or no words could name others."""
     hits = [hit for _, _, resources_hit in found for hit in resources_hit]
-    refused = {words for words, _, _ in found}
+    whole = {doubt["words"] for doubt in unresolved if doubt.get("whole")}
+    refused = {words for words, _, _ in found} - whole
     below = [one for doubt in unresolved if doubt["words"] in refused for one in doubt.get("below") or [("tree", "")]]
     if any(one[0] != "file" for one in below):
         return []
-    return resources.shown([one for one in below if any(resources.overlap(one, hit) for hit in hits)])
+    wanted = [one for one in below if any(resources.overlap(one, hit) for hit in hits)]
+    wanted += [hit for words, _, resources_hit in found if words in whole for hit in resources_hit]
+    return list(dict.fromkeys(resources.shown(wanted)))
+
+
+def _short(words: str) -> str:
+    """A command in the text of a refusal: the beginning of its first line."""
+    first = words.strip().partition("\n")[0]
+    return words if first == words and len(words) <= MAX_COMMAND_CHARS else f"{first[: MAX_COMMAND_CHARS - 1]}…"
 
 
 def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
@@ -204,10 +214,19 @@ def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> b
 
 def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     """Can a target whose path ends so be this resource, or a folder that it lies in?"""
-    if not end or resource[0] != "file":
+    if not end or (resource[0] != "file" and not (resource[0] == "tree" and _has_suffix(resource[1]))):
         return True
     path, name = f"{top}{resource[1]}/".casefold(), f"{end}/".casefold()  # some filesystems ignore the case
     return name in path
+
+
+def _has_suffix(path: str) -> bool:
+    """Is this the name of a file? A claim of a path that does not exist yet is one of a folder, too: `lib/new.py`.
+
+    A folder with such a name (`next.js`) is taken for a file; what a formatter does there, the audit finds.
+    """
+    stem, _, suffix = path.rpartition("/")[2].rpartition(".")
+    return bool(stem.strip(".")) and suffix.isalnum() and not suffix[0].isdigit()
 
 
 def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsError:
@@ -227,6 +246,7 @@ COMMAND = Operation(
                   Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
+                  Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
