@@ -47,6 +47,7 @@ class FarConnection:
         self._secure, self._host, self._port, self._prefix = parse(url)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         self._idle: list[http.client.HTTPConnection] = []
+        self._is_closed = False
         self._context: ssl.SSLContext | None = None
         self._pid = os.getpid()
 
@@ -68,9 +69,13 @@ class FarConnection:
                     raise  # else the server had closed an idle connection: every request here can be repeated
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open; a connection that another thread uses is closed after its answer."""
+        self._is_closed = True
         while self._idle:
-            self._idle.pop().close()
+            try:
+                self._idle.pop().close()
+            except IndexError:  # that thread was first
+                break
 
     def _open(self) -> http.client.HTTPConnection:
         if not self._secure:
@@ -109,6 +114,8 @@ certificates of a private authority."
             connection.close()
         else:
             self._idle.append(connection)
+            if self._is_closed:
+                self.close()
         return self._answer(response.status, text)
 
     def _answer(self, status: int, text: bytes) -> Any:
