@@ -44,7 +44,14 @@ def test_the_readme_opens_with_what_it_is_for_then_two_commands() -> None:
     assert [line.split("#")[0].strip() for line in first.strip().splitlines()] == ["make demo", "make test"]
 
 
-@pytest.mark.parametrize("path", [d for d in WRITTEN if documents.commands(d)], ids=lambda path: path.name)
+# Documents whose commands take five seconds and more: `make slow` plays them.
+LONG = frozenset({"GIT.md", "MCP.md", "OVERSIGHT.md", "SERVER.md", "UNDO.md", "WORK.md", "WORKTREES.md"})
+
+
+@pytest.mark.parametrize("path", [
+    pytest.param(path, id=path.name, marks=pytest.mark.slow if path.name in LONG else ())
+    for path in WRITTEN if documents.commands(path)
+])  # fmt: skip
 def test_the_commands_in_a_document_work_as_it_says(path: Path, tmp_path: Path) -> None:
     """One shell for the whole document, with the documented extras alone; a console block shows what is printed."""
     for command, code, output in documents.play(path, tmp_path):
