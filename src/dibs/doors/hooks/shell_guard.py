@@ -300,6 +300,12 @@ def _effects(reading: Any) -> list[Effect]:
     return aliases.effects(reading)
 
 
+def makes_commits(event: Event) -> bool:
+    """Does this command make commits, by its words?"""
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    return "commit" in _acts(_effects(reading))
+
+
 def _acts(effects: list[Effect]) -> list[str]:
     """The acts that a role may forbid."""
     acts = []

@@ -353,7 +353,11 @@ def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         return {"severity": ERROR, "text": text, "remedy": f"git log -1 {commit}", "resources": []}
     names, commit = facts["paths"], suspicion["subject"][:12]
     what = f"; it has {_few(names)}, held by {_few([name_of(tx, one) for one in facts['holders']])}" if names else ""
-    text = f"{name_of(tx, suspicion['agent'])} committed past the guard ({commit}){what}."
+    suspects = facts.get("suspects")
+    who = name_of(tx, suspicion["agent"])
+    if suspects:  # no words of theirs make a commit
+        who = f"a program or a person, while a command of {' or '.join(suspects)} ran,"
+    text = f"{who} committed past the guard ({commit}){what}."
     return {
         "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {commit}",
         "resources": names,
