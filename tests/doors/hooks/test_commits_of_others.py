@@ -52,6 +52,28 @@ def test_an_own_hook_that_stages_what_it_formatted_of_the_commit_passes(repo: Re
     assert repo.events("commit.unverified") == [], "an amended commit has more than was staged for it"
 
 
+def test_what_another_agents_command_has_staged_for_a_moment_refuses_nobody(repo: Repository) -> None:
+    ada, bob = two(repo)
+    ada.edit("a.py", "ada's\n")
+    bob.edit("b.py", "bob's\n")
+    words = {name: f"git add {name}.py && git commit -q -m {name}" for name in "ab"}
+    assert bob.may_run(words["b"], "commit").allowed
+    assert bob.client.run("git", "add", "b.py", cwd=repo.folder).code == 0
+    answers: list[Answer] = []
+    asking = threading.Thread(target=lambda: answers.append(ada.may_run(words["a"], "mine")))
+    asking.start()
+    until(lambda: repo.events("command.refused") or asking.is_alive(), "the question")
+    done = bob.client.run("bash", "-c", words["b"], cwd=repo.folder, CLAUDE_CODE_SESSION_ID="bob")
+    assert done.code == 0, done
+    bob.did("Bash", "commit", command=words["b"])
+    asking.join(60)
+    assert answers[0].allowed, answers
+    assert repo.events("command.refused") == []
+    done = ada.client.run("bash", "-c", words["a"], cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada")
+    assert done.code == 0, done
+    assert repo.git("show", "--format=", "--name-only", "HEAD").split() == ["a.py"]
+
+
 def slow_report(repo: Repository) -> None:
     """A commit whose report takes until the file `go` is there."""
     wait = "i=0; while [ ! -e ../go ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i+1)); done"
