@@ -92,6 +92,9 @@ class Session:
             if shared is None
             else shared.config(self.place)
         )
+        error = self.config.error
+        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+            raise error  # a setting that means nothing is told to whoever runs a command; a hook goes by the last valid one
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
@@ -119,7 +122,7 @@ class Session:
                 self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
             except Invalid as error:
                 return error.message
-        return ""
+        return self.config.problem
 
     @property
     def store(self) -> Store:
