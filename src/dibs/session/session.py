@@ -77,10 +77,11 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
-            from dibs.session import launcher
+            from dibs.session import launcher, push_look
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
+            push_look.begin(self.place)
             workspace_store.second_copy_path(self.place.local, self.place.shared)
         elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
