@@ -273,6 +273,7 @@ class Invalid(DibsError):
     near: str
     path: str
     resource: str
+    syntax: bool
     run: str
     runs: list[str]
     size: int

@@ -18,6 +18,7 @@ import sys
 from dibs.doors.hooks.git_paths import resource_of
 from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Unavailable, named
 from dibs.facts.git import queries as git
+from dibs.facts.git import under_way
 from dibs.session import checked_commits
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
@@ -129,7 +131,7 @@ def _check(session: Session, paths: list[str], late: Sequence[str] = ()) -> int:
         answer = session.run(commit_guard.CHECK, call, fields)
     except (Held, Fenced, Conflict) as error:
         written = {resource[1]: path for resource, path in zip(resources, paths, strict=True)}
-        _say(_refusal(error, written, top) + (_staged_late(late) if late else ""))
+        _say(_refusal(error, written, session.place) + (_staged_late(late) if late else ""))
         return NO
     known = call.agent != call.fallback or answer["held"]
     checked = {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"], "paths": paths}
@@ -159,7 +161,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
     return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
 
 
-def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
+def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
     """The refused files, their holders, and the safe command."""
     lines: list[str] = []
     bad: dict[str, None] = {}
@@ -179,9 +181,16 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
         lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:MAX_PATHS_SHOWN]]]
     else:
         return f"commit refused: {error.message}"
+    busy = under_way.refuses_paths(place.git_dir)
+    if busy:
+        lines.append(
+            f"A {busy} is under way in this working tree, and git commits no single files meanwhile. Leave the index as it is: "
+            "wait until it is committed, or commit in a working tree of your own (`git worktree add`)."
+        )
+        return "\n".join(["commit refused: files of other agents are in it.", *lines])
     names = _quoted([written.get(text, text) for text in bad])
     rest = [path for text, path in written.items() if text not in bad]
-    back = "git restore --staged --" if git.head(top) else "git rm --cached --"
+    back = "git restore --staged --" if git.head(place.top) else "git rm --cached --"
     lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
     if rest and len(rest) <= MAX_PATHS_SHOWN:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")

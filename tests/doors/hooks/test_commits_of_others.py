@@ -187,3 +187,16 @@ def test_the_commits_of_a_client_that_switches_gits_hooks_off_are_its_own_and_no
     assert repo.claims() == {}, "committed"
     assert repo.events("commit.unverified") == []
     assert repo.terminal("alerts")["alerts"] == []
+
+
+def test_a_branch_with_another_agents_commits_alone_is_not_deleted(repo: Repository) -> None:
+    tree = repo.worktree("topic")
+    ada, bob = repo.agent("ada", cwd=tree), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    ada.bash("git commit -q -m ada -- a.py")
+    repo.git("checkout", "-q", "--detach", cwd=tree)
+    assert "a commit of ada, who is at work" in bob.may_run("git branch -D topic").refusal
+    repo.git("branch", "kept", "topic")
+    assert bob.may_run("git branch -D topic").allowed, "another branch has them"

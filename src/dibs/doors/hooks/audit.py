@@ -33,10 +33,11 @@ def report(
     *,
     release: Sequence[str] = (),
     diary: int = -1,
+    merging: Callable[[Session, Call], None] | None = None,
 ) -> str:
     """Report everything that is due; returns what the model should know.
 
-    `tell_missed` reports commits that git's hooks did not report.
+    `tell_missed` reports commits that git's hooks did not report, `merging` a merge that is under way or over.
     """
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
@@ -49,6 +50,8 @@ def report(
 
     session = open_session(place)
     call = identify(session, event)
+    if merging is not None:
+        merging(session, call)
     told = audit(session, call, due, release=release, tool=event.tool)
     if missed:
         tell_missed(session, call, missed)

@@ -11,8 +11,10 @@ import os
 
 from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
+from dibs.facts import workspace
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
+from dibs.facts.git import under_way
 from dibs.operations.guards.ledger import MISSING
 from dibs.operations.guards.working_tree import OTHER_WAY
 
@@ -164,6 +166,11 @@ class Look:
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
+        busy = "" if self.prefix else under_way.refuses_paths(os.path.dirname(workspace.private_of(self.top)))
+        if busy:
+            other = f"A {busy} is under way here, and git commits no single files meanwhile. {OWN_TREE}"
+            self.sweep(effect, paths, "commit", other=other)
+            return
         drop = ("a", "all", "i", "include", "o", "only")
         dropped = [f"-{name}" if len(name) == 1 else f"--{name}" for name, _ in effect.options if name in drop]
         self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=drop), dropped=" and ".join(dropped))

@@ -53,7 +53,7 @@ def _makes_commits(event: Event) -> bool:
         return False
     from dibs.doors.hooks import shell_guard
 
-    return shell_guard.makes_commits(event)
+    return bool(shell_guard.effects_of(event) & shell_guard.MAKE_COMMITS)
 
 
 def _others(event: Event, known: Iterable[Tree]) -> tuple[list[str], bool]:

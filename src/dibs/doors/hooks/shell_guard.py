@@ -340,10 +340,10 @@ def _effects(reading: Any) -> list[Effect]:
     return aliases.effects(reading)
 
 
-def makes_commits(event: Event) -> bool:
-    """Does this command make commits, by its words?"""
+def effects_of(event: Event) -> set[str]:
+    """The git commands that its words run."""
     reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
-    return "commit" in _acts(_effects(reading))
+    return {effect.kind for effect in _effects(reading)}
 
 
 def _acts(effects: list[Effect]) -> list[str]:

@@ -121,7 +121,12 @@ def after(event: Event, place: Place) -> str:
 
         missed_commits.tell(session, call, event, known, commits)
 
-    return audit.report(event, place, known, missed, release=claims, diary=diary)
+    merging = None
+    if claims and place.common:
+        from dibs.doors.hooks import merging as merges
+
+        merging = merges.reported(event, place)
+    return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging)
 
 
 def _yielded(event: Event, ns: int) -> bool:

@@ -99,7 +99,7 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     if "stashes" in fact:
         return _stashed(tx, call, fact)
     if "makers" in fact:
-        return _rewritten(tx, call, fact)
+        return rewritten(tx, call, fact)
     if fact.get("head"):
         return _moved(tx, fact, others)
     return _swept(tx, fact, others)
@@ -378,10 +378,10 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     )
 
 
-def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+def rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
     """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(fact["makers"].items()):
-        if related(agent, call.agent) or not _is_at_work(tx, call, agent):
+        if related(agent, call.agent) or not is_at_work(tx, call, agent):
             continue
         does = fact.get("does", "drop")
         return Forbidden(
@@ -394,7 +394,7 @@ def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden |
     return None
 
 
-def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
+def is_at_work(tx: Transaction, call: Call, name: str) -> bool:
     """Is this a known agent that neither left, nor was killed, nor died?"""
     agent = tx.fetch([f"a\t{name}"]).values[f"a\t{name}"]
     if agent is None or agent["left"] or agent["killed"]:
