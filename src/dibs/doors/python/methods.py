@@ -663,7 +663,7 @@ class Methods:
         """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid, Busy, Unavailable.
+        Raises: Fenced, NotFound, Held, Deadlock, Quota, Killed, Forbidden, Invalid, Busy, Unavailable.
         """
         answer: ReleaseAnswer = self._call(
             "release",

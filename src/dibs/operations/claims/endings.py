@@ -125,8 +125,8 @@ def blocks(record: Record, mode: str, agent: str) -> bool:
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
-def holds_all(records: Iterable[Record], wish: Record) -> bool:
-    """Does the agent hold all of it already, in any mode? Then the waiters wait for this agent anyway."""
+def missing(records: Iterable[Record], wish: Record) -> list[Any]:
+    """What the agent of a wish does not hold yet, in any mode. Who waits for the rest waits for this agent anyway."""
     held = [
         resource
         for record in records
@@ -136,7 +136,16 @@ def holds_all(records: Iterable[Record], wish: Record) -> bool:
         and resources.same_tree(record["tree"], wish["tree"])
         for resource in record["resources"]
     ]
-    return bool(held) and resources.all_covered(wish["resources"], held)
+    return [one for one in wish["resources"] if not resources.all_covered([one], held)]
+
+
+def is_before(waiter: Record, wish: Record, missing: Sequence[Sequence[str]]) -> bool:
+    """Does this earlier waiter come before the wish, whose agent does not hold `missing`?"""
+    return (
+        blocks(waiter, wish["mode"], wish["agent"])
+        and resources.same_tree(waiter["tree"], wish["tree"])
+        and resources.any_overlap(waiter["resources"], missing) is not None
+    )
 
 
 def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record], asking: str = "") -> None:
@@ -197,9 +206,9 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
             continue
         if any(blocks_wish(claim, waiter) and claim["until"] > tx.now for claim in claims):
             continue
-        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and blocks_wish(other, waiter)]
-        live = [claim for claim in claims if claim["until"] > tx.now]
-        if any(other["until"] > tx.now for other in earlier) and not holds_all(live, waiter):  # an upgrade passes them
+        lacks = missing([claim for claim in claims if claim["until"] > tx.now], waiter)
+        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and other["until"] > tx.now]
+        if any(is_before(other, waiter, lacks) for other in earlier):
             continue
         for claim in [claim for claim in claims if blocks_wish(claim, waiter)]:
             expire(tx, claim)

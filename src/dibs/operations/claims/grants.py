@@ -143,22 +143,22 @@ def _live_overlaps_of(
 
 
 def _blockers(overlaps: _Overlaps, wish: Record) -> list[Record]:
-    """Holders and earlier waiters; an upgrade of a claim that the agent holds passes the waiters."""
-    upgrade = endings.holds_all(overlaps.mine, wish)
-    return overlaps.holders if upgrade else overlaps.holders + _earlier_waiters(overlaps)
+    """Holders, and earlier waiters for what the agent does not hold yet: an upgrade passes the waiters."""
+    missing = endings.missing(overlaps.mine, wish)
+    earlier = _earlier_waiters(overlaps) if missing else ()
+    return overlaps.holders + [waiter for waiter in earlier if endings.is_before(waiter, wish, missing)]
 
 
-def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | None:
-    """The refusal of an upgrade that would cause a deadlock with the waiters it passes."""
-    if not overlaps.queue or not endings.holds_all(overlaps.mine, wish):
+def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | Quota | None:
+    """The refusal of a grant that would cause a deadlock with the waiters it passes."""
+    if not overlaps.queue or endings.missing(overlaps.mine, wish) == wish["resources"]:
         return None
     from dibs.operations.claims import deadlocks
 
-    cycle = deadlocks.find_past(tx, wish, overlaps.queue, overlaps.own_place)
-    if not cycle:
-        return None
-    _leave_queue(tx, overlaps)
-    return deadlocks.refuse(tx, call, wish, cycle)
+    refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find_past(tx, wish, overlaps.queue))
+    if refusal is not None:
+        _leave_queue(tx, overlaps)
+    return refusal
 
 
 def _leave_queue(tx: Transaction, overlaps: _Overlaps) -> None:
@@ -219,7 +219,7 @@ def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waite
     """Queue the wish, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
-    if overlaps.truncated and deadlocks.holds_any(tx, call.agent):  # then all blockers count
+    if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
         overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False)
     answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
     if isinstance(answer, dict) and not overlaps.truncated:
@@ -349,11 +349,15 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
 def _refresh(
     tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, overlaps: _Overlaps
 ) -> dict[str, Any]:
-    """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way."""
+    """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way.
+
+    A claim is never shortened by another one inside it, or by the same one again: the code around it relies on its
+    deadline and on its renewals.
+    """
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     if ttl is not None:
-        claim["ttl"], claim["fixed"] = wish["ttl"], True
+        claim["ttl"] = max(claim["ttl"], wish["ttl"])
     if wish.get("keep"):
         claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
@@ -361,12 +365,11 @@ def _refresh(
     until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
-        if _merge_weaker_claim(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
-            claim["upgrade"] = True
+        until = max(until, _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim))
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
-    elif ttl is None:
+    else:
         until = max(until, claim["until"])
     claim["until"], claim["renewed"] = until, tx.now
     holds.put(tx, claim)
@@ -379,7 +382,6 @@ def _refresh(
 
 def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> dict[str, Any]:
     """Nothing is in the way: grant the claim."""
-    upgraded = _merge_weaker_claim(tx, overlaps.mine, wish)
     for interest in overlaps.interests:  # the agent has now what it was refused
         if resources.all_covered(interest["resources"], wish["resources"]):
             endings.end_interest(tx, interest, "granted")
@@ -387,8 +389,7 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
-    if upgraded:
-        claim["upgrade"] = True
+    claim["until"] = max(claim["until"], _merge_weaker_claims(tx, overlaps.mine, wish, claim))
     endings.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if call.inside and wish["by"] == "hand":
@@ -410,16 +411,20 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
     return answer
 
 
-def _merge_weaker_claim(tx: Transaction, mine: list[Record], wish: Record) -> bool:
-    """Merge a weaker claim of the same agent on the same resources into the new one; returns whether there was one."""
-    merged = False
+def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> int:
+    """Merge weaker claims of the same agent on the same resources into this one; returns the last of their deadlines.
+
+    The stronger claim lasts no shorter, and is renewed no less.
+    """
+    last = 0
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
+                stronger["ttl"], last = max(stronger["ttl"], claim["ttl"]), max(last, claim["until"])
+                stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
                 endings.give_back(tx, claim, upgraded, "upgraded")
-                merged = True
-    return merged
+    return last
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:

@@ -294,10 +294,10 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
         from dibs.operations.claims import deadlocks
 
         wish = {"agent": call.agent, **_wanted(id)}
-        cycle = deadlocks.find(tx, wish, _holding(tx, wish))
-        if not cycle:
+        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
-        answer = deadlocks.refuse(tx, call, wish, cycle)
+        answer = refusal
     if waiter:
         _give_up(tx, waiter, id)
     return answer
