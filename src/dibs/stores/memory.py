@@ -30,6 +30,7 @@ from dibs.stores.seam import (
     Seal,
     chained,
     fill,
+    filled_entry,
 )
 from dibs.stores.turns import Turns
 
@@ -345,7 +346,8 @@ class MemoryTransaction(BaseTransaction):
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self._change(key, (dumps(jsontext.decode(text), MARSHAL_VERSION), i1, i2))
+        entries = filled_entry(i1, self.number), filled_entry(i2, self.number)
+        self._change(key, (dumps(jsontext.decode(text), MARSHAL_VERSION), *entries))
 
     def delete(self, key: str) -> None:
         self._may_write()

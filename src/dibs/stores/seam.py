@@ -14,8 +14,8 @@ next command and raises ``Unsettled`` from ``run`` and ``look`` until a caller h
 what rests on the lost commits.
 
 The commit's number is unknown until the commit (an optimistic engine learns it last), so operations write the
-placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put and in the result of
-``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
+placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put, in index entries (there with
+leading zeros, so that entries sort by it) and in the result of ``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
 known; a reader of the log fills it in from the event's own commit column.
 
 This file holds what all engines share. What differs is in the engine's own files and nowhere else: nothing above asks
@@ -40,6 +40,8 @@ except ImportError:
 
 COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
 COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
+
+COMMIT_DIGITS = 16  # of the number in an index entry: a number has 53 bits
 
 KEYS_PER_FETCH = 256  # keys in one round trip: a statement has room for some thousands of values
 FETCH_LIMIT = 512  # rows of ranges in one round trip: more than a claim ever meets, small enough to hold in memory
@@ -404,6 +406,11 @@ def fill(result: Json, commit: int) -> Json:
             elif isinstance(value, (dict, list)):
                 fill(value, commit)
     return result
+
+
+def filled_entry(entry: str | None, commit: int) -> str | None:
+    """An index entry with the commit's number in place of the placeholder."""
+    return entry.replace(COMMIT, f"{commit:0{COMMIT_DIGITS}d}") if entry is not None and COMMIT in entry else entry
 
 
 def prefix_range(prefix: str) -> Range:

@@ -90,7 +90,7 @@ def _list(
         sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], lifecycle.order_of(task)))
     return {"tasks": _with_after(tx, page.records), **page.answer()}
 
 

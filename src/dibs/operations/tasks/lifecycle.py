@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.core.call import iso
-from dibs.stores.seam import KEYS_PER_FETCH, prefix_range, values_of, walk
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
 
 def _places(task: Record, now: int) -> tuple[str, str | None]:
     """The entries in the two indexes: what the task waits for, and when a sweep should look at it."""
-    state, order = task["state"], f"{task['order']}\t{task['task']}"
+    state, order = task["state"], f"{order_of(task)}\t{task['task']}"
     if state in FINAL_STATES and not task["run"]:
         return f"tasks\t{state}\t{order}", over(task["finished"] or now)
     if state != PLANNED:
@@ -204,6 +204,18 @@ def _places(task: Record, now: int) -> tuple[str, str | None]:
         return f"tasks\tdelayed\t{order}", later(task["not_before"])
     when = max(task["created"] + PREEMPTION_DELAY_MS, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
     return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
+
+
+def order_of(task: Record) -> str:
+    """A task's place among tasks of its priority, as text that sorts: time, commit, place among those added with it.
+
+    Tasks of earlier versions have the text.
+    """
+    if isinstance(task["order"], str):
+        return task["order"]
+    at, commit, place = task["order"]
+    number = commit if commit == COMMIT else f"{commit:0{COMMIT_DIGITS}d}"
+    return f"{at:015d}{number}{place:05d}"
 
 
 def pool_of(task: Record) -> str:

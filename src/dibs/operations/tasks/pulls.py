@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
@@ -18,6 +20,7 @@ from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +98,7 @@ def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
 
 
 def _rank(task: Record) -> tuple[int, str]:
-    return -task["priority"], task["order"]
+    return -task["priority"], lifecycle.order_of(task)
 
 
 def _first(
@@ -261,11 +264,13 @@ def _wait(
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
-            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS,
+            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
         if task:
             record.update(task=task, waiter=key[3:], **_wanted(task))
-            tx.put(key, record, f"line\t{task}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}")
+            turn = f"{record['turn']:0{COMMIT_DIGITS}d}" if workforce.turn_of(known) else COMMIT
+            places = f"line\t{task}\t{turn}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}"
+            tx.put(key, record, *places)
         else:
             tx.put(key, record)
     return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
@@ -400,8 +405,8 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
     if task.get("awaited", 0) <= tx.now:
         return None
     name = task["task"]
-    before = (one["agent"] for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}")
-    first = next((agent for agent in before if agent != call.agent), "")
+    before = itertools.takewhile(lambda place: place[0] != f"tw\t{waiter}", _in_line(tx, name))
+    first = next((one["agent"] for _, one in before if one["agent"] != call.agent), "")
     blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True, "task": name}
     return Held(blockers=[blocker], more=0) if first else None
 

@@ -33,6 +33,7 @@ from dibs.stores.seam import (
     Seal,
     digest_of,
     fill,
+    filled_entry,
     link_of,
     prefix_range,
 )
@@ -659,7 +660,7 @@ class _Transaction(BaseTransaction):
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self.sql(PUT, (key, text, self.number, i1, i2))
+        self.sql(PUT, (key, text, self.number, filled_entry(i1, self.number), filled_entry(i2, self.number)))
 
     def delete(self, key: str) -> None:
         self._may_write()
