@@ -11,7 +11,11 @@ ROWS = (
     # what cannot be checked is refused; what is not held begins no block; an empty name is nobody's
     ("doors/cli/commands/hook.py", "    return hook.main(arguments)\n", "    return hook.main(arguments) if arguments else 0\n",
      "tests/doors/hooks/test_hooks.py::test_a_hook_that_names_no_client_or_a_wrong_one_refuses"),
-    ("doors/python/claim.py", "            self.check()\n        if self._auto_renew", "            pass\n        if self._auto_renew",
+    ("doors/python/workspace.py", "                self._session.withdraw(call)\n", "                pass\n",
+     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+    ("doors/python/claim.py", "the block is over, and the claim must not stay\n            self._leave()\n", "\n",
+     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+    ("doors/python/claim.py", "            self.check()\n        try:\n", "            pass\n        try:\n",
      f"{WAYS}::test_a_claim_that_was_released_begins_no_block"),
     ("doors/python/workspace.py", "if agent is not None and not AGENT.check(agent):", "if False:",
      f"{WAYS}::test_an_empty_name_is_not_another_agent"),

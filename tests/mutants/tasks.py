@@ -104,7 +104,7 @@ ROWS = (
     ),
     (
         "operations/tasks/pulls.py",
-        "        if not cycle:\n            return _wait_for",
+        "        if refusal is None:\n            return _wait_for",
         "        if True:\n            return _wait_for",
         "tests/operations/tasks/test_task_waiting.py::test_a_circle_of_agents_that_wait_for_each_others_tasks_is_refused",
     ),

@@ -280,6 +280,7 @@ def test_two_places_of_one_agent_are_no_cycle_although_somebody_stands_between_t
     fleet = Fleet()
     fleet.claim("h", "n:1")
     fleet.claim("a", "n:3")
+    fleet.claim("z", "n:3", wait=MINUTE)
     fleet.claim("a", "n:1", wait=MINUTE)
     fleet.claim("b", "n:1", wait=MINUTE)
     assert fleet.claim("a", "n:1", "n:2", wait=MINUTE)["waiting"]

@@ -362,18 +362,15 @@ def _refresh(
         claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
     claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
-    until = min(tx.now + claim["ttl"], claim["life"])
     renewed = not claim["pending"]
     if claim["pending"]:
-        until = max(until, _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim))
+        _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
-    else:
-        until = max(until, claim["until"])
-    claim["until"], claim["renewed"] = until, tx.now
+    claim["until"], claim["renewed"] = min(tx.now + claim["ttl"], claim["life"]), tx.now
     holds.put(tx, claim)
-    event: dict[str, Any] = {"until": until}
+    event: dict[str, Any] = {"until": claim["until"]}
     if not renewed and wish["request"]:
         event["request"] = wish["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
@@ -389,7 +386,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
-    claim["until"] = max(claim["until"], _merge_weaker_claims(tx, overlaps.mine, wish, claim))
+    _merge_weaker_claims(tx, overlaps.mine, wish, claim)
+    claim["until"] = min(tx.now + claim["ttl"], claim["life"])
     endings.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if call.inside and wish["by"] == "hand":
@@ -411,20 +409,15 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
     return answer
 
 
-def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> int:
-    """Merge weaker claims of the same agent on the same resources into this one; returns the last of their deadlines.
-
-    The stronger claim lasts no shorter, and is renewed no less.
-    """
-    last = 0
+def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> None:
+    """Merge weaker claims of the same agent on the same resources into this one, which lasts no shorter than they."""
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
-                stronger["ttl"], last = max(stronger["ttl"], claim["ttl"]), max(last, claim["until"])
+                stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
                 stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
                 endings.give_back(tx, claim, upgraded, "upgraded")
-    return last
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
