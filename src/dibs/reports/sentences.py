@@ -6,7 +6,7 @@ titles) is data: nothing in it that cannot be seen reaches a sentence, and their
 
 from __future__ import annotations
 
-from dibs.errors import counted
+from dibs.errors import counted, quoted
 from dibs.facts import relative_times
 from dibs.session import quotes
 
@@ -383,7 +383,7 @@ def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) ->
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
-    return f"{text} `dibs undo {quotes.clean(e['subject'])}` takes that back."
+    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
 
 
 def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:

@@ -12,7 +12,7 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
@@ -207,7 +207,7 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
         if kind == "name" and text.startswith("task:"):
             key = f"t\t{text[5:]}"
             if tx.fetch([key]).values[key] is not None:
-                raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
+                raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
 def _sweep_a_little(tx: Transaction, call: Call) -> bool:

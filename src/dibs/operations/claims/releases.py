@@ -6,7 +6,7 @@ present holder's name, and then nothing is changed at all.
 
 from __future__ import annotations
 
-from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
@@ -283,7 +283,7 @@ def _hand_over(tx: Transaction, call: Call, claim: Record, released: list[Any], 
     """Pass some resources of one claim to another agent: a new claim, a new token."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
-        raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
+        raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
     given = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
     blockers = []

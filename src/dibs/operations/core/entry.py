@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Invalid, Killed, from_parts
+from dibs.errors import DibsError, Fenced, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -108,9 +108,8 @@ def _refuse_misspelt_name(tx: Transaction, call: Call) -> None:
 
     near = names.slip(tx, call.agent)
     if near:
-        text = (
-            f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
-        )
+        add = f"To add it, `dibs boot --as {quoted(call.agent)}` first."
+        text = f"no agent {call.agent} is known here; did you mean {near}? {add}"
         raise Invalid(text, field="as", near=near)
 
 

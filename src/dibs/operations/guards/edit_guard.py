@@ -213,8 +213,8 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
         return held
     name = resources.show(target["resource"])
     return Forbidden(
-        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
-        "again, then edit.",
+        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {quoted(name)} --reason WHY`, "
+        "read it again, then edit.",
         path=name,
         strict=True,
     )
@@ -306,7 +306,7 @@ def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     had = named[0] if len(paths) == 1 else f"{len(paths)} files"
     listed = "" if len(paths) == 1 else f": {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
     files = " ".join([quoted(name) for name in named]) if more <= 0 else "PATH…"
-    back = f"`dibs undo {call.agent} {files} --yes` brings them back."
+    back = f"`dibs undo {quoted(call.agent)} {files} --yes` brings them back."
     _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
 
 

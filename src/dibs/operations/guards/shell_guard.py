@@ -16,7 +16,7 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, say_blocked
+from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import Field, Operation
@@ -138,7 +138,7 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
-    begin = f"dibs deploy {target} {'' if checked else '--unverified '}--"
+    begin = f"dibs deploy {quoted(target)} {'' if checked else '--unverified '}--"
     first, *more = command.split()
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"

@@ -21,8 +21,7 @@ the working tree); in addition to that, by their keys:
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held
-from dibs.errors import quoted as quoted_resource
+from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
@@ -115,7 +114,7 @@ def who(tx: Transaction, record: Record) -> str:
     if record["by"] == LOOSE:
         return "changed by no agent, and you have not read it"
     if record["by"] == WORK and record["shared"]:
-        path = quoted_resource(record["resources"][0][1])
+        path = quoted(record["resources"][0][1])
         return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
@@ -206,7 +205,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if left:
-        names = " ".join([quoted_resource(path) for path in left[:MAX_FILES_SHOWN]])
+        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
         take = f"`dibs claim {names}`{where}."
         if len(left) == len(found):
@@ -332,12 +331,6 @@ def _has_wildcard(path: str) -> bool:
     return any(letter in path for letter in "*?[\\")
 
 
-def quoted(text: str) -> str:
-    """Quoted as one word for a shell."""
-    plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
-    return text if plain else "'" + text.replace("'", "'\\''") + "'"
-
-
 # --- HEAD and commits
 
 
@@ -376,8 +369,8 @@ def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden |
         does = fact.get("does", "drop")
         return Forbidden(
             f"`{fact['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
-            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {commit[:10]}`), or ask "
-            f"(`dibs send {agent} TEXT`).",
+            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {quoted(commit[:10])}`), or ask "
+            f"(`dibs send {quoted(agent)} TEXT`).",
             agent=agent,
             commit=commit,
         )
@@ -416,6 +409,7 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
 def _not_yours(fact: dict[str, Any], maker: str, place: int) -> Forbidden:
     return Forbidden(
         f"`{fact['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply stash@{{{place}}}` "
-        f"brings back what is in it and leaves it there; name a stash of your own, or ask (`dibs send {maker} TEXT`).",
+        f"brings back what is in it and leaves it there; name a stash of your own, or ask "
+        f"(`dibs send {quoted(maker)} TEXT`).",
         maker=maker,
     )

@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
@@ -380,8 +380,8 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
 
     identifier = task["task"]  # no text of other agents here: dibs itself is the sender
     text = (
-        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
-        f"`dibs task move {identifier} planned` retries it."
+        f"Task {identifier} {what}. `dibs task show {quoted(identifier)}` has the reason; "
+        f"`dibs task move {quoted(identifier)} planned` retries it."
     )
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 
-from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
@@ -75,7 +75,7 @@ def _nothing(tx: Transaction, run: str) -> str:
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
-        return f"no task of run {run} is ready; `dibs task next --run {run} --wait 60s` waits for one."
+        return f"no task of run {run} is ready; `dibs task next --run {quoted(run)} --wait 60s` waits for one."
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
@@ -427,11 +427,11 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
     identifier = task["task"]
     if task["open"] or task["kids"]:
         names = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {names}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     if task["window"]:
         left = span(task["window"] - tx.now)
-        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {identifier} N`."
+        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {quoted(identifier)} N`."
         raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
     if task["assigned"] and task["assigned"]["agent"] != call.agent:
         until = iso(tx, task["assigned"]["until"])

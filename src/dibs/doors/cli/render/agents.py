@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli.render import listed, messages, some, times
-from dibs.errors import counted, named
+from dibs.errors import counted, named, quoted
 from dibs.session import loss_texts, quotes
 
 TYPE_CHECKING = False
@@ -83,7 +83,7 @@ def _kill(result: dict[str, Any]) -> Items:
         return [f"killed {counted(result['killed'], 'agent')}{f': {names}' if names else ''}{voided}.{again}"]
     agent = result["agents"][0]
     name = named(agent)
-    return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {name}` lets it act again."]
+    return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again."]
 
 
 def _revive(result: dict[str, Any]) -> Items:
