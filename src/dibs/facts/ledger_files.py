@@ -5,6 +5,8 @@ the file needs an exclusive lock, and is postponed if the lock is taken. `seen/A
 one line for each content that it read or made, searched from the end, so that a Read has nothing to read back. `past`
 has the changes of ledgers that were compacted since; no hook reads it.
 
+The ledger of the main working tree is in the common folder below git's directory, those of linked ones in its `trees`.
+
 No fsync: after a power loss, a missing line about a seen file costs one more Read, and a missing change is found again.
 """
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
+TREES, TOP = "trees", "top"  # below the common folder: the ledgers of linked working trees; each says whose it is
 PAST = "past"  # the file of changes that a compacted ledger no longer has
 PAST_TRIM_BYTES = 16 * 1024 * 1024  # some hundred thousand changes; then the older half is forgotten
 SEEN_TRIM_BYTES = 512 * 1024  # a longer `seen` file is trimmed
@@ -51,6 +54,68 @@ def name_of(agent: str) -> str:
     from dibs.facts.contents import blob_id
 
     return f"{name[:100]}%%{blob_id(agent.encode('utf-8', 'surrogateescape'))}"
+
+
+# --- where it is
+
+
+def settle(folder: str, top: str) -> None:
+    """Put the ledger of a linked working tree where it outlives the tree: in git's common directory.
+
+    `git worktree remove` deletes the tree's own directory, and there only a link. A tree of the same name that is added
+    later has no link yet, and gets a ledger of its own.
+    """
+    if "/worktrees/" not in folder or os.path.islink(folder):
+        return
+    own = os.path.dirname(folder)
+    if not os.path.exists(f"{own}/commondir"):
+        return  # the main working tree, of a repository in a folder of that name
+    home = f"{os.path.dirname(os.path.dirname(own))}/{os.path.basename(folder)}/{TREES}"
+    try:
+        os.makedirs(home, 0o700, exist_ok=True)
+        fd = os.open(f"{home}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # a sandbox: what can be read is read where it is
+    try:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if not os.path.islink(folder):
+            _settle(folder, top, f"{home}/{os.path.basename(own)}-{clock.random_id()}")
+    finally:
+        os.close(fd)
+
+
+def of_linked(shared: str) -> list[tuple[str, str]]:
+    """The ledgers of linked working trees, also of removed ones: the folder, and the top of its tree."""
+    found = []
+    try:
+        names = sorted(os.listdir(f"{shared}/{TREES}"))
+    except OSError:
+        return []
+    for name in names:
+        folder = f"{shared}/{TREES}/{name}"
+        try:
+            with open(f"{folder}/{TOP}", encoding="utf-8", errors="surrogateescape") as file:
+                found.append((folder, file.read()))
+        except OSError:
+            pass  # no ledger
+    return found
+
+
+def note_top(folder: str, top: str) -> None:
+    """Note whose ledger it is."""
+    with open(f"{folder}/{TOP}", "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(top)
+
+
+def _settle(folder: str, top: str, kept: str) -> None:
+    if os.path.isdir(folder):  # of an earlier version; a line that is written at this moment may be lost
+        os.rename(folder, kept)
+    else:
+        os.mkdir(kept, 0o700)
+    note_top(kept, top)
+    os.symlink(os.path.relpath(kept, os.path.dirname(folder)), folder)
 
 
 # --- the ledger itself

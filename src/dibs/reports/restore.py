@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Held, Invalid, NotFound, Unavailable
-from dibs.facts import contents, workspace
+from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
 from dibs.facts.paths import of_parts
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
-from dibs.session import file_writes, working_tree
+from dibs.session import file_writes, removed_trees, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def _restore(
 ) -> dict[str, Any]:
     """List, or bring one back."""
     if list or not what:
+        removed_trees.look(session, call)
         found: dict[str, Any] = session.run(restores.RESTORABLE, call, {"limit": limit, "after": after})
         return found
     return _brought_back(session, call, _chosen(session, call, what))
@@ -62,11 +63,13 @@ def _is_here(place: Place, tree: str) -> bool:
 def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:
     """Keep what is there, take the path, write."""
     place = session.place
-    tree = chosen["tree"] or place.top
+    kept_of = tree = chosen["tree"] or place.top
+    if tree in [top for _, top in ledger_files.of_linked(place.shared)] and not os.path.isdir(tree):
+        tree = place.top  # that tree was removed: its files come into this one
     path = os.path.join(tree, chosen["path"])
     if not _is_here(place, tree):
         raise Unavailable(f"{tree} is a working tree of another machine: restore {chosen['path']} there.", path=path)
-    content = contents.of_tree(place, chosen["blob"], tree)
+    content = contents.of_tree(place, chosen["blob"], kept_of)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
     ledger = working_tree.at(tree, place)

@@ -473,6 +473,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
     "landing.stopped": _form("Nothing could land on {what} for the moment{because}; all stayed queued."),
     "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
+    "tree.removed": _form("{what} was removed with unfinished work in it, which is kept."),
     "push.unverified": _form("A push of {what} bypassed the guard."),
     "git.moved": _form("HEAD moved while a command of {who} ran."),
     "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),

@@ -482,6 +482,7 @@ def at(top: str, place: Place) -> Tree:
 
 
 def _tree(top: str, folder: str) -> Tree:
+    ledger_files.settle(folder, top)
     other = caller.other()
     if other is None:
         return Tree(top, folder)

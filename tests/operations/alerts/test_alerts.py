@@ -11,6 +11,7 @@ from dibs.operations.alerts import delivery, kinds, records
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
 from dibs.operations.guards.deploy_guard import FINISH, START
+from dibs.operations.guards.removed_trees import REMOVED
 from dibs.operations.upkeep.recovery import RECOVERED, VOID
 from dibs.operations.upkeep.store_moves import FALLEN_BACK
 from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
@@ -103,6 +104,11 @@ def plant_bypass(fleet: Fleet) -> None:
     fleet.internal("bob", COMMITTED, **fields)
 
 
+def plant_removed(fleet: Fleet) -> None:
+    work = [("0123456789ab", ("file", "x.py"), "a" * 40, ["ann"])]
+    fleet.internal("boss", REMOVED, **canonical(REMOVED, {"tree": "/w1", "name": "w1-0123456789ab", "work": work}))
+
+
 def deploy(fleet: Fleet, result: str, **said: Any) -> None:
     token = fleet.claim("ann", "deploy:prod")["token"]
     fleet.internal("ann", START, target="prod", token=token, commit="abc", **said)
@@ -181,6 +187,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
     "silent": ("ann", "error", ["ann", "bob"], plant_silent, mend_silent),
     "violation": ("bob", "error", ["boss"], plant_violation, lambda fleet: fleet.call("ann", "ack", message="vc1")),
     "bypass": ("bob", "error", ["boss"], plant_bypass, settle_bypass),
+    "removed": ("ann", "error", ["boss"], plant_removed, settle_bypass),
     "deploy_stale": ("ann", "warning", ["boss"], plant_stale, mend_deploy),
     "deploy_unverified": ("ann", "error", ["boss"], plant_unverified, mend_deploy),
     "poison": (

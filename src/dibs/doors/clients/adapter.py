@@ -42,6 +42,10 @@ if TYPE_CHECKING:
             """After this time it reports the end of a command that still runs; 0: never."""
 
         @property
+        def RUNS_GIT_HOOKS(self) -> bool:  # noqa: N802
+            """Does git run its hooks in this client's shell?"""
+
+        @property
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
             """A field of a tool's input → the tool, the first that fits, for payloads that name none; () if all do."""
 

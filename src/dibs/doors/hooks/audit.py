@@ -29,7 +29,7 @@ def report(
     event: Event,
     place: Place,
     known: Iterable[Tree],
-    tell_missed: Callable[[Session, Call, Sequence[str]], None],
+    tell_missed: Callable[[Session, Call, Sequence[tuple[str, str]]], None],
     *,
     release: Sequence[str] = (),
     diary: int = -1,
@@ -63,7 +63,7 @@ def report(
     return told
 
 
-def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
+def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[tuple[str, str]]]:
     """What moved HEAD since git's reflog had this length, and the new commits."""
     if diary < 0 or not place.common:
         return [], []

@@ -242,6 +242,7 @@ def _read(event: payload.Event, place: Place) -> Answer:
         return Answer(ALLOW)
     agent, path = event.agent, real[len(top) + 1 :]
     folder = place.private if top == place.top else workspace.private_of(top)
+    ledger_files.settle(folder, top)
     now, offset = ledger_files.now()
     signature = contents.signature(real)
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING

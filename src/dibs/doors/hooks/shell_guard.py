@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import audit
+from dibs.doors.hooks import audit, index_turn
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, clock, contents, ledger_files, shell
+from dibs.facts import caller, contents, ledger_files, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
-# for git's index, which others hold for as long as a commit takes
-INDEX_LOCK_TIMEOUT_S = 10.0
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
-INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
 BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
@@ -141,6 +138,28 @@ def _decide(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
+    """The decisions, on what git's index has when no other agent's command holds it: the rest lies there for a moment."""
+    first: list[str] = []
+    if effects and index_turn.is_busy(event, known):
+        first = index_turn.take(session, call, effects)
+    try:
+        try:
+            return _decided(session, call, event, reading, effects, deploys, known)
+        except Held as error:
+            if first or not error.fields.get("transient"):
+                raise
+        first = index_turn.take(session, call, effects)
+        return _decided(session, call, event, reading, effects, deploys, known)
+    except DibsError:
+        if first:
+            _give_back(session, call, first)
+        raise
+
+
+def _decided(
+    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    known: dict[str, Tree],
+) -> tuple[list[str], bool]:  # fmt: skip
     """Both decisions: the command's own, and that about the files it names.
 
     The claims that end with the call; and does it bring back what git has of files that it names?
@@ -172,7 +191,9 @@ def _decide(
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
-        taken = _command(session, call, fields)
+        from dibs.operations.guards.shell_guard import COMMAND
+
+        taken = session.run(COMMAND, call, fields)["claims"]
     if writes:
         try:
             allow(session, call, event, writes, known)
@@ -300,6 +321,12 @@ def _effects(reading: Any) -> list[Effect]:
     return aliases.effects(reading)
 
 
+def makes_commits(event: Event) -> bool:
+    """Does this command make commits, by its words?"""
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    return "commit" in _acts(_effects(reading))
+
+
 def _acts(effects: list[Effect]) -> list[str]:
     """The acts that a role may forbid."""
     acts = []
@@ -308,23 +335,6 @@ def _acts(effects: list[Effect]) -> list[str]:
     if any(effect.kind == "push" for effect in effects):
         acts.append("deploy")
     return acts
-
-
-def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
-    """The decision; if only git's index is in the way, it is retried until that is free."""
-    from dibs.operations.guards.shell_guard import COMMAND
-
-    until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
-    while True:
-        try:
-            claims: list[str] = session.run(COMMAND, call, fields)["claims"]
-        except Held as error:
-            if not error.fields.get("transient") or clock.since_boot() > until:
-                raise
-            call.facts.clear()
-            clock.sleep(INDEX_LOCK_POLL_S)
-        else:
-            return claims
 
 
 def _give_back(session: Session, call: Call, taken: list[str]) -> None:

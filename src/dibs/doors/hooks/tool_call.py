@@ -115,18 +115,18 @@ def after(event: Event, place: Place) -> str:
         if place.common and tree.state.owes(call, over[0]):
             tree.look_at_all(MAX_FILES_CHECKED)
         tree.cut()
-    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
+
+    def missed(session: Session, call: Call, commits: Sequence[tuple[str, str]]) -> None:
+        from dibs.doors.hooks import missed_commits
+
+        missed_commits.tell(session, call, event, known, commits)
+
+    return audit.report(event, place, known, missed, release=claims, diary=diary)
 
 
 def _yielded(event: Event, ns: int) -> bool:
     """Does the client report the end of a command that may still run?"""
     return 0 < event.dialect.YIELDS_AFTER_NS < ns
-
-
-def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    from dibs.doors import git_hooks
-
-    git_hooks.tell_missed(session, call, commits)
 
 
 def _others(event: Event, place: Place) -> list[str]:

@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         "silent",
         "violation",
         "bypass",
+        "removed",
         "deploy_stale",
         "deploy_unverified",
         "poison",

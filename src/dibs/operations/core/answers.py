@@ -21,7 +21,7 @@ TaskState = Literal[
 ]  # fmt: skip
 RunState = Literal["active", "ended"]
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "deploy_stale", "deploy_unverified",
+    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale", "deploy_unverified",
     "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]

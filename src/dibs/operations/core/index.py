@@ -159,6 +159,7 @@ INTERNAL = {
     "store moved": "operations.upkeep.store_moves",
     "task keep": "operations.tasks.outcomes",
     "test record": "operations.oversight.trials",
+    "tree-removed": "operations.guards.removed_trees",
     "undo": "operations.guards.undo",
     "undo-done": "operations.guards.undo",
     "upkeep": "operations.upkeep.sweeps",

@@ -106,7 +106,7 @@ def _restore(
         undo = f"v{tx.id()}"
         until = tx.now + CONTENT_LIFE_MS
         before: Record = {
-            "violation": undo, "path": record["path"], "tree": record["tree"], "holder": call.agent, "by": call.agent,
+            "violation": undo, "path": record["path"], "tree": tree, "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,
         }  # fmt: skip
         tx.put(f"v\t{undo}", before, i2=due(until))

@@ -76,6 +76,8 @@ def _command(
         return _refuse(tx, call, command, refusal)
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
+        if index and _meets_shell(others, index):  # what lies in git's index now is of a moment
+            return _index_held(tx, call, resources.normal(index), Held(blockers=[]))
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps else []
         unfinished += working_tree.loose(tx, loose, [*others, *unfinished])
         dropped: list[str] = []
@@ -91,6 +93,12 @@ def _command(
             return _refuse(tx, call, refusal.fields["words"][0], refusal)
         edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
     return _hold(tx, call, index) if index else {"claims": []}
+
+
+def _meets_shell(others: list[Record], wanted: Sequence[Sequence[str]]) -> bool:
+    """Does a command of another agent hold git's index at this moment?"""
+    normal = resources.normal(wanted)
+    return any(one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal) for one in others)
 
 
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:

@@ -39,6 +39,9 @@ def _line(one: dict[str, Any]) -> str:
     if one["how"] == "forced":
         holder = named(one, "holder")
         return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
+    if one["how"] == "removed":
+        holder = named(one, "holder")
+        return f"{one['id']}  {one['path']}  kept when {one['tree']} was removed ({times.ago(one['at'])} ago), work of {holder}\n"
     return (
         f"{one['id']}  {one['path']}  overwritten {times.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
     )
