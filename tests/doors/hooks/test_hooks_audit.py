@@ -50,7 +50,7 @@ def test_right_after_the_holders_own_edit_a_change_may_have_been_its_formatter_a
     found = re.search(r"your command probably changed a\.py, which ada holds.*dibs restore (v\w+)`", after.told)
     assert found is not None, after
     [event] = repo.events("edit.unattributed")
-    assert (event["subject"], event["data"]["holder"], event["data"]["suspects"]) == ("a.py", "ada", ["bob", "ada"])
+    assert (event["subject"], event["data"]["holder"], event["data"]["suspects"]) == ("a.py", "ada", ["bob"])
     assert "which you hold, was changed; probably bob did it" in ada.hook("UserPromptSubmit", prompt="go").told
     assert ada.dibs("restore", found[1])["restored"] == "a.py"
     assert (repo.folder / "a.py").read_text() == "ada's\n"
