@@ -448,7 +448,10 @@ def test_the_calls_of_an_agent_whose_process_is_gone_ended_with_it(book: Book) -
     assert [(calls[one].closed, calls[one].ended) for one in (call, done)] == [(ns(5), ns(5)), (ns(2), ns(5))]
     assert book.state.ended == {"a": ns(5)}
     again = State(book.state.lines(ns(6)))
-    assert [(again.calls[one].closed, again.calls[one].ended) for one in (call, done)] == [(ns(5), ns(5)), (ns(2), ns(5))]
+    assert [(again.calls[one].closed, again.calls[one].ended) for one in (call, done)] == [
+        (ns(5), ns(5)),
+        (ns(2), ns(5)),
+    ]
 
 
 # --- cutting it down

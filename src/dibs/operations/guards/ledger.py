@@ -75,8 +75,8 @@ DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before th
 LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it, if no other is there
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
-FIELDS = {"O": 8, "N": 5, "V": 3, "C": 4, "E": 3, "X": 3, "Z": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3,
-          "F": 3, "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
+FIELDS = {"O": 8, "N": 5, "V": 3, "C": 4, "E": 3, "X": 3, "Z": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3,
+          "W": 3, "F": 3, "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
 
 
 class Call:
@@ -423,8 +423,8 @@ class State:
 
     READ = {  # noqa: RUF012 - made once, never changed
         "O": _opened, "N": _named, "V": _reached, "C": _closed, "E": _stepped, "X": _left, "Z": _died, "B": _began,
-        "S": _same, "K": _committed, "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
-        "T": _changed, "A": _formatted, "M": _moded,
+        "S": _same, "K": _committed, "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed,
+        "G": _counted, "H": _kept, "U": _owed, "T": _changed, "A": _formatted, "M": _moded,
     }  # fmt: skip
 
     # --- what follows from it
