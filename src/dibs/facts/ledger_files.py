@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 
+from dibs import jsontext
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -433,14 +434,25 @@ def is_due(local: str, agent: str) -> bool:
     return not 0 <= time.time() - heard <= HEARTBEAT_S
 
 
-def heard(local: str, agent: str) -> None:
-    """Note a heartbeat to the store now."""
-    path = f"{local}/alive/{name_of(agent)}"
+def heard(local: str, agent: str, client: Sequence[object] | None = None) -> None:
+    """Note a heartbeat to the store now, and the client's process, so that its end is seen without the store."""
     try:
-        os.utime(path)
-    except OSError:
+        fd = _open(f"{local}/alive/{name_of(agent)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
         try:
-            os.close(_open(path, APPEND))
-            os.utime(path)
-        except OSError:
-            pass
+            os.pwrite(fd, f"{jsontext.encode(client)}\n".encode(), 0)
+        finally:
+            os.close(fd)
+    except OSError:
+        pass
+
+
+def is_gone(local: str, agent: str) -> bool:
+    """Has the process of that agent's client certainly ended?"""
+    try:
+        with open(f"{local}/alive/{name_of(agent)}", "rb", 0) as file:
+            client = jsontext.decode(file.read().partition(b"\n")[0].decode())
+    except (OSError, ValueError):
+        return False
+    from dibs.facts import processes
+
+    return client is not None and processes.alive(client) is False

@@ -106,7 +106,7 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
     news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
     for tree in due:
         _done(session.place, tree, news["violations"])
-    ledger_files.heard(session.place.local, call.agent)
+    ledger_files.heard(session.place.local, call.agent, call.client)
     _look_for_trouble(session, call)
     return briefing.news(session, news)
 

@@ -330,7 +330,7 @@ def _before(tree: Tree, one: _NamedPath) -> bytes | None:
 
 def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None:
     """Write the names into the ledger, with their call."""
-    busy = tree.state.is_busy(agent)
+    accompanied = bool(tree.state.others(agent))
     for one in items:
         if one.kind == "tree" and not one.ignored:
             tree.name(event.key, f"{one.path}/", one.write.how)
@@ -339,4 +339,4 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
             before = b"" if is_new else _before(tree, one) if one.write.edits else None
             expected = one.write.expected(before)
             goes = one.write.goes or (is_new and expected is None)  # it fails: there is no text to replace
-            tree.name(event.key, one.path, one.write.how, expected, goes=goes, keep=busy)
+            tree.name(event.key, one.path, one.write.how, expected, goes=goes, keep=accompanied)

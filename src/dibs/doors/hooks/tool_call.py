@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-MAX_FILES_CHECKED = 300  # after a command; the next sweep takes the rest
 # The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, Gemini's, OpenCode's. None writes a file.
 OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
 
@@ -51,7 +50,7 @@ def before(event: Event, place: Place) -> str:
     audit.tell(session, call, [tree])
     for top in edit_guard.allow(session, call, event, writes, known):
         begin(known[top], event, is_open=False)
-    ledger_files.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent, call.client)
     return ""
 
 
@@ -112,8 +111,9 @@ def after(event: Event, place: Place) -> str:
         left = "1" if call.left or event.background or _yielded(event, over[0] - call.opened) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
-        if place.common and tree.state.owes(call, over[0]):
-            tree.look_at_all(MAX_FILES_CHECKED)
+        accompanied = call.is_open and tree.is_accompanied(event.agent)
+        if place.common and tree.state.owes(call, over[0], accompanied=accompanied):
+            tree.look_at_all()
         tree.cut()
 
     def missed(session: Session, call: Call, commits: Sequence[tuple[str, str]]) -> None:

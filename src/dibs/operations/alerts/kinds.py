@@ -328,12 +328,10 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _violation_gone(tx, call, suspicion):
         return None
     holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
-    who = name_of(tx, facts["by"]) if sure else "an unknown agent or program"
-    text = f"{who} changed {path}, which {holder} holds."
     how = "restore" if facts["blob"] else "ack"
     remedy = f"dibs {how} {quoted(facts['id'])} --as {quoted(holder)}"  # the holder's to do, or a person's for it
     return {
-        "severity": ERROR if sure else WARNING, "text": text, "remedy": remedy, "resources": [path],
+        "severity": ERROR if sure else WARNING, "text": facts["text"], "remedy": remedy, "resources": [path],
         "tree": facts["tree"], "path": path,
     }  # fmt: skip
 

@@ -267,7 +267,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
     name, known, author = resources.show(target["resource"]), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
-        if known in {OLDER, BLIND}:
+        if known in {OLDER, BLIND} and author != call.agent:
             _note(tx, call, f"{_who(tx, author)} changed {name} since you last read it; your change was made to that.")
         return None
     if known in {SAME, GONE}:

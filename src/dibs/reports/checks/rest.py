@@ -21,7 +21,7 @@ from dibs.reports.checks.findings import (
     few,
     slug,
 )  # fmt: skip
-from dibs.reports.checks.ten import listed
+from dibs.reports.checks.ten import changed_under, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,18 +156,23 @@ def violations(look: Look) -> Line:
     """No file of one agent was changed by another, unless that is settled."""
     found = []
     for change in look.facts["unsettled"]:
-        if change["how"] == "violated":
+        if change["how"] in {"violated", "unattributed"}:
+            sure = change["how"] == "violated"
             event = look.history.changes.get(change["id"])
-            text = (
-                f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
-                f"{against(look, CLAIM_FIRST)}"
-            )
+            text = f"{changed_under(look, change)}{against(look, CLAIM_FIRST) if sure else ''}"
             remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
             events = [event["seq"]] if event else []
             found.append(
-                Finding(text, HIGH, events=events, code=f"change-{change['id']}", remedy=remedy, agent=change["agent"])
+                Finding(
+                    text,
+                    HIGH if sure else MEDIUM,
+                    events=events,
+                    code=f"change-{change['id']}",
+                    remedy=remedy,
+                    agent=change["agent"],
+                )
             )
-    past = sum(1 for event in look.history.changes.values() if event["kind"] == "edit.violated") - len(found)
+    past = len(look.history.changes) - len(found)
     more = f"; {past} earlier, all settled" if past > 0 else ""
     return listed(found, f"Violations: no file was changed under its holder{more}", {"settled": max(0, past)})
 
