@@ -42,7 +42,7 @@ def report(
     due = [tree for tree in known if tree.untold()]
     from dibs.session import mail_hint
 
-    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
+    hinted = mail_hint.taken(place, event.agent) or ledger_files.is_elsewhere(place.local)
     if not (due or release or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.caller import identify, open_session

@@ -54,6 +54,26 @@ def before(event: Event, place: Place) -> str:
     return ""
 
 
+def refuse_killed(event: Event, place: Place) -> None:
+    """Was the agent killed, or one above it? A mark says that it may have been; the store knows. Raises the refusal."""
+    from dibs.errors import Unavailable
+    from dibs.operations.agents.stops import STOPPED
+    from dibs.session import stop_marks
+
+    is_marked = stop_marks.is_left(place.local, event.agent)
+    session = open_session(place)
+    call = identify(session, event)
+    try:
+        session.run(STOPPED, call, {})
+    except Unavailable:
+        if is_marked:
+            raise
+        return  # as long as nothing speaks for a kill, a store that is away stops no harmless call
+    if is_marked:
+        stop_marks.remove(place.local, event.agent)
+        session.run(STOPPED, call, {})  # a kill in the meantime had its mark taken away
+
+
 def use(event: Event, place: Place) -> None:
     """May the agent use this tool at all? Raises the refusal."""
     from dibs.operations.agents import roles

@@ -8,7 +8,7 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, stops
 from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
@@ -264,6 +264,7 @@ def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, 
     """The record of an agent that is killed from now on, written; as people see it."""
     _parts(tx, target)
     put_agent(tx, target)
+    stops.mark(tx, target)
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
     return shown(tx, call, target)
 

@@ -79,6 +79,9 @@ def _attempt(
             first = done[0][0]  # its clock is the oldest
             if clock.since_boot() + first.base - first.now > MAX_CLOCK_AGE_MS:
                 return None
+            for tx, _, error in done:
+                if error is None and tx.names:
+                    store._wakes().mark(tx.names)
             store._sql("ROLLBACK" if last is None else "COMMIT")
         except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
             raise store._plain(error) from error

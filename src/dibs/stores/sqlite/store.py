@@ -170,6 +170,8 @@ class SqliteStore(Engine):
                     self._move_head(tx, *self._append(tx))
                 if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
+                if tx.names:
+                    self._wakes().mark(tx.names)
                 self._sql("COMMIT" if tx.touched else "ROLLBACK")
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error

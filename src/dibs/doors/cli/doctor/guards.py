@@ -11,10 +11,10 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE
+from dibs.doors.clients.adapter import MADE
 from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
 from dibs.errors import DibsError
 from dibs.facts.git import queries as git
-from dibs.session import config_guards
 from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -112,6 +112,7 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     yield from _proven(session, used, trees)
     for client in used:
         yield from _current(client, base)
+        yield from _allowed(client, trees)
         yield from _trusted(client, trees)
     yield from _servers(used, trees)
     yield from _uncommitted(session, base, used, linked=len(trees) > 1)
@@ -141,17 +142,38 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
             text = file.read()
         if not clients.of(client).settings_commands(text, path):
             return  # a plugin guards
-        tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
         mcp = bool(_server(client, f"{base}/{clients.of(client).mcp_file}"))
-        if clients.of(client).settings_merged(text, path, tools, mcp=mcp) == text:
+        if clients.of(client).settings_merged(text, path, mcp=mcp) == text and not _old_files(client, base):
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
-    message = (
-        f"{path} was written by an older dibs, or for other roles, or changed; `dibs init --clients {client}` brings "
-        "it up to date"
-    )
+    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
     yield _check(f"{client} settings", False, message, WARNING)
+
+
+def _old_files(client: str, base: str) -> list[str]:
+    """The files that are only ours, and that this dibs would write otherwise."""
+    found = []
+    for name, text in clients.of(client).own_files().items():
+        try:
+            with open(f"{base}/{name}", encoding="utf-8") as file:
+                there = file.read()
+        except OSError:
+            continue
+        if there != text and there.startswith(MADE):
+            found.append(name)
+    return found
+
+
+def _allowed(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+    """May its model run every command of dibs without a person being asked? Some of them run any program."""
+    for entry in dict.fromkeys(entry for tree in trees for entry in clients.of(client).allows_all(tree)):
+        message = (
+            f"{entry} lets {clients.of(client).title} run every command of dibs without asking, and so any program "
+            f"(`dibs deploy … -- COMMAND`). `dibs init --clients {client}` writes a list of safe ones; take this entry "
+            "out where it stays"
+        )
+        yield _check(f"{client} permissions", False, message, WARNING)
 
 
 def _servers(used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
