@@ -198,7 +198,21 @@ ROWS = (
      f"{SPEED}::test_a_look_after_hundreds_of_deletions_finds_the_rows_that_are_left[scan]"),
     ("stores/sqlite/wakes.py", "            return error.errno != errno.ENXIO\n", "            return True\n",
      "tests/stores/test_sqlite.py::test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits"),
-    ("stores/sqlite/store.py", "        self._refuse_forked()\n        return self._in_turn(self._run, fn)\n",
-     "        return self._in_turn(self._run, fn)\n",
+    # a forked process gets no turn
+    ("stores/turns.py", "        self.refuse_forked()\n", "",
      "tests/stores/test_sqlite.py::test_a_forked_child_cannot_take_the_gate_from_its_parent"),
+    ("session/session.py", "        self.refuse_forked()\n        if operation.whole:\n", "        if operation.whole:\n",
+     "tests/doors/python/test_forks.py::test_a_workspace_opened_before_a_fork_is_refused_after_it_on_every_store[redis]"),
+    ("doors/python/aio.py", "        self._workspace.session.refuse_forked()", "        pass",
+     "tests/doors/python/test_forks.py::test_a_workspace_of_tasks_is_refused_after_a_fork_at_once[sqlite]"),
+    # one connection to Redis, many threads: every command in a turn
+    ("stores/redis/store.py", "        return self._turns.call(self._retried, once, TURN_TIMEOUT_S)\n",
+     "        return self._retried(once)\n",
+     "tests/stores/test_redis.py::test_no_thread_speaks_on_the_connection_in_anothers_turn"),
+    ("stores/redis/store.py", "        self._turns.call(closed, self.wire, TURN_TIMEOUT_S)\n",
+     "        closed(self.wire)\n", "tests/stores/test_redis.py::test_no_thread_speaks_on_the_connection_in_anothers_turn"),
+    ("stores/redis/cache.py", "            self._long.update(_prefixes(groups))\n", "            pass\n",
+     f"{SPEED}::test_a_range_of_more_rows_than_are_kept_is_guessed_wrong_at_most_once"),
+    ("stores/redis/transaction.py", "            fresh.found = before.found | fresh.found\n", "            pass\n",
+     f"{SPEED}::test_what_a_wrong_guess_brought_is_kept_when_the_run_asks_for_more"),
 )  # fmt: skip

@@ -95,6 +95,7 @@ class Session:
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
+        self._pid = os.getpid()
         self._store: Store | None = None if shared is None else shared.store
         self._link: Link | None = None
         self._is_given = False  # the caller opened the store (`use`), whatever the config names
@@ -124,6 +125,7 @@ class Session:
     @property
     def store(self) -> Store:
         """The store, opened when it is first needed."""
+        self.refuse_forked()
         if self._store is None:
             from dibs.storage import workspace_store
 
@@ -147,6 +149,7 @@ class Session:
     @property
     def link(self) -> Link:
         """The store's half of this session's requests; the store itself, unless a door set another."""
+        self.refuse_forked()
         if self._link is None:
             if self.is_far:
                 from dibs.session.far_link import FarLink
@@ -172,8 +175,17 @@ class Session:
         self.close()
         self._store, self._link, self._is_given = store, None, True
 
+    def refuse_forked(self) -> None:
+        """Refuse a session of the parent process: its connections, and the process that it speaks for, are not ours."""
+        if os.getpid() != self._pid:
+            from dibs.stores.turns import forked
+
+            raise forked(self.place.root)
+
     def close(self) -> None:
-        """Close the store, if it was opened, and what the link has open."""
+        """Close the store, if it was opened, and what the link has open. After a fork they are the parent's."""
+        if os.getpid() != self._pid:
+            return
         if self._link is not None:
             self._link.close()
         if self._shared is None:
@@ -193,6 +205,7 @@ class Session:
 
         `on_wait` is called at each poll of a wait.
         """
+        self.refuse_forked()
         if operation.whole:
             if self.is_far:
                 from dibs.session.far_link import FarLink

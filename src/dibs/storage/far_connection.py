@@ -17,6 +17,7 @@ import ssl
 
 from dibs import jsontext
 from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, quoted
+from dibs.stores.turns import forked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class FarConnection:
 
     def ask(self, method: str, path: str, body: Any = None, *, timeout: float = 0) -> Any:
         """One request; its answer, or its refusal raised. `Lost` if there was none."""
-        if self._pid != os.getpid():  # a fork: the connections are the parent's
-            self._idle, self._pid = [], os.getpid()
+        if self._pid != os.getpid():  # the connections are the parent's
+            raise forked(self.url)
         if "Authorization" not in self._headers:
             self._headers["Authorization"] = f"Bearer {token_for(self.url)}"
         data = None if body is None else jsontext.encode(body).encode()

@@ -68,7 +68,7 @@ class RedisStore(Engine):
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = epoch.Remembered(memory, kept)
-        self._turns = Turns(self._repair, nested=True)
+        self._turns = Turns(self._repair, hidden(wire.url), nested=True)
         self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
         self._asked_at = clock.since_boot()  # right before the last command
@@ -110,6 +110,7 @@ class RedisStore(Engine):
                     result = fn(tx)
                 except MovedError as moved_on:
                     snapshot = moved_on.snapshot
+                    cache = None if tx.is_guess else cache
                     continue
                 except (Unavailable, Unsettled):
                     raise
@@ -137,6 +138,7 @@ class RedisStore(Engine):
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
                 snapshot = self._next_try(tx, commit_attempt, answer)
+                cache = None if tx.is_guess else cache  # one wrong guess is enough
         finally:
             if commit_attempt.alone:
                 self._open_gate(commit_attempt.id)
@@ -209,7 +211,7 @@ class RedisStore(Engine):
     def _open_gate(self, identifier: str) -> None:
         """Give back the gate after a transaction that will not commit."""
         try:
-            self.wire.call("EVAL", scripts.LEAVE, 1, f"{self.tag}gate", identifier)
+            self.command("EVAL", scripts.LEAVE, 1, f"{self.tag}gate", identifier)
         except (ConnectionLost, ServerError):
             pass  # the gate expires by itself
 
@@ -233,7 +235,7 @@ class RedisStore(Engine):
     def unwatch(self, name: str) -> None:
         """Drop a wake that has no waiter any more; if that fails, it expires."""
         try:
-            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_TIMEOUT_S)
+            self.command("DEL", f"{self.tag}w:{name}")
         except (ConnectionLost, ServerError):
             pass
 
@@ -249,7 +251,8 @@ class RedisStore(Engine):
         )
 
     def _blocked(self, wait: Callable[[], bool], timeout: float) -> bool:
-        """Wait on the server; if it does not answer, pause for a moment: the caller looks again."""
+        """Wait on the server, over a separate connection; without an answer, pause: the caller looks again."""
+        self._turns.refuse_forked()
         try:
             return wait()
         except (ConnectionLost, ServerError):
@@ -286,7 +289,7 @@ class RedisStore(Engine):
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_TIMEOUT_S)
+        flat = self.ask("HGETALL", f"{self.tag}seals")
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -295,9 +298,13 @@ class RedisStore(Engine):
         return sorted(found, key=lambda seal: seal.seq)
 
     def close(self) -> None:
-        """Close the connections."""
-        self.wire.close()
-        self.remembered.close()
+        """Close the connections, after the turns of other threads."""
+
+        def closed(wire: Wire) -> None:
+            wire.close()
+            self.remembered.close()
+
+        self._turns.call(closed, self.wire, TURN_TIMEOUT_S)
 
     # --- for people
 
@@ -336,7 +343,11 @@ class RedisStore(Engine):
             self._settling = False
         self.script(scripts.SETTLED, [self.keys[4]], lambda: [since])
 
-    # --- commands to the server
+    # --- commands to the server: each in a turn, its caller's or one of its own, since answers come in order
+
+    def command(self, *words: Any) -> Any:
+        """Send one command once."""
+        return self._turns.call(lambda words: self.wire.call(*words), words, TURN_TIMEOUT_S)
 
     def ask(self, *words: Any) -> Any:
         """Send one command, retried when the connection is lost; only for commands that may run twice."""
@@ -365,7 +376,11 @@ class RedisStore(Engine):
         self._with_retries(self.wire.identify)
 
     def _with_retries(self, once: Callable[[], Any]) -> Any:
-        """Retry after a lost connection or a transient error, with growing backoff, until the timeout."""
+        """Do it in a turn; retry after a lost connection or a transient error."""
+        return self._turns.call(self._retried, once, TURN_TIMEOUT_S)
+
+    def _retried(self, once: Callable[[], Any]) -> Any:
+        """Retry with growing backoff, until the timeout."""
         end = clock.since_boot() + int(self.timeout * 1000)
         backoff = RECONNECT_BACKOFF_S
         while True:

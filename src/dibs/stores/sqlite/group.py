@@ -35,7 +35,6 @@ def run(store: SqliteStore, fns: Sequence[Function]) -> list[Outcome]:
     while len(outcomes) < len(fns):
         left = fns[len(outcomes) :]
         try:
-            store._refuse_forked()
             outcomes += store._in_turn(lambda fns: _committed(store, fns), left)
         except Exception as error:  # noqa: BLE001 - it is the outcome of all that are left
             outcomes += [(None, error)] * len(left)

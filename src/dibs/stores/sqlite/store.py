@@ -96,7 +96,6 @@ class SqliteStore(Engine):
         self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
-        self._pid = os.getpid()  # neither a connection of SQLite nor the gate's lock survives a fork
         self._checked = False
         self._has_waited = False  # for another process that makes page checksums anew
         self._is_short_lived = short_lived
@@ -105,7 +104,7 @@ class SqliteStore(Engine):
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._is_closed = False  # changes only in a turn
-        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
+        self._turns = Turns(self._abandon, path)  # one connection, one transaction at a time, for all threads
         self._reader: Reader | None = None  # opened when a thread wants to look while another one writes
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
 
@@ -113,7 +112,6 @@ class SqliteStore(Engine):
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
-        self._refuse_forked()
         return self._in_turn(self._run, fn)
 
     def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
@@ -124,7 +122,6 @@ class SqliteStore(Engine):
 
     def is_free(self) -> bool:
         """Is no other thread at work here, and no other process inside the gate?"""
-        self._refuse_forked()
         return not self._turns.is_another() and self._turns.call(Gate.is_free, self._gate, self._timeout)
 
     def _in_turn(self, body: Callable[[A], T], argument: A) -> T:
@@ -196,7 +193,7 @@ class SqliteStore(Engine):
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
-        self._refuse_forked()
+        self._turns.refuse_forked()
         try:
             return self._looked(fn)
         except Unavailable as error:
@@ -285,6 +282,7 @@ class SqliteStore(Engine):
 
     def close(self) -> None:
         """Close, after the turns of other threads; the last process to close folds the WAL into the database."""
+        self._turns.refuse_forked()
         if self._pipes is not None:
             self._pipes.close()
         try:
@@ -338,7 +336,6 @@ class SqliteStore(Engine):
 
     def compact(self) -> int:
         """Write the file anew without its free pages, behind the gate."""
-        self._refuse_forked()
 
         def through(gate: Gate) -> int:
             gate.enter()
@@ -379,6 +376,7 @@ class SqliteStore(Engine):
 
     def _wakes(self) -> Wakes:
         """The pipes, loaded at the first wait: most calls never wait."""
+        self._turns.refuse_forked()
         if self._pipes is None:
             from dibs.stores.sqlite.wakes import Wakes
 
@@ -462,15 +460,6 @@ class SqliteStore(Engine):
             finally:
                 connection.set_busy_timeout(int(self._timeout * 1000))
         return apsw.SQLITE_OK
-
-    def _refuse_forked(self) -> None:
-        """Refuse use after a fork.
-
-        The gate's lock is shared with the parent, and a release here would release the parent's.
-        """
-        if os.getpid() != self._pid:
-            message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
-            raise Unavailable(message, path=self.path, forked=True)
 
     def _refuse_replaced(self) -> None:
         """Refuse a file that other processes no longer find: its claims would bind nobody else (`git clean -fdx`)."""
