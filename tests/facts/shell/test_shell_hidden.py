@@ -66,7 +66,7 @@ def named(here: str, command: str) -> list[str]:
         ("python - f <<'E'\nimport sys\nopen(sys.argv[1], 'w')\nE", ["f"]),
         ("python -c 'from pathlib import Path; Path(\"src\", \"f\").write_text(\"\")'", ["src/f"]),
         ("python -c 'from pathlib import Path; (Path(\"src\") / \"f\").write_text(\"\")'", ["src/f"]),
-        ("python -m json.tool a.json f", ["f"]),
+        ("python -m json.tool a.json f", ["f"]), ("python3 -Imjson.tool a.json f", ["f"]),
         ("python -c 'open(\"app/[id]/page.tsx\", \"w\")'", ["app/[id]/page.tsx"]),
         ("node -e 'fs.writeFileSync(\"app/[...all]/page.tsx\", x)'", ["app/[...all]/page.tsx"]),
         ("python -c 'import os; os.remove(\"what?\")'", ["what?"]),

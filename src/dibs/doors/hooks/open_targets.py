@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
-from dibs.facts import caller
+from dibs.facts import caller, links
 from dibs.facts.paths import of_parts
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def _tree(session: Session, cwd: str | None) -> str:
 def _resources(session: Session, beginning: str) -> tuple[str, list[Canonical]]:
     """The working tree, and the resources that begin so; nothing for paths elsewhere."""
     folder, _, start = beginning.rpartition("/")
-    real = os.path.realpath(folder or "/")
+    real = links.real(folder or "/")
     top = session.place.top
     try:
         _, text, _, tree = session.paths.located(f"{real}/{start}" if start else real, "/", literal=True)

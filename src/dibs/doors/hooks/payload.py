@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.doors.clients import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
-from dibs.facts import caller
+from dibs.facts import caller, links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Event:
 
     def real(self, path: str) -> str:
         """The real path of a path from the client."""
-        return os.path.realpath(os.path.join(self.where, path))
+        return links.real(os.path.join(self.where, path))
 
 
 class Unreadable(Exception):

@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import audit, index_turn
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, contents, ledger_files, shell
+from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -92,7 +92,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
     """The files that the command shows to the agent, by working tree."""
     found: dict[str, list[str]] = {}
     for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
-        real = os.path.realpath(path)
+        real = links.real(path)
         for top in known:
             if real.startswith(f"{top}/"):
                 found.setdefault(top, []).append(real[len(top) + 1 :])
@@ -112,7 +112,7 @@ def _note(
     *, undone: bool,
 ) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
-    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    partly = {links.real(path) for path, how in reading.git_shown if how == "show"}
     for top, paths in shown.items():
         tree = known[top]
         seen = []
@@ -299,8 +299,8 @@ def _not_claimed(reading: Any) -> list[Any]:
     words = first.words if first is not None else []
     if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
         return list(reading.writes)
-    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
-    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+    claimed = {links.real(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
+    return [target for target in reading.writes if links.real(target.path) not in claimed]
 
 
 def _open_targets(session: Session, reading: Any) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import links
 from dibs.facts.shell.options import last
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, either
 
@@ -77,7 +78,7 @@ def _cd(call: Call) -> Env | None:
     new = os.path.join(cwd or "/", to) if known and isinstance(to, str) else None
     if new is not None:
         physical = any(option == "P" for option, _ in given)
-        new = os.path.realpath(new) if physical else os.path.normpath(new)
+        new = links.real(new) if physical else os.path.normpath(new)
     env.old = cwd
     env.cwds = [new]
     return None if new is not None and env.is_directory(new) else before

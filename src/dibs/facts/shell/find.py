@@ -149,7 +149,7 @@ def _walk(
             path, depth = (waiting or later)[-1]
             folder = call.full(path)
             is_folder = look.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
-            if path in tree.pruned or depth >= tree.deepest or not is_folder:
+            if path in tree.pruned or depth >= tree.deepest or not is_folder or folder in _OF_THE_SYSTEM:
                 (waiting or later).pop()
                 continue
             names = look.entries(folder)
@@ -177,6 +177,8 @@ def _few(folders: list[str]) -> list[str]:
         deepest -= 1
     return [f"{path}/" for path in folders]
 
+
+_OF_THE_SYSTEM = frozenset(("/dev", "/proc", "/sys"))  # no files of agents are there
 
 # Large folders that are rarely meant; they come last. Git's own is left out.
 _HEAVY = frozenset((

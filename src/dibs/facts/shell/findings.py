@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import links
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either, places
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 CHECKOUTS = (["gh", "pr", "checkout"], ["glab", "mr", "checkout"])  # they change the branch by git
 MAX_STEPS = 20_000  # words and commands read; a person's long script has some hundreds
 MAX_NESTED_SCRIPTS = 8  # `bash -c`, `eval` within each other
-MAX_COMMAND_LETTERS = 200_000  # a longer command is data with an unknown destination
+MAX_COMMAND_LETTERS = 2_000_000  # a longer command is data with an unknown destination; a second to read it
 MAX_HERE_DOCUMENTS = 500  # the grammar's time grows with the square of their number
 MAX_LINK_HOPS = 8  # links to links, all made by the command itself
 MAX_DIRECTORIES = 8  # where a command may run (each `cd` that may fail adds one); with more, unknown
@@ -214,13 +215,13 @@ class Reading:
 
     def is_written(self, path: str) -> bool:
         """Has the command written this absolute path so far, under any of its names, or a folder that it lies in?"""
-        return bool(self.writes) and _lies_in(os.path.realpath(path), self._places())
+        return bool(self.writes) and _lies_in(links.real(path), self._places())
 
     def text_of(self, path: str) -> str | None:
         """The content of a file that the command has written by now, if no write can have left another one."""
         if not self.writes:
             return None
-        place, places = os.path.realpath(path), self._places()
+        place, places = links.real(path), self._places()
         found = places.get(place, [])
         once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
         return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
@@ -228,7 +229,7 @@ class Reading:
     def _places(self) -> dict[str, list[Target]]:
         """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
         for target in self.writes[self._placed :]:
-            self._by_place.setdefault(os.path.realpath(target.path), []).append(target)
+            self._by_place.setdefault(links.real(target.path), []).append(target)
         self._placed = len(self.writes)
         return self._by_place
 
@@ -350,7 +351,7 @@ def _lies_in(path: str, places: dict[str, list[Target]]) -> bool:
 def _resolved(beginning: str) -> str:
     """How a path begins, without links."""
     folder, _, start = beginning.rpartition("/")
-    return f"{os.path.realpath(folder or '/').rstrip('/')}/{start}"
+    return f"{links.real(folder or '/').rstrip('/')}/{start}"
 
 
 def _is_letter(one: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import caller
+from dibs.facts import caller, links
 from dibs.facts.shell.options import has, last, options
 from dibs.facts.shell.unknown import ANY, PLAIN, Later, Unknown, between, either
 
@@ -227,7 +227,7 @@ def _realpath(call: Call) -> Field:
     if len(operands) != 1 or call.cwd is None:
         return ANY
     name = operands[0]
-    return _line(os.path.realpath(call.full(name))) if isinstance(name, str) else _absolute(call, name)
+    return _line(links.real(call.full(name))) if isinstance(name, str) else _absolute(call, name)
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -301,7 +301,7 @@ def top(cwd: str | None) -> str | None:
     """The top of the working tree."""
     if cwd is None:
         return None
-    here = os.path.realpath(cwd)
+    here = links.real(cwd)
     while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
         if above == here:
@@ -408,7 +408,7 @@ def printed(words: list[Field]) -> Field:
 def _pwd(call: Call) -> Field:
     if call.cwd is None:
         return ANY
-    return _line(os.path.realpath(call.cwd) if "-P" in call.words else call.cwd)
+    return _line(links.real(call.cwd) if "-P" in call.words else call.cwd)
 
 
 def _dirname(call: Call) -> Field:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Fields = Sequence[Field]
 
-MAX_PROGRAM_LETTERS = 200_000  # of a program that are searched
+MAX_PROGRAM_LETTERS = 1_000_000  # of a program that are searched
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 # Calls with a file name as their first argument: their effect on it, and on the file of their second.

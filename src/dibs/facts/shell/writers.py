@@ -222,8 +222,17 @@ def _rmdir(call: Call) -> None:
     given, operands = call.options()
     for path in operands:
         full = call.full(path) if isinstance(path, str) else ""
-        if has(given, "p", "parents") or not os.path.isdir(full) or call.cwd is None or not os.listdir(full):
+        if has(given, "p", "parents") or not os.path.isdir(full) or call.cwd is None or not _has_entries(full):
             call.write(path, "delete")
+
+
+def _has_entries(folder: str) -> bool:
+    """Is there something in a folder? Nothing, if that cannot be seen: then it counts as one that goes."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entries)
+    except OSError:
+        return False
 
 
 def _second(call: Call) -> None:
