@@ -21,6 +21,7 @@ from dibs.stores.seam import (
     GENESIS,
     MAX_CLOCK_AGE_MS,
     MAX_RUNS,
+    MAX_STALE_RUNS,
     BaseTransaction,
     Engine,
     Event,
@@ -31,6 +32,7 @@ from dibs.stores.seam import (
     chained,
     fill,
     filled_entry,
+    too_slow,
 )
 from dibs.stores.turns import Turns
 
@@ -96,6 +98,7 @@ class MemoryStore(Engine):
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = self._new_id()
+        stale = 0
         for _ in range(MAX_RUNS):
             tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
             self._open = tx
@@ -107,6 +110,9 @@ class MemoryStore(Engine):
                         self.faults.between()
                     continue
                 if self._now() - tx.now > MAX_CLOCK_AGE_MS:
+                    stale += 1
+                    if stale == MAX_STALE_RUNS:
+                        raise too_slow()
                     continue
                 self._commit(tx)
             finally:

@@ -162,7 +162,7 @@ def hand_over(fleet: Fleet, giver: str, name: str, to: str) -> None:
     given = {**held[0], "agent": to, "resources": [["name", name]]}
     rest = [{**claim, "resources": [one for one in claim["resources"] if one[1] != name]} for claim in held]
     after = [claim for claim in claims if claim not in held] + [claim for claim in rest if claim["resources"]]
-    edges = edges_of(after, places)
+    edges = edges_of([*after, given], places)
     queue = [place for place in places if conflict(given, place)]
     others = [
         place["waiter"]
@@ -193,6 +193,17 @@ def test_a_hand_over_into_a_deadlock_is_refused_although_the_first_waiters_own_p
         fleet.release("a", "n:1", to="c")
     steps = [(step["agent"], step["holder"]) for step in refused.value.cycle]
     assert steps == [("c", "b"), ("b", "c")]
+
+
+def test_a_hand_over_to_a_waiter_for_that_and_something_free_is_no_deadlock() -> None:
+    fleet = Fleet()
+    fleet.claim("a", "n:1")
+    fleet.claim("d", "n:3")
+    fleet.claim("b", "n:1", wait=MINUTE)
+    fleet.claim("c", "n:1", "n:3", wait=MINUTE)  # after b, but not once it has n:1
+    assert fleet.release("a", "n:1", to="c")["to"] == "c"
+    fleet.release("d", "n:3")
+    assert fleet.claim("c", "n:1", "n:3")["token"]
 
 
 def test_a_hand_over_to_a_waiter_for_that_alone_is_no_deadlock_although_it_passes_an_earlier_waiter() -> None:

@@ -43,6 +43,7 @@ def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
     if not is_awaited(tx, start):
         return []
     search = _Search(tx, start, lambda record: holds.CLAIM in record and record["agent"] == start)
+    search.count(len(in_the_way))
     return search.follow([(wish, iter(in_the_way))])
 
 
@@ -57,6 +58,7 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
         tx,
         wish["agent"],
         lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
+        granted={**wish, holds.CLAIM: ""},
     )
     steps = search.follow_places([place for place in _places_of(tx, wish["agent"]) if not _ends_with(place, wish)])
     if not steps:
@@ -110,10 +112,13 @@ def _has_waiters(tx: Transaction, claim: Record) -> bool:
         for _, _, place in tx.scan(1, f"line\t{claim['task']}\t", MAX_READ).rows
     ):
         return True
-    return any(
-        holds.WAITER in record and record["until"] > tx.now and endings.blocks(claim, record["mode"], record["agent"])
-        for record in holds.meeting(tx, claim["resources"], claim["tree"])
-    )
+    try:
+        return any(
+            holds.WAITER in one and one["until"] > tx.now and endings.blocks(claim, one["mode"], one["agent"])
+            for one in holds.meeting(tx, claim["resources"], claim["tree"], most=holds.MAX_COST)
+        )
+    except Quota:
+        return True  # perhaps
 
 
 def _places_of(tx: Transaction, agent: str) -> list[Record]:
@@ -155,8 +160,11 @@ class _Crowd:
 class _Search:
     """A breadth-first search along what each agent waits for, until it arrives at a record."""
 
-    def __init__(self, tx: Transaction, start: str, arrived: Callable[[Record], bool]) -> None:
+    def __init__(
+        self, tx: Transaction, start: str, arrived: Callable[[Record], bool], granted: Record | None = None
+    ) -> None:
         self._tx, self._arrived = tx, arrived
+        self._granted = [] if granted is None else [granted]  # counts as a claim, though it is not written yet
         self._known = {start}  # agents whose places were looked up
         self._came: dict[str, Came | None] = {}  # by waiter; None for a place that the search began with
         self._crowds: dict[tuple[str, ...], _Crowd] = {}  # by tree and resource
@@ -186,30 +194,31 @@ class _Search:
         if record["agent"] in self._known:
             return []
         self._known.add(record["agent"])
-        self._count(1)
+        self.count(1)
         return _places_of(self._tx, record["agent"])
 
     def _before(self, place: Record) -> Iterator[Record]:
         """What a place waits for: holders, and earlier waiters for what its agent does not hold yet."""
         crowds = [(resource, self._crowd(resource, place["tree"])) for resource in place["resources"]]
         mine = [claim for _, crowd in crowds for claim in crowd.claims.get(place["agent"], ())]
-        missing = endings.missing(mine, place)
+        missing = endings.missing([*mine, *self._granted], place)
         for resource, crowd in crowds:
             yield from crowd.take(place, waiters=resource in missing)
 
     def _crowd(self, resource: Sequence[str], tree: str) -> _Crowd:
         key = (tree, *resource)
         if key not in self._crowds:
-            self._count(1)
+            self.count(1)
             live = []
-            for record in holds.meeting(self._tx, [resource], tree):
-                self._count(1)
+            for record in holds.meeting(self._tx, [resource], tree, most=holds.MAX_COST):
+                self.count(1)
                 if holds.INTEREST not in record and record["until"] > self._tx.now:
                     live.append(record)
             self._crowds[key] = _Crowd(live)
         return self._crowds[key]
 
-    def _count(self, read: int) -> None:
+    def count(self, read: int) -> None:
+        """So many were read."""
         self._read += read
         if self._read > MAX_READ:
             raise Quota(what="claims and waiters that can be searched for a deadlock", limit=MAX_READ)

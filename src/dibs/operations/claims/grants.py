@@ -33,6 +33,8 @@ SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save t
 MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
 ENDS_WITH_COMMIT = "commit"  # the `ends` of a claim that its file's commit releases
 LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
+MAX_HOLDERS_READ = 64  # a request with this many live holders in its way is refused in any case: it reads no more
+MAX_ENDED = 100  # records that one transaction ends before it decides; with more, the next one continues
 MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round ends all that it saw
 
 
@@ -51,6 +53,7 @@ class _Overlaps:
         "queue",
         "subagents",
         "truncated",
+        "unfinished",
         "watchers",
     )
 
@@ -67,6 +70,7 @@ class _Overlaps:
         self.own_place: Record | None = None  # the agent's existing place in the queue for this same request
         self.owns_place = False  # this call may leave that place: no other process of the agent took it over
         self.truncated = False  # not all were read: there may be more
+        self.unfinished = False  # so many of them have ended that one transaction does not end them all
 
 
 # --- claim
@@ -105,6 +109,8 @@ def take(
     if by_hand and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call):
         prefetched = None  # these records may have ended
     overlaps = _live_overlaps_of(tx, call, wish, waiter, prefetched, patient=wait > 0)
+    if overlaps.unfinished and by_hand:
+        return {"again": True}  # what has ended so far is committed; the next transaction ends more
     if call.inside and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
         return _refuse(tx, wish, overlaps.subagents, interest=False)
@@ -129,16 +135,21 @@ def _live_overlaps_of(
     tx: Transaction, call: Call, wish: Record, waiter: str, prefetched: Fetched | None, *, patient: bool
 ) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
+    ended = 0
     for _ in range(MAX_ROUNDS):
         overlaps = _overlaps_of(tx, call, wish, waiter, prefetched, patient=patient)
         if not overlaps.ended and not overlaps.dead:
             break
         prefetched = None
         endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
+        ended += len(overlaps.ended) + len(overlaps.dead)
         if overlaps.dead:
             from dibs.operations.agents import deaths
 
             deaths.tell_of(tx, call, overlaps.dead)
+        overlaps.unfinished = ended >= MAX_ENDED
+        if overlaps.unfinished:
+            break
     return overlaps
 
 
@@ -220,7 +231,7 @@ def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waite
     from dibs.operations.claims import deadlocks, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False)
+        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False, most=deadlocks.MAX_READ)
     answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
     if isinstance(answer, dict) and not overlaps.truncated:
         answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
@@ -260,9 +271,16 @@ def _wish(
 
 
 def _overlaps_of(
-    tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool
+    tx: Transaction,
+    call: Call,
+    wish: Record,
+    waiter: str,
+    got: Fetched | None,
+    *,
+    patient: bool,
+    most: int = MAX_HOLDERS_READ,
 ) -> _Overlaps:
-    """Every record that overlaps the wish, sorted.
+    """Every record that overlaps the wish, sorted; or as many as decide it, if `most` live holders are in its way.
 
     A caller that can wait, and meets a holder and a long queue, will wait in any case and reads no further. The waiters
     before it find out whether the holder's process is dead. The first waiter checks the process of a new holder at its
@@ -272,9 +290,10 @@ def _overlaps_of(
     if waiter:
         overlaps.own_place = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
         overlaps.owns_place = True
-    for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
+    for record in holds.meeting(tx, wish["resources"], wish["tree"], got, holds.MAX_COST):
         _add(tx, wish, record, overlaps)
-        if patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ:
+        waits = patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
+        if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
             overlaps.truncated = True
             break
     if overlaps.own_place is None:
@@ -466,10 +485,8 @@ def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
 def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
     """Every claim is compared with each glob that begins with a wildcard, so their number is limited."""
     if any(map(resources.root_glob, wish["resources"])):
-        kept = [
-            record for record in holds.rows(tx, [("r\t", "r\n")]) if any(map(resources.root_glob, record["resources"]))
-        ]
-        if len(kept) >= MAX_ROOT_GLOBS:
+        kept = sum(sum(map(resources.root_glob, one["resources"])) for one in holds.rows(tx, [("r\t", "r\n")]))
+        if kept >= MAX_ROOT_GLOBS:
             return Quota(what="globs that begin with a wildcard in a workspace", limit=MAX_ROOT_GLOBS)
     return None
 

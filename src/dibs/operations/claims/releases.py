@@ -77,7 +77,8 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: F
         mine = [claim for claim in found if claim["until"] > tx.now and (not token or claim["token"] == token)]
         return [(claim, claim["resources"]) for claim in mine] if mine or not token else _stale(tx, call, token)
     normal = resources.normal(named)
-    here = holds.meeting(tx, normal, "", _held_rows(got))
+    read = _held_rows(got)
+    here = holds.rows(tx, resources.places_of(normal)) if read is None else holds.meeting(tx, normal, "", read)
     mine = [
         record
         for record in here
@@ -287,7 +288,7 @@ def _hand_over(tx: Transaction, call: Call, claim: Record, released: list[Any], 
     given = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
     blockers = []
-    for record in list(holds.meeting(tx, released, claim["tree"])):
+    for record in list(holds.meeting(tx, released, claim["tree"], most=holds.MAX_COST)):
         if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
             if record["until"] > tx.now:
                 blockers.append(record)
@@ -314,7 +315,7 @@ def _refuse_deadlock(tx: Transaction, given: Record) -> None:
 
     queue = [
         record
-        for record in holds.meeting(tx, given["resources"], given["tree"])
+        for record in holds.meeting(tx, given["resources"], given["tree"], most=holds.MAX_COST)
         if holds.WAITER in record and record["until"] > tx.now and endings.blocks(record, given["mode"], given["agent"])
     ]
     cycle = deadlocks.find_past(tx, given, queue) if queue else []

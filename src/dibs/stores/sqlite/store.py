@@ -23,7 +23,7 @@ from dibs.stores.seam import (
     COMMIT_TEXT,
     FETCH_LIMIT,
     MAX_CLOCK_AGE_MS,
-    MAX_RUNS,
+    MAX_STALE_RUNS,
     BaseTransaction,
     Engine,
     Event,
@@ -36,6 +36,8 @@ from dibs.stores.seam import (
     filled_entry,
     link_of,
     prefix_range,
+    too_slow,
+    unknown_outcome,
 )
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.gate import CLOSED, MENDING, Gate
@@ -139,7 +141,7 @@ class SqliteStore(Engine):
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
         try:
-            for _ in range(MAX_RUNS):
+            for _ in range(MAX_STALE_RUNS):
                 tx, result = self._attempt(fn, identifier)
                 if tx is None:
                     continue
@@ -150,7 +152,7 @@ class SqliteStore(Engine):
         except BaseException:
             self._repair()  # in case an interrupt hit the lines below that release
             raise
-        raise Busy(tried=MAX_RUNS)
+        raise too_slow()
 
     def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
         """Run it once; returns no transaction if it took too long and has to be run again.
@@ -169,7 +171,7 @@ class SqliteStore(Engine):
                     return None, None
                 if tx.names:
                     self._wakes().mark(tx.names)
-                self._sql("COMMIT" if tx.touched else "ROLLBACK")
+                self._end(commits=tx.touched)
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
             finally:
@@ -184,6 +186,17 @@ class SqliteStore(Engine):
         finally:
             if gate.file is not None:
                 flock(gate.file, LOCK_UN)
+
+    def _end(self, *, commits: bool) -> None:
+        """End the transaction.
+
+        A commit whose fsync fails is complete in the WAL, and the next process that opens the database alone finds it
+        there; while another one has it open, the next commit overwrites it.
+        """
+        try:
+            self._sql("COMMIT" if commits else "ROLLBACK")
+        except apsw.IOError as error:
+            raise unknown_outcome(self._plain(error)) from error
 
     def _repair(self) -> None:
         """End what an interrupted call may have left: an open transaction, the gate's lock."""
