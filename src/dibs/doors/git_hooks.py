@@ -338,6 +338,7 @@ def _pre_push(session: Session, words: list[str]) -> int:
     deploy_checks.check_push(session, call, session.place.top, words[0] if words else "the remote", updates)
     from dibs.session import push_look
 
+    push_look.begin(session.place)
     push_look.note(session.place.local, [(branch, here) for branch, here, _ in updates if here])
     return YES
 

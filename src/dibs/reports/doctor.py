@@ -93,6 +93,8 @@ def _workspace(session: Session) -> tuple[bool, str]:
     place = session.place
     if not os.path.exists(place.config):
         return False, f"{place.config} is missing; `dibs init` makes it"
+    if session.config.problem:
+        return False, session.config.problem
     if not session.config.id:
         return False, f"{place.config} has no id; clones on several hosts would not meet"
     return True, f"{place.root}" + (f" (working tree {place.top})" if place.top != place.root else "")

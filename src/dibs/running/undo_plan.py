@@ -278,9 +278,7 @@ class Planner:
 
     def _unstage(self, files: list[FilePlan], chains: dict[str, list[tuple[Change, bool]]]) -> None:
         """Staged work that is undone leaves git's index, too."""
-        if not files:
-            return
-        paths = [one.path for one in files if one.to != one.now]
+        paths = [one.path for one in files]
         index = undo_commits.staged(self.tree.top, paths)
         head = undo_commits.tree_entries(self.tree.top, paths) if git.head(self.tree.top) else {}
         for one in files:

@@ -13,7 +13,7 @@ import time
 from dibs.errors import DibsError
 from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.git import objects
-from dibs.facts.paths import of_parts
+from dibs.facts.paths import of_parts, shown
 from dibs.operations.guards.ledger import MISSING, State
 
 TYPE_CHECKING = False
@@ -75,7 +75,7 @@ def _report(session: Session, call: Call, folder: str, top: str) -> None:
             objects.pin(place.common, f"kept/v{identifier}", kept)
         except DibsError:
             pass  # it is still in dibs' own folder
-        work.append([identifier, of_parts("file", path), head.content, head.owners])
+        work.append([identifier, of_parts("file", shown(path, fold=session.paths.fold)), head.content, head.owners])
     session.run(REMOVED, call, {"tree": top, "name": name, "work": work, "age": _age(top)})
     with open(f"{folder}/{REPORTED}", "w", encoding="utf-8"):
         pass

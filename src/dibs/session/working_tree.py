@@ -206,7 +206,8 @@ class Tree:
         self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
-            if head.signature[-1:] == seen.signature[-1:] or not self._became(seen, head):
+            kind = contents.kind_of(head.signature)
+            if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
@@ -220,7 +221,8 @@ class Tree:
             mode, blob = self.staged[seen.path]
             before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
-            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            if head is not None or not self._keeps_modes(kind, seen) or not self._became(seen, head, kind):
+                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         if head is not None:
             kind = contents.kind_of(head.signature)
@@ -232,10 +234,16 @@ class Tree:
             return False
         return contents.changed_at(f"{self.top}/{seen.path}", seen.signature) > self.state.full - INODE_LAG_NS
 
-    def _became(self, seen: Seen, head: Head) -> bool:
+    def _keeps_modes(self, kind: str, seen: Seen) -> bool:
+        """Does the file differ from what git has by its mode alone, where git trusts the filesystem's modes?"""
+        if seen.content == MISSING or kind == contents.kind_of(seen.signature):
+            return False
+        return workspace.core_settings(workspace.common_of(self.top)).get("filemode") != "false"
+
+    def _became(self, seen: Seen, head: Head | None, was: str) -> bool:
         """Is it executable now and was not, or the other way round? Then that is noted as a change of its own."""
-        was, now = contents.kind_of(head.signature), contents.kind_of(seen.signature)
-        if was == now or not head.signature:
+        now = contents.kind_of(seen.signature)
+        if was == now:
             return False
         from dibs.operations.guards import attribution
 

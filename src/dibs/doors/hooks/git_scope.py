@@ -115,12 +115,14 @@ class Look:
     def text(self, path: str) -> str:
         """A path from git as claims write it: letters may be composed, or case folded."""
         path = self.prefix + path
-        if path.isascii() and not self.session.paths.fold:
+        if path.isascii() and path.isprintable() and not self.session.paths.fold:
             return path
         try:
             return self.session.paths.located(path, self.top, literal=True)[1]
         except Invalid:  # such a name cannot be claimed
-            return path
+            from dibs.facts.paths import shown
+
+            return shown(path, fold=self.session.paths.fold)
 
     def commit_of(self, name: str) -> str:
         """The commit that a name means now; "" if git does not know it."""

@@ -125,13 +125,32 @@ def _note(
             seen.append((path, head.content, tree.now))
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
-    if reading.kind == "harmless" and not taken and not undone:
+    moded, unnamed = _name_moded(event, place, reading, known)
+    if reading.kind == "harmless" and not taken and not undone and not moded:
         return
     for tree in known.values():
         begin(
-            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
+            tree, event, is_open=unnamed or reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
             claims=taken,
         )  # fmt: skip
+
+
+def _name_moded(event: Event, place: Place, reading: Any, known: dict[str, Tree]) -> tuple[bool, bool]:
+    """Name the files whose mode the command changes: its own doing, though nothing is claimed for that.
+
+    Does it change any; and does it change some that its words do not name (`chmod -R`, a glob)?
+    """
+    changers = [one for one in reading.commands if one.words[:1] == ["chmod"]] if "chmod" in event.command else []
+    unnamed = False
+    for simple in changers:
+        for word in simple.words[1:]:
+            real = os.path.realpath(os.path.join(simple.cwd, word)) if word and simple.cwd is not None else "/"
+            path = known[place.top].inner(real)
+            if path and os.path.isfile(real):
+                known[place.top].name(event.key, path, MERGES)
+            else:
+                unnamed = unnamed or real == "/" or os.path.isdir(real) or any(sign in word for sign in "*?[")
+    return bool(changers), unnamed
 
 
 def _decide(

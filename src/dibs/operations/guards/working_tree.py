@@ -74,6 +74,7 @@ FACTS = (
     Field("past", "raw", "the option that bypasses git's hook"),
     Field("protected", "raws", "the branches that it protects"),
 )
+UNPRINTABLE = "\ufffd"  # in a path: a letter that cannot be shown, see facts/paths.py
 UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
@@ -305,11 +306,18 @@ def _with_paths(fact: dict[str, Any], safe: str, listed: str) -> str:
 
 def _pattern(path: str) -> str:
     """A path as a line of .gitignore."""
-    return "/" + "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path])
+    return f"/{_wild(path)}"
+
+
+def _wild(path: str) -> str:
+    """A path as a pattern: a letter that cannot be written out is any letter."""
+    return "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path]).replace(UNPRINTABLE, "?")
 
 
 def _this(path: str, *, below: bool) -> str:
     """Git's pathspec for this file alone; `:/` counts from the top."""
+    if UNPRINTABLE in path:
+        return quoted(f":(top){_wild(path)}")
     if _is_plain(path) if below else not _has_wildcard(path) and path[:1] != ":":
         return quoted(f":/{path}" if below else path)
     return quoted(f":({'top,' if below else ''}literal){path}")
@@ -317,6 +325,8 @@ def _this(path: str, *, below: bool) -> str:
 
 def _but(path: str, *, below: bool) -> str:
     """Git's pathspec that excludes this file; a path with special characters is marked as literal."""
+    if UNPRINTABLE in path:
+        return quoted(f":(top,exclude){_wild(path)}")
     if not below and _is_plain(path):
         return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
     return quoted(f":(top,exclude,literal){path}")
