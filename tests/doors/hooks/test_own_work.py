@@ -146,3 +146,72 @@ def test_another_program_that_overwrites_a_fresh_edit_is_no_formatter(two: tuple
     ada.stop()
     _, after = bob.bash("python3 put.py b.py 'of bob'")
     assert "your command changed b.py" in after.told
+
+
+# --- a command that claims its file first
+
+CLAIM_AND_WRITE = (
+    "dibs claim a.py && sed -i s/at/AT/ a.py && git commit -qm x a.py",
+    "dibs claim a.py b.py && echo 1 >> a.py && echo 2 > b.py && git commit -qm x a.py b.py",
+    "dibs claim a.py --wait 60s --reason 'to change it' >/dev/null && echo 1 >> a.py && git commit -qm x a.py",
+    "dibs claim a.py\nsed -i s/at/AT/ a.py\ngit commit -qm x a.py",
+    "dibs claim a.py; sed -i s/at/AT/ a.py; git commit -qm x a.py",
+    "set -e; dibs claim a.py; sed -i s/at/AT/ a.py; git commit -qm x a.py",
+    "if dibs claim a.py; then sed -i s/at/AT/ a.py; fi && git commit -qm x a.py",
+    "cd lib && dibs claim ../a.py && sed -i s/at/AT/ ../a.py && git commit -qm x ../a.py",
+    "dibs claim lib && sed -i s/7/77/ lib/7.txt && git commit -qm x lib/7.txt",
+    "dibs claim 'lib/*.txt' && sed -i s/7/77/ lib/7.txt && git commit -qm x lib/7.txt",
+    "dibs claim a.py && sed -i s/at/AT/ a.py && dibs release a.py && git commit -qm x a.py",
+    "dibs claim .dibs/config.toml && echo '# more' >> .dibs/config.toml && git commit -qm x .dibs/config.toml",
+    "dibs claim .dibs/config.toml\necho '# more' >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
+    "dibs task add t --id T-1 && dibs task claim T-1 && sed -i s/at/AT/ a.py && git commit -qm x a.py",
+)
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("command", CLAIM_AND_WRITE)
+def test_what_a_command_claims_and_then_writes_is_its_own_edit(
+    command: str, together: bool, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    if together:
+        assert bob.may_run("make", "long").allowed
+    call = "claims"
+    assert ada.may_run(command, call).silent
+    done = ada.client.run("bash", "-c", command, cwd=ada.cwd, CLAUDE_CODE_SESSION_ID="ada", PATH=repo.path)
+    assert done.code == 0, done
+    assert not ada.did("Bash", call, command=command).out
+    assert not accusations(repo)
+    assert not repo.events("edit.doubted")
+    assert not owners(repo)
+    assert not news(ada)
+
+
+@pytest.mark.parametrize(
+    ("command", "passes"),
+    [
+        ("dibs claim a.py --wait 60s && echo 1 > a.py", True),
+        ("set -e; dibs claim a.py --wait 60s; echo 1 >> a.py", True),
+        ("dibs claim a.py; echo 1 >> a.py", False),
+        ("dibs claim a.py || echo 1 >> a.py", False),
+        ("echo 1 >> a.py; dibs claim a.py", False),
+        ("dibs claim a.py && true; echo 1 >> a.py", False),
+        ("dibs claim b.py && echo 1 >> a.py", False),
+    ],
+)
+def test_a_claim_in_the_same_command_excuses_a_write_only_if_the_write_depends_on_it(
+    command: str, passes: bool, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    assert bob.may_run(command).allowed is passes
+
+
+def test_a_claim_in_the_same_command_is_no_excuse_for_a_write_over_what_was_not_read(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    ada.dibs("release", "a.py")
+    refused = bob.may_run("dibs claim a.py && echo 1 > a.py").refusal
+    assert "ada changed a.py, and you have not read it. Read it" in refused
+    bob.read("a.py")
+    assert bob.may_run("dibs claim a.py && echo 1 > a.py").silent

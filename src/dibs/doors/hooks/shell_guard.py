@@ -147,7 +147,8 @@ def _decide(
     """
     from dibs.doors.hooks.edit_guard import ITSELF, Write, allow
 
-    writes = [_write(target) for target in _not_claimed(reading)]
+    claimed = _claimed(event, reading)
+    writes = [_write(target, claimed.get(target.path, "")) for target in reading.writes]
     unresolved = _open_targets(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[Canonical] = []
@@ -263,23 +264,23 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
     return found
 
 
-def _write(target: Any) -> Write:
+def _write(target: Any, claimed: str) -> Write:
     """A target of the command, for the edit guard."""
     from dibs.doors.hooks.edit_guard import EITHER, FOLLOWED, ITSELF, Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
     link = ITSELF if target.how in REPLACES_LINKS else FOLLOWED if target.how in {"append", "touch"} else EITHER
-    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, link=link)
+    gone = target.how in {"delete", "move"}
+    return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed)
 
 
-def _not_claimed(reading: Any) -> list[Any]:
-    """The targets, without those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
-    first = reading.commands[0] if reading.commands else None
-    words = first.words if first is not None else []
-    if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
-        return list(reading.writes)
-    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
-    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+def _claimed(event: Event, reading: Any) -> dict[str, str]:
+    """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
+    if "dibs" not in event.command or "claim" not in event.command:
+        return {}
+    from dibs.facts import dibs_commands
+
+    return dibs_commands.claims_first(event.command, reading)
 
 
 def _open_targets(session: Session, reading: Any) -> list[Any]:
