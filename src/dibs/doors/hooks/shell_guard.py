@@ -42,7 +42,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
     reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
-    known = _trees(event, place)
+    known = _trees(event, place, reading)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
         tree.survey(shown.get(top, ()))
@@ -78,16 +78,34 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     return dibs_commands.speaks_as(reading.commands)
 
 
-def _trees(event: Event, place: Place) -> dict[str, Tree]:
-    """The working tree in use, and the command's own, if that is another."""
+def _trees(event: Event, place: Place, reading: Any) -> dict[str, Tree]:
+    """The working tree in use, and others: the command's own, and those that it goes to, or names to a program."""
     found = {place.top: working_tree.of(place)}
-    here = os.path.realpath(event.where)
-    if here != place.top and not here.startswith(f"{place.top}/"):
-        from dibs.facts import workspace
+    for where in dict.fromkeys([event.where, *_elsewhere(place, reading)]):
+        here = os.path.realpath(where)
+        if here != place.top and not here.startswith(f"{place.top}/"):
+            from dibs.facts import workspace
 
-        top = workspace.tree_of(place, f"{here}/.")
-        if top and top != place.top:
-            found[top] = working_tree.at(top, place)
+            top = workspace.tree_of(place, f"{here}/.")
+            if top and top not in found:
+                found[top] = working_tree.at(top, place)
+    return found
+
+
+def _elsewhere(place: Place, reading: Any) -> list[str]:
+    """The directories that the commands run in, and the paths that they give to programs, outside of this tree."""
+    inside = f"{place.top}/"
+    found = []
+    for simple in reading.commands:
+        cwd = simple.cwd
+        if cwd is not None and cwd != place.top and not cwd.startswith(inside):
+            found.append(cwd)
+        if reading.kind != "open" or cwd is None or simple.words[:1] == ["git"]:  # git's are looked at by its effects
+            continue
+        for word in (*simple.words, *simple.assignments.values()):
+            path = word.rpartition("=")[2] if word else ""
+            if path[:1] == "/" or path[:2] == "..":
+                found.append(os.path.join(cwd, path))
     return found
 
 
@@ -130,6 +148,7 @@ def _note(
             ledger_files.saw(tree.folder, event.agent, seen)
     if reading.kind == "harmless" and not taken and not undone:
         return
+    known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
             tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
