@@ -68,7 +68,8 @@ class Tree:
         self._staged: dict[str, tuple[str, str]] | None = None  # what git's index has, and HEAD has not
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the ids of the changes among them
-        self._half_done = False  # a later look must take something
+        self._half_done: set[str] = set()  # what a later look must take
+        self.ending = ""  # the call whose end this hook reports
         self._is_whole = False  # this is a look at the whole tree, so git knows more than its index
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
@@ -120,7 +121,7 @@ class Tree:
         self._bury(self.state.at_work())
         moves = self.state.moves
         watched = self.state.watched(self.now)
-        self._half_done = False
+        self._half_done.clear()
         self.look([*watched, *more])
         if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
@@ -182,7 +183,7 @@ class Tree:
         self.survey(changed[:most])
         self._is_whole = False
         self.write()
-        clean = set(self.state.owned()) - set(changed)
+        clean = set(self.state.owned()) - set(changed) - self._half_done
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
@@ -201,11 +202,11 @@ class Tree:
         """Record one path that is new, or not certainly unchanged."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
-            self._half_done = True
+            self._half_done.add(seen.path)
             return
-        self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
+            self.found[seen.path] = seen
             kind = contents.kind_of(head.signature)
             if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
@@ -214,6 +215,11 @@ class Tree:
         is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
         if is_large:
             in_git = seen.content  # a large file has another id than git's
+        dropped = head is not None and bool(head.owners) and seen.content == in_git
+        if dropped and self.state.is_put_aside(seen.path, self.now, self.ending):
+            self._half_done.add(seen.path)
+            return
+        self.found[seen.path] = seen
         if seen.content != in_git or (is_large and seen.path in self.staged):
             self.keep(seen)
         before = head.content if head is not None else in_git

@@ -333,19 +333,6 @@ def test_an_agent_is_first_heard_of_with_its_first_line_whatever_comes_later(boo
     assert book.state.began == {"a": ns(3)}
 
 
-def test_others_are_at_work_while_a_call_of_theirs_has_no_end(book: Book) -> None:
-    call = book.begin("b", 1)
-    book.begin("a", 1)
-    book.begin("a/child", 1)
-    assert book.state.is_busy("a")
-    book.end(call, 2)
-    assert not book.state.is_busy("a")
-    book.begin("b", 3)
-    book.step("b", 4)
-    assert not book.state.is_busy("a")
-    assert book.state.is_busy("b")
-
-
 def test_an_agent_whose_file_changed_by_itself_after_its_edit_with_nobody_else_there_is_known_to_format(
     book: Book,
 ) -> None:

@@ -118,6 +118,9 @@ def after(event: Event, place: Place) -> str:
         known += [working_tree.at(top, place) for top in _others(event, place)]
     elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
         known += [working_tree.at(top, place) for top in _tops(place, [event.cwd])]
+    reached = known[0].state.calls.get(event.key)
+    if reached is not None:
+        known += [working_tree.at(top, place) for top in reached.trees if all(top != tree.top for tree in known)]
     claims: list[str] = []
     diary = -1
     for tree in known:
@@ -125,6 +128,7 @@ def after(event: Event, place: Place) -> str:
         if call is None or call.closed:
             continue
         over = ledger_files.now()
+        tree.ending = event.key
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == EDIT else tree.survey)([path for path in call.named if path[-1:] != "/"])

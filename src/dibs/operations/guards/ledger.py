@@ -485,11 +485,17 @@ class State:
             for call in self.calls.values()
         )
 
-    def is_busy(self, agent: str) -> bool:
-        """Has any other agent an open call, firmly or weakly?"""
+    def is_put_aside(self, path: str, now: int, but: str) -> bool:
+        """May a git command that runs have put the path aside for a moment? `but`: a call that is over.
+
+        The pre-commit framework takes all unstaged changes off the working tree while its hooks run. A command that
+        would throw them away for good is not allowed to run, or names them.
+        """
         return any(
-            not call.closed and not call.ended and not related(call.agent, agent) for call in self.calls.values()
-        )
+            call.claims and not call.closed and not call.ended and now - call.opened < CALL_TIMEOUT_NS
+            and call.id != but and not call.how(path)[0]
+            for call in self.calls.values()
+        )  # fmt: skip
 
     def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
         """Unfinished work, named paths, and the latest changes: their authors are asked for during a day."""
