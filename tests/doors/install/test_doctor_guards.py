@@ -91,7 +91,7 @@ def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tm
         [str(client), "-c", script], cwd=repository.folder, env=repository.environment, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert "a forbidden write is refused" in done.stderr
+    assert "a forbidden write, and every call of a killed agent, is refused" in done.stderr
     assert json.loads(done.stdout)["agent"] == "real", done
 
 

@@ -219,7 +219,7 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     wrong = probe.attempt(client, command, tree, scratch)
     if wrong:
         return _check(name, False, f"{client} in {tree}: {wrong}")
-    return _check(name, True, f"a forbidden write is refused in {tree}")
+    return _check(name, True, f"a forbidden write, and every call of a killed agent, is refused in {tree}")
 
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
