@@ -381,6 +381,15 @@ def test_a_restore_settles_it(fleet: Fleet) -> None:
     assert fleet.events("commit.checked")
 
 
+def test_a_restore_leaves_the_reason_that_the_agent_gave(fleet: Fleet) -> None:
+    fleet.call("a", "claim", resources=["x.py"], reason="new checkout route")
+    (found,) = fleet.overwrite("b", change("b"))
+    fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["new checkout route"]
+    fleet.call("a", "claim", resources=["x.py"], reason="another one")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["another one"]
+
+
 def test_what_was_put_back_by_somebody_else_is_told_and_kept_but_settles_both(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     fleet.overwrite("b", change("b", was="old", now="new"))
