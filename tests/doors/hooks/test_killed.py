@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import dibs
 from dibs.doors import clients
 from dibs.doors.clients import BEFORE, EDIT, PATCH
 from dibs.doors.hooks.hook import is_stop_marked
@@ -105,11 +106,12 @@ def test_an_agent_that_is_killed_under_its_name_or_another_id_is_refused_by_its_
     ada = repo.agent(session)
     ada.boot()
     name = repo.terminal("agents")["agents"]
-    kill(repo, next(one["name"] for one in name if one["agent"] == session))
+    with dibs.open(str(repo.folder), agent="pat") as ws:
+        ws.kill(next(one["name"] for one in name if one["agent"] == session), why="it went astray")
     assert "was killed" in ada.may_run("ls").refusal
     other = json.dumps(
-        {"session_id": "another", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Bash",
-         "tool_input": {"command": "ls"}}
+        {"session_id": "another", "cwd": str(repo.folder), "hook_event_name": "PreToolUse", "tool_name": "Grep",
+         "tool_input": {"pattern": "x"}}
     ).encode()  # fmt: skip
     assert ada.entry("claude", given=other).allowed
     known = next(one["name"] for one in name if one["agent"] == session)
@@ -217,7 +219,10 @@ def test_the_quick_look_finds_the_mark_that_is_left_for_any_id(agent: str, tmp_p
     assert not is_stop_marked(local, agent)
 
 
-def test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most(repo: Repository, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first", ["Read", "Grep"])
+def test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most(
+    first: str, repo: Repository, tmp_path: Path
+) -> None:
     """Two clones on one Redis server: nothing that the killing one does is seen in the other's folder."""
     with running(**NOTHING) as redis:
         moved = repo.terminal("store", "move", redis.url)
@@ -238,7 +243,20 @@ def test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most(repo: R
         assert not stop_marks.is_left(str(repo.local), "ada")
         earlier = time.time() - ledger_files.FAR_HEARTBEAT_S - 1
         os.utime(repo.local / "alive" / "ada", (earlier, earlier))
-        assert "was killed" in ada.read("a.py").refusal
+        assert "was killed" in ada.may(first, file_path=str(repo.folder / "a.py")).refusal
+        os.utime(repo.local / "alive" / "ada")  # from now on the mark that this hook left is enough
         assert is_refused(ada)
         assert repo.terminal("revive", "ada")["ok"]
         assert all(answer.allowed for answer in everything(ada))
+
+
+def test_what_a_killed_agents_client_still_runs_is_named_to_the_one_who_kills(repo: Repository) -> None:
+    ada = repo.agent("ada")
+    ada.boot()
+    command = ("sh", "-c", "sleep 300 >/dev/null 2>&1 & echo $!")
+    left = int(ada.client.run(*command, cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada").out)
+    try:
+        answer = repo.terminal("kill", "ada", "--why", "it went astray")
+        assert {"agent": "ada", "name": "ada", "pid": left, "command": "sleep 300"} in answer["running"]
+    finally:
+        os.kill(left, signal.SIGKILL)

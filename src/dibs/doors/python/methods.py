@@ -459,7 +459,7 @@ class Methods:
     ) -> KillAnswer:
         """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
-        Answers: agents[], killed, voided[], count.
+        Answers: agents[], killed, voided[], count, running[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = self._call(

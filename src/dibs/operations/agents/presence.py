@@ -254,10 +254,11 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
+    call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     found = _killed(tx, call, target, why)
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided}
+    return {"agents": [found], "killed": 1, **voided, "running": []}
 
 
 def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, Any]:
@@ -535,6 +536,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="KillAnswer",
+        afterwards="still running",
         destructive=True,
     ),
     Operation(

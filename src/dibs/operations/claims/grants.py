@@ -380,7 +380,9 @@ def _refresh(
     if wish.get("keep"):
         claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
-    claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
+    if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
+        claim["reason"] = wish["reason"] or claim["reason"]
+    claim["task"] = wish["task"] or claim["task"]
     renewed = not claim["pending"]
     if claim["pending"]:
         _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)

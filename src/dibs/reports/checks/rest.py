@@ -77,7 +77,7 @@ def guards(look: Look) -> Line:
         git = [one for one in checks if one["check"] == "git hooks" and one["ok"]]
         line.message += "; git's hooks are in place" if git else ""
         return line
-    said = f"Guards proven: a forbidden write is refused by {few(clients)}{age}"
+    said = f"Guards proven: a forbidden write, and a killed agent's call, is refused by {few(clients)}{age}"
     if cares:
         why = cares[0]["message"].partition(";")[0].replace(look.session.place.top, "this folder")
         return Line(WARN, f"{said}; {cares[0]['check']}: {why}", remedy="dibs doctor", figures=figures)

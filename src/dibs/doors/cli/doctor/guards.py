@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 
 from dibs.doors import clients
+from dibs.doors.cli.doctor import committed
 from dibs.doors.clients import BEFORE
 from dibs.doors.clients.adapter import MADE
 from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
-from dibs.errors import DibsError
+from dibs.errors import DibsError, quoted
 from dibs.facts.git import queries as git
 from dibs.session.known_clients import NAMES
 
@@ -208,9 +209,9 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     commands = _commands(client, tree)
     if commands is None:
         what = f"{tree}/{clients.of(client).settings_file}"
-        return _check(
-            name, False, f"{client} runs no hooks in {tree}: {what} is not there. Commit it, and merge it there"
-        )
+        state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
+        message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
+        return _check(name, False, message)
     event = clients.of(client).event_of(BEFORE)
     command = commands.get(event)
     if not command:
@@ -219,7 +220,7 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     wrong = probe.attempt(client, command, tree, scratch)
     if wrong:
         return _check(name, False, f"{client} in {tree}: {wrong}")
-    return _check(name, True, f"a forbidden write is refused in {tree}")
+    return _check(name, True, f"a forbidden write, and every call of a killed agent, is refused in {tree}")
 
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
@@ -269,22 +270,19 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     """What a new worktree, or a teammate, would not have."""
     if not session.place.common:
         return
-    kept = [client for client in used if not clients.of(client).plugin_commands()]  # a plugin is in no commit
-    names = [".dibs/hook", ".dibs/config.toml", *(clients.of(client).settings_file for client in kept)]
     try:
-        tracked = set(git.tracked_matching(base, names))
-        ignored = git.is_ignored(base, names)
+        missing = committed.missing(session, base, used)
+        ignored = git.is_ignored(base, missing) if missing else set()
     except DibsError as error:
         yield _check("committed", False, error.message, WARNING)
         return
-    missing = [name for name in names if name not in tracked]
     if not missing:
         yield _check("committed", True, "new worktrees and clones have the hooks")
         return
     hidden = [name for name in missing if name in ignored]
-    more = f" ({', '.join(hidden)}: git ignores it)" if hidden else ""
+    more = f"; git ignores {', '.join(hidden)}" if hidden else ""
     where = "the linked worktrees and every new one" if linked else "a new worktree"
-    message = f"not committed: {', '.join(missing)}{more}; {where} would have no hooks, and clients fail open there"
+    message = f"not committed: {' '.join(map(quoted, missing))}{more}; {where} would not have it, and may be unguarded"
     yield _check("committed", False, message, WARNING)
 
 
