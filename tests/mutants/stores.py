@@ -210,6 +210,16 @@ ROWS = (
      "tests/doors/python/test_forks.py::test_a_workspace_opened_before_a_fork_is_refused_after_it_on_every_store[redis]"),
     ("doors/python/aio.py", "        self._workspace.session.refuse_forked()", "        pass",
      "tests/doors/python/test_forks.py::test_a_workspace_of_tasks_is_refused_after_a_fork_at_once[sqlite]"),
+    # deadlines: the store's answer, and the caller's monotonic clock from before the call
+    ("session/session.py", "(self.store.wall_ahead() if self.ahead is None else self.ahead)",
+     "(clock.wall() - clock.since_boot())",
+     "tests/doors/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
+    ("session/remote.py", "            session.ahead = ahead\n", "            session.ahead = clock.wall() - clock.since_boot()\n",
+     "tests/doors/python/test_clock_skew.py::test_a_claim_lasts_as_long_as_the_store_says_whatever_the_time_of_day_is_here"),
+    ("storage/far_store.py", "                self._ahead = wall - asked_at\n", "                pass\n",
+     "tests/doors/python/test_clock_skew.py::test_commands_under_a_claim_are_not_ended_by_the_time_of_day"),
+    ("stores/redis/store.py", "snapshot.wall - self._asked_at\n", "snapshot.wall - clock.since_boot()\n",
+     "tests/doors/python/test_clock_skew.py::test_a_deadline_is_measured_from_before_the_question"),
     # one connection to Redis, many threads: every command in a turn
     ("stores/redis/store.py", "        return self._turns.call(self._retried, once, TURN_TIMEOUT_S)\n",
      "        return self._retried(once)\n",

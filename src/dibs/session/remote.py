@@ -164,6 +164,9 @@ class SocketLink:
         else:
             self._idle.append(connection)
         self.group = answer.get("g", 1)
+        if type(ahead := answer.get("ahead")) is int:
+            session.ahead = ahead
+            clock.hear(ahead)
         if "who" in answer:
             call.agent, call.how, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)

@@ -14,7 +14,7 @@ import os
 import sys
 
 from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.facts import caller, processes, workspace
+from dibs.facts import caller, clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.session import config
@@ -100,6 +100,7 @@ class Session:
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
         self._pid = os.getpid()
+        self.ahead: int | None = None  # `wall_ahead` of the store, where a server of this machine was asked last
         self._store: Store | None = None if shared is None else shared.store
         self._link: Link | None = None
         self._is_given = False  # the caller opened the store (`use`), whatever the config names
@@ -178,6 +179,10 @@ class Session:
         """Use this store from now on; the caller has opened it."""
         self.close()
         self._store, self._link, self._is_given = store, None, True
+
+    def deadline(self, at: str) -> int:
+        """A time of an answer on this machine's clock since boot, whatever its own time of day is."""
+        return clock.of_iso(at) - (self.store.wall_ahead() if self.ahead is None else self.ahead)
 
     def refuse_forked(self) -> None:
         """Refuse a session of the parent process: its connections, and the process that it speaks for, are not ours."""

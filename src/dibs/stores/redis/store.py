@@ -73,6 +73,7 @@ class RedisStore(Engine):
         self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
         self._asked_at = clock.since_boot()  # right before the last command
+        self._ahead: int | None = None  # the server's time of day in an answer minus the clock when it was asked
         self._settling = False
         self._looking = False  # reading the log only, which works unsettled
         self._allowed = False  # the user has every permission that a commit needs; checked once
@@ -194,6 +195,8 @@ class RedisStore(Engine):
     def _take(self, answer: Any, reads: Sequence[Read]) -> Snapshot:
         """The snapshot in an answer; also fills the cache."""
         snapshot = Snapshot(answer, reads)
+        self._ahead = snapshot.wall - self._asked_at
+        clock.hear(self._ahead)
         excess = min(self._pace.excess(snapshot.now), snapshot.now - snapshot.last)
         if excess > 0:
             self._hold_back(snapshot, answer[6], excess)
@@ -319,6 +322,10 @@ class RedisStore(Engine):
         from dibs.stores.redis import health
 
         return health.describe(self)
+
+    def wall_ahead(self) -> int:
+        """From the server's last answer, measured from before it was asked."""
+        return super().wall_ahead() if self._ahead is None else self._ahead
 
     def check(self) -> Iterator[Check]:
         """The checks of `dibs doctor` on the server and on the workspace there."""
