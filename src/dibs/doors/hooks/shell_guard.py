@@ -41,7 +41,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    reading = _read(event)
     known = _trees(event, place)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
@@ -67,6 +67,16 @@ def before(event: Event, place: Place) -> str:
             taken, undone = _decide(session, call, event, reading, effects, deploys, known)
     _note(event, place, reading, known, shown, taken, undone=undone)
     return ""
+
+
+def _read(event: Event) -> Any:
+    """The words of the command, in the language of its tool."""
+    home = caller.environ().get("HOME", "")
+    if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
+        from dibs.facts.shell import powershell
+
+        return powershell.read(event.command, event.where, home=home)
+    return shell.read(event.command, event.where, home=home)
 
 
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression
 # that may match anywhere in the name (`Read` would match `ReadMcpResource`), so it is anchored at both ends.
-WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|mcp__.*"
+WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|Monitor|PowerShell|mcp__.*"
 MATCHERS = {
     "PreToolUse": f"^(Read|{WRITES})$",
     "PostToolUse": f"^({WRITES})$",
