@@ -126,7 +126,8 @@ def test_an_event_is_known_in_any_spelling_and_one_without_a_name_is_a_doubt() -
 @pytest.mark.parametrize(
     ("tool", "given"),
     [
-        ("Monitor", {"command": "sed -i s/a/b/ m.txt", "description": "x"}), ("PowerShell", {"command": "Remove-Item m.txt"}),
+        ("Monitor", {"command": "sed -i s/a/b/ m.txt", "description": "x"}),
+        ("PowerShell", {"command": "Remove-Item m.txt"}),
         ("PowerShell", {"command": "git add -A"}), ("PowerShell", {"command": "Set-Content $x y"}),
         ("mcp__win__powershell", {"command": "'x' > m.txt"}),
     ],

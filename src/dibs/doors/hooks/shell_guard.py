@@ -175,6 +175,12 @@ def _decide(
             loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
+    if ".git" in event.command or effects or any(write.goes for write in writes):
+        from dibs.doors.hooks import git_folder
+
+        gone = git_folder.look(session, reading, effects)
+        sweeps = [*gone, *sweeps]
+        owned = owned or (_owned(session, call, known) if gone else [])
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
