@@ -50,12 +50,10 @@ def test_a_line_that_begins_with_a_backslash_is_a_line_of_its_own(here: str, com
 def test_a_command_that_the_grammar_takes_over_the_end_of_its_line_is_not_trusted(
     here: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dibs.facts.shell import parser, walk
+    from dibs.facts.shell import parser
 
-    def glued(source: str) -> object:
-        return parser.parse(source.replace("\n", " "))
-
-    monkeypatch.setattr(walk.shell_parser, "parse", glued)
+    parse = parser.parse
+    monkeypatch.setattr(parser, "parse", lambda source: parse(source.replace("\n", " ")))
     assert shell.read("true; echo\nrm a", here).broken
 
 

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
         @property
         def EVENTS(self) -> Mapping[str, str]:  # noqa: N802 - a module's constant, and so are the next
-            """Its event → the moment."""
-
-        @property
-        def SILENT(self) -> Collection[str]:  # noqa: N802
-            """Events that dibs ignores; any other unknown one is a doubt."""
+            """Its event → the moment; any other event is ignored."""
 
         @property
         def TOOLS(self) -> Mapping[str, str]:  # noqa: N802

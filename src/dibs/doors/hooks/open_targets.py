@@ -37,9 +37,25 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
             if resources:
                 trees.setdefault(tree, []).extend(resources)
         found += [
-            {"words": doubt.words, "tree": tree, "below": below, "end": doubt.end, "whole": doubt.whole}
+            {
+                "words": doubt.words,
+                "tree": tree,
+                "below": below,
+                "end": doubt.end,
+                "whole": doubt.whole,
+                "without": _without(tree, doubt.without),
+            }
             for tree, below in trees.items()
         ]
+    return found
+
+
+def _without(tree: str, left_out: list[str]) -> list[str]:
+    """What a command leaves out, as claims write paths; a name that counts in any folder as `**/NAME`."""
+    found = []
+    for one in left_out:
+        real = links.real(one) if one.startswith("/") else ""
+        found += [f"**/{one}"] if not real else [real[len(tree) + 1 :]] if real.startswith(f"{tree}/") else []
     return found
 
 

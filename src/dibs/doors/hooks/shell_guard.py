@@ -38,7 +38,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    reading = _read(event)
     known = _trees(event, place, reading)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
@@ -64,6 +64,16 @@ def before(event: Event, place: Place) -> str:
             taken, undone = _decide(session, call, event, reading, effects, deploys, known)
     _note(event, place, reading, known, shown, taken, undone=undone)
     return ""
+
+
+def _read(event: Event) -> Any:
+    """The words of the command, in the language of its tool."""
+    home = caller.environ().get("HOME", "")
+    if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
+        from dibs.facts.shell import powershell
+
+        return powershell.read(event.command, event.where, home=home)
+    return shell.read(event.command, event.where, home=home)
 
 
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
@@ -223,6 +233,12 @@ def _decided(
             loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
+    if ".git" in event.command or effects or any(write.goes for write in writes):
+        from dibs.doors.hooks import git_folder
+
+        gone = git_folder.look(session, reading, effects)
+        sweeps = [*gone, *sweeps]
+        owned = owned or (_owned(session, call, known) if gone else [])
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],

@@ -101,7 +101,7 @@ class Text(Reader):
                 return key, [*was, *found]
             if isinstance(was, str) and isinstance(found, str):
                 return key, was + found
-            return key, ANY if was is None or isinstance(was, list) else between("", either([was]), "x")
+            return key, ANY if was is None or isinstance(was, list) else between("", either([was]).begun(), "x")
         return self._subscripted(key, found, env) if "[" in key else (key, found)
 
     def _subscripted(self, key: str, found: Value, env: Env) -> tuple[str, Value]:

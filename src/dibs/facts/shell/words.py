@@ -65,8 +65,12 @@ def _vague(items: list[Item]) -> Unknown | None:
                 before += str(character)
             rest = items[index + 1 :]
             after = "".join([other if isinstance(other, str) else "" for other, _ in rest])
-            found = between(before, item, after)
-            return Unknown(found.below, _end(rest)) if rest else found
+            if all(isinstance(other, str) and (kind == QUOTED or other not in "*?[") for other, kind in rest):
+                found = between(before, item, after)
+                if not rest or found.whole:
+                    return found
+            found = between(before, item.begun(), after)
+            return Unknown(found.below, _end(rest))
     return None
 
 

@@ -171,7 +171,9 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
                 hits = [
                     resource
                     for resource in record["resources"]
-                    if _may_be(below, resource) and _may_end(f"{where}/", resource, end)
+                    if _may_be(below, resource)
+                    and _may_end(f"{where}/", resource, end)
+                    and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
                 found += [(doubt["words"], record, hits)] if hits else []
     if not found:
@@ -228,6 +230,15 @@ def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     return name in path
 
 
+def _leaves_out(without: str, resource: Sequence[str]) -> bool:
+    """Is this resource, as a whole, what a command says that it leaves out?"""
+    if resource[0] == "glob":
+        return False
+    if without.startswith("**/"):
+        return without[3:] in resource[1].split("/")
+    return f"{resource[1]}/".startswith(f"{without}/")
+
+
 def _has_suffix(path: str) -> bool:
     """Is this the name of a file? A claim of a path that does not exist yet is one of a folder, too: `lib/new.py`.
 
@@ -255,6 +266,7 @@ COMMAND = Operation(
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
+                  Field("without", "raws", "what it leaves out: paths, and `**/NAME` for a name in any folder"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),

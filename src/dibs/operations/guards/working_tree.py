@@ -16,6 +16,8 @@ the working tree); in addition to that, by their keys:
 - `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
   from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
+- `repository`, `unpushed`: a part of git's own directory would go, or the repository would be switched off. Refused
+  while other agents have claims or unfinished work, or while there is something in it that no remote has.
 - `past`, `protected`: a push to these branches that bypasses git's own hook, which has the deploy guard.
 """
 
@@ -71,6 +73,8 @@ FACTS = (
     Field("pushes", "flag", "a stash is made"),
     Field("dropped", "raw", "options that the safe command leaves out"),
     Field("record", "raw", "the command that leaves dibs' own record"),
+    Field("repository", "raw", "the part of git's own directory that would go, or what is switched off"),
+    Field("unpushed", "raw", "what is in the repository and in no remote"),
     Field("past", "raw", "the option that bypasses git's hook"),
     Field("protected", "raws", "the branches that it protects"),
 )
@@ -87,6 +91,8 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
             f"Run `{fact['record']}` instead.",
             instead=fact["record"],
         )
+    if fact.get("repository"):
+        return _repository(tx, fact, others)
     if fact.get("past"):
         protected = list(fact.get("protected", ()))
         where = ", ".join(protected) or "a protected branch"
@@ -102,6 +108,24 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     if fact.get("head"):
         return _moved(tx, fact, others)
     return _swept(tx, fact, others)
+
+
+def _repository(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Forbidden | None:
+    """Refuse to delete, move or switch off the repository while there is something in it to lose."""
+    theirs = [record for record in others if record["by"] != LOOSE]
+    reasons = (
+        [f"the work of {', '.join(dict.fromkeys([name_of(tx, one['agent']) for one in theirs]))}"] if theirs else []
+    )
+    reasons += [fact["unpushed"]] if fact.get("unpushed") else []
+    if not reasons:
+        return None
+    part = fact["repository"]
+    would = f"would take {part} away" if part.startswith(".git") else f"would change {part} for everybody"
+    return Forbidden(
+        f"`{fact['what']}` {would}, git's own directory for all agents here, with {' and '.join(reasons)}. Leave it as "
+        "it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
+        repository=part,
+    )
 
 
 def is_file(resource: Sequence[str]) -> bool:
