@@ -169,7 +169,7 @@ KINDS: dict[str, some.SearchStrategy[Any]] = {
     "resources": some.lists(RESOURCES, max_size=3), "integer": some.integers(0, 9), "number": some.integers(-9, 9),
     "duration": some.integers(0, 9_000), "amount": some.sampled_from((0, 0.5, 7)), "flag": some.booleans(),
     "process": some.just(["host", "boot", "ns", 1, 1]), "json": some.sampled_from((None, 1, {"x": [1]})),
-    "texts": some.dictionaries(WORDS, WORDS, max_size=2),
+    "texts": some.dictionaries(WORDS, WORDS, max_size=2), "tree": WORDS, "ref": WORDS, "channel": some.just("c1"),
 }  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
-from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE
+from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,13 +41,31 @@ def tell(
     """Judge these changes and tell the agents concerned; the caller by the answer, if it is `direct`."""
     found = []
     for change in changes:
-        told = _one(tx, call.agent if direct else "", change, tool)
+        if call.place:
+            _bind(tx, call, change)
+        told = _one(tx, call, call.agent if direct else "", change, tool)
         if told is not None:
             found.append(told)
     return found
 
 
-def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[str, Any] | None:
+def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
+    """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
+    named = {one for one in (change["actor"], *change["suspects"]) if one}
+    known = tx.fetch([f"a\t{one}" for one in named]).values if named else {}
+
+    def is_own(agent: str) -> bool:
+        record = known[f"a\t{agent}"]
+        if call.machine:
+            return record is not None and record.get("machine") == call.machine
+        return related(agent, call.agent)
+
+    change["suspects"] = [one for one in change["suspects"] if is_own(one)]
+    if change["actor"] and not is_own(change["actor"]):
+        change.update(actor="", grade=NOBODY)
+
+
+def _one(tx: Transaction, call: Call, here: str, change: dict[str, Any], tool: str) -> dict[str, Any] | None:
     key = f"v\tv{change['id']}"
     if tx.fetch([key]).values[key] is not None:
         return None
@@ -65,7 +83,7 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
     kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
     kin = [one for one in kin if _is_there(tx, one)]
     if kin and all(related(victim, actor) for victim in victims):  # the work of no other agent
-        return _record(tx, here, change, kin, actor, "taken", tool)
+        return _record(tx, call, here, change, kin, actor, "taken", tool)
     if not victims:
         return None
     if actor and any(related(victim, actor) for victim in victims):
@@ -73,13 +91,13 @@ def _one(tx: Transaction, here: str, change: dict[str, Any], tool: str) -> dict[
         _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)
         if change["grade"] == SURE or change["named"]:
             return None
-        return _record(tx, here, change, victims, actor, "doubted", tool)
+        return _record(tx, call, here, change, victims, actor, "doubted", tool)
     victims += kin
     shared = change["grade"] == SURE and any(related(owner, actor) for owner in change["owners"])
     if actor and (change["named"] or shared) and (holder is None or related(holder["agent"], actor)):
-        return _record(tx, here, change, victims, actor, "taken", tool)
+        return _record(tx, call, here, change, victims, actor, "taken", tool)
     how = "violated" if change["grade"] == SURE else "unattributed"
-    return _record(tx, here, change, victims, actor, how, tool)
+    return _record(tx, call, here, change, victims, actor, how, tool)
 
 
 def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
@@ -102,7 +120,7 @@ def _is_there(tx: Transaction, agent: str) -> bool:
 
 
 def _record(
-    tx: Transaction, here: str, change: dict[str, Any], victims: list[str], actor: str, how: str, tool: str
+    tx: Transaction, call: Call, here: str, change: dict[str, Any], victims: list[str], actor: str, how: str, tool: str
 ) -> dict[str, Any]:
     """Keep what a restore needs, log the change, and tell all sides; the agents in `here` by the answer."""
     identifier, name, tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
@@ -114,6 +132,8 @@ def _record(
         else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
         "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:MAX_SUSPECTS_TOLD],
     }  # fmt: skip
+    if call.place:  # it can be restored there, and nowhere else
+        record["place"] = call.place
     tx.put(f"v\t{identifier}", record, i2=due(record["until"]))
     if how in {"violated", "unattributed"} and not _put_back(tx, tree, name, was, now):
         _unsettle(tx, tree, name, identifier)
@@ -132,12 +152,13 @@ def _record(
         suspicions.put(
             tx, "violation", f"{tree}/{name}" if tree else name, record["by"] or victims[0], event=name, told=texts,
             path=name, tree=tree, holder=victims[0], by=record["by"], how=how, id=identifier, blob=was,
+            reporter=call.reporter,
         )  # fmt: skip
     for agent, text in texts.items():
         if agent == here:
             told = text
         else:
-            mailbox.post(tx, agent, "dibs", "violation", text, resource=name, violation=identifier)
+            mailbox.post(tx, agent, call.voice, "violation", text, resource=name, violation=identifier)
     return {"violation": identifier, "path": name, "blob": was, "tree": tree, "how": how, "text": told}
 
 
