@@ -161,9 +161,9 @@ class FarHalf:
             places.check(here, [call.client, *call.ancestors])
         own, theirs = f"{processes.host()}:", f"{here}:"
         call.facts = {
-            name: alive
+            name: alive if here and name.startswith(theirs) else None
             for name, alive in call.facts.items()
-            if not name.startswith(own) and (alive is None or (here and name.startswith(theirs)))
+            if not name.startswith(own)
         }
         return pid
 

@@ -40,7 +40,8 @@ def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
     if not _is_free(tx, record, owner):
         if named:
             raise Forbidden(f"the machine that this process is on is {owner['who']}'s.", agent=record["who"])
-        call.client, call.ancestors, call.facts = None, [], {}
+        call.client, call.ancestors = None, []
+        call.facts = dict.fromkeys(call.facts)  # such a caller sees nothing there
     elif operation.writes and (owner is None or owner["credential"] != identifier):
         _bind(tx, record, call.here)
 

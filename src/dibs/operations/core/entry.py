@@ -46,7 +46,7 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         fields = operation.checked(fields)
     _check_caller(call)
     call.operation = operation.name
-    if call.here:
+    if call.here and not call.barred:
         from dibs.operations.agents import places
 
         places.enter(tx, call, operation, fields)

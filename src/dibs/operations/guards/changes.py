@@ -51,7 +51,7 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    named = {one for one in (change["actor"], *change["suspects"]) if one}
+    named = {one for one in (change["actor"], *change["suspects"], *change["owners"]) if one}
     known = tx.fetch([f"a\t{one}" for one in named]).values if named else {}
 
     def is_own(agent: str) -> bool:
@@ -60,6 +60,7 @@ def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
             return record is not None and record.get("machine") == call.machine
         return related(agent, call.agent)
 
+    change["owners"] = [one for one in change["owners"] if known.get(f"a\t{one}") is not None]
     change["suspects"] = [one for one in change["suspects"] if is_own(one)]
     if change["actor"] and not is_own(change["actor"]):
         change.update(actor="", grade=NOBODY)
