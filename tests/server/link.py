@@ -26,13 +26,13 @@ class Link:
     def __init__(self, folder: Path, config: str = "") -> None:
         self.web = Web(folder)
         self.web.app.add(link_routes.routes(self.web.app))
-        if config:
-            path = folder / ".dibs/config.toml"
-            path.write_text(f"{path.read_text()}\n{config}\n")
         self.tokens = {
             "machine": self.web.token(machine="laptop"), "agent": self.web.token(agent="mallory"),
             "person": self.web.token(person="kim"),
         }  # fmt: skip
+        if config:
+            path = folder / ".dibs/config.toml"
+            path.write_text(f"{path.read_text()}\n{config}\n")
 
     def add(self, name: str, **fields: Any) -> None:
         self.tokens[name] = self.web.token(**fields)
@@ -63,6 +63,11 @@ class Link:
 
     def claims(self) -> list[tuple[str, list[str]]]:
         return [(one["agent"], one["resources"]) for one in self.web.workspace.status()["claims"]]
+
+    @staticmethod
+    def tokens_of(who: str) -> str:
+        """Whose credential it is."""
+        return {"machine": "laptop", "agent": "mallory", "person": "kim"}[who]
 
     def close(self) -> None:
         self.web.close()
