@@ -325,8 +325,10 @@ class Forbidden(DibsError):
     owners: list[str]
     path: str
     placeholders: list[dict[str, Any]]
+    process: list[Any]
     protected: list[str]
     role: str
+    sender: str  # the kind of credential from which this is not taken
     strict: bool
     target: str
     task: str
@@ -334,6 +336,7 @@ class Forbidden(DibsError):
     until: str
     vote: str
     wanted: str
+    what: str
     within: bool
 
 

@@ -64,11 +64,11 @@ def of(pid: int) -> list[Any] | None:
     return None if stat is None else [*here(), pid, stat[1]]
 
 
-def ancestors() -> list[tuple[list[Any], str]]:
-    """The processes above the caller's, nearest first, each with its command's name."""
+def ancestors(pid: int = 0) -> list[tuple[list[Any], str]]:
+    """The processes above the caller's, nearest first, each with its command's name; or `pid` and those above it."""
     found: list[tuple[list[Any], str]] = []
     place = here()
-    pid = caller.above()
+    pid = pid or caller.above()
     while pid > 1 and len(found) < MAX_ANCESTORS:
         stat = _stat(pid)
         if stat is None:

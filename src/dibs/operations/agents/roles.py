@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents.marks import safe
-from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Field, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
 
 TYPE_CHECKING = False
@@ -35,6 +35,8 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
+    if call.sender == BY_AGENT:
+        client = ""  # by its word alone: it may be any client's hook, or none
     if call.role and identifier == call.agent:
         return call.role, _rights(call, call.role)
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
@@ -157,7 +159,7 @@ def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> 
 
 
 USE = Operation(
-    "use", _use, "May this tool be used?",
+    "use", _use, "May this tool be used?", sent_by=ANYWHERE,
     fields=(
         Field("tool", "text", "the tool", required=True, longest=0),
         Field("client", "text", "the client", default=""),

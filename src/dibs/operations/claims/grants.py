@@ -16,7 +16,7 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, q
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
@@ -527,11 +527,41 @@ OPERATIONS = (
                 metavar="D",
             ),
             Field("keep", "flag", "keep the claim after you commit the file", default=False),
-            Field("tree", "text", "confine it to one working tree", default="", internal=True),
-            Field("by", "text", "hand, or the guard that makes it", default="hand", internal=True),
-            Field("interest", "flag", "if refused, leave a wish to be told", default=False, internal=True),
-            Field("waiter", "text", "the place in the queue held already", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
+            Field(
+                "by",
+                "choice",
+                "hand, or what makes it",
+                choices=("hand", "deploy", "edit", "shell"),
+                default="hand",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "interest",
+                "flag",
+                "if refused, leave a wish to be told",
+                default=False,
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "waiter",
+                "text",
+                "the place in the queue held already",
+                default="",
+                internal=True,
+                longest=100,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         may="worker",

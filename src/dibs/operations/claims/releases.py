@@ -10,7 +10,7 @@ from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, 
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
@@ -365,9 +365,10 @@ OPERATIONS = (
                 "what was saved of the holder's files",
                 default=(),
                 internal=True,
+                sent_by=ANYWHERE,
                 items=(
                     Field("claim", "text", "its claim", required=True),
-                    Field("tree", "raw", "its working tree", required=True),
+                    Field("tree", "tree", "its working tree", required=True),
                     Field("path", "raw", "its path", required=True),
                     Field("content", "text", "its content's id", required=True),
                 ),

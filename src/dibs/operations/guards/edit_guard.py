@@ -22,7 +22,7 @@ from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import covers, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
@@ -400,7 +400,7 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
         name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
-        mailbox.post(tx, record["agent"], "dibs", "across", text, resource=name)
+        mailbox.post(tx, record["agent"], call.voice, "across", text, resource=name)
         text = f"{_who(tx, record['agent'])} changes {name} in {record['tree']}, and you in {tree}: {coming}"
         mailbox.post(tx, call.agent, "dibs", "across", text, resource=name)
 
@@ -438,9 +438,9 @@ _TARGETS = Field(
         Field("claimed", "choice", "how the command itself claims it first", choices=(DEPENDS, BEFORE), default=""),
     ),
 )  # fmt: skip
-_TREE = Field("tree", "raw", "the top of their working tree", required=True)
+_TREE = Field("tree", "tree", "the top of their working tree", required=True)
 EDIT = Operation(
-    "edit", _edit, "May these files be written now?",
+    "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(
         _TARGETS,
         _TREE,

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
 
@@ -147,7 +147,7 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
     begin = f"dibs deploy {quoted(target)} {'' if checked else '--unverified '}--"
-    first, *more = command.split()
+    first, *more = command.split() or [""]
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"
     else:
@@ -255,14 +255,14 @@ def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsErr
 
 _WORDS = Field("words", "raw", "the words that leave it open", required=True)
 COMMAND = Operation(
-    "command", _command, "May this command run now?",
+    "command", _command, "May this command run now?", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("tree", "tree", "the top of the working tree", required=True),
         Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=working_tree.FACTS),
         Field("unresolved", "json", "targets that cannot be read from the words", default=(),
               items=(
                   _WORDS,
-                  Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
+                  Field("tree", "tree", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
@@ -279,13 +279,13 @@ COMMAND = Operation(
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "unfinished work", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
               )),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("later", "flag", "made since the caller began", required=True),
               )),

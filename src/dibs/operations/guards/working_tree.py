@@ -49,7 +49,7 @@ STASHES = "take away"  # what git stash does
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 FACTS = (
     Field("what", "raw", "the command", required=True),
-    Field("tree", "raw", "the top of the working tree; the command's own, if nothing is said"),
+    Field("tree", "tree", "the top of the working tree; the command's own, if nothing is said"),
     Field("paths", "raws", "the files; not known, if nothing is said"),
     Field("folders", "raws", "whole folders"),
     Field("does", "raw", "what would happen to them"),

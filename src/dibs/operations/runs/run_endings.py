@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
@@ -280,6 +280,8 @@ ARCHIVED = Operation(
     "run archived",
     _archived,
     "Record where a run's archive is.",
+    may="agent",
+    sent_by=ANYWHERE,
     fields=(
         Field("run", "text", "the run", required=True),
         Field("file", "text", "the archive, below .dibs/local/", required=True),

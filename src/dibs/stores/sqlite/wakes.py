@@ -157,4 +157,7 @@ class Wakes:
             pass
 
     def _path(self, name: str) -> str:
+        """The pipe of this name, in the folder and nowhere else. What is no name of a file there is an OSError."""
+        if name in {"", ".", ".."} or "/" in name or "\0" in name:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
         return f"{self._folder}/{name}"
