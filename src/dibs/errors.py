@@ -150,7 +150,7 @@ class Killed(DibsError):
 
     def say(self) -> str:
         agent, why = named(self.fields), self.fields.get("why") or "no reason given"
-        return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {agent}`."
+        return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {quoted(agent)}`."
 
 
 class Deadlock(DibsError):
@@ -326,8 +326,10 @@ class Forbidden(DibsError):
     owners: list[str]
     path: str
     placeholders: list[dict[str, Any]]
+    process: list[Any]
     protected: list[str]
     role: str
+    sender: str  # the kind of credential from which this is not taken
     strict: bool
     target: str
     task: str
@@ -335,6 +337,7 @@ class Forbidden(DibsError):
     until: str
     vote: str
     wanted: str
+    what: str
     within: bool
 
 
@@ -378,15 +381,16 @@ class Behind(DibsError):
             commit, target = deployed["commit"][:12], self.fields.get("target")
             return (
                 f"{branch} does not contain {commit}, which {named(deployed)} deployed to {target}: this would roll it "
-                f"back. Bring it in (`git merge {commit}`), test, then try again. If a rollback is what you want, say "
-                "--rollback; it is recorded."
+                f"back. Bring it in (`git merge {quoted(commit)}`), test, then try again. If a rollback is what you "
+                "want, say --rollback; it is recorded."
             )
         count = self.fields.get("behind")
         far = f"{counted(count, 'commit')} behind" if count else "behind"
         remote, _, there = upstream.partition("/")
+        where = f" {quoted(remote)} {quoted(there)}" if there else ""
         return (
             f"{branch} is {far} {upstream}: what others did there is missing here. "
-            f"Bring it in (`git pull --rebase{f' {remote} {there}' if there else ''}`), test, then try again."
+            f"Bring it in (`git pull --rebase{where}`), test, then try again."
         )
 
 
@@ -540,16 +544,20 @@ def one_line(words: str) -> str:
 
 
 def _without_long_words(text: str) -> str:
-    """A sentence that repeats a word of the caller's, which may be a whole file by mistake."""
-    few = MAX_TASK_CHARS
-    return " ".join([word if len(word) <= MAX_WORD_CHARS else f"{word[:few]}…" for word in text.split(" ")])
+    """A sentence that repeats a word of the caller's, which may be a whole file by mistake.
+
+    It ends with the first long word: half of a quoted word would leave the rest of a command unquoted.
+    """
+    words = text.split(" ")
+    place = next((place for place, word in enumerate(words) if len(word) > MAX_WORD_CHARS), None)
+    return text if place is None else " ".join([*words[:place], f"{words[place][:MAX_TASK_CHARS]}…"])
 
 
-def quoted(name: str) -> str:
-    """A resource as a word of a shell command."""
-    name = f"./{name}" if name.startswith("-") else name
-    plain = all(letter.isalnum() or letter in "/._-:@" for letter in name)
-    return name if plain else "'" + name.replace("'", "'\\''") + "'"
+def quoted(text: str) -> str:
+    """One word of a command that dibs advises, whatever its text is: no second command, and no option."""
+    word = f"./{text}" if text.startswith("-") else text
+    plain = word and all(letter.isalnum() or letter in "/._-+@%,:" for letter in word)
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
 def say_blocked(fields: dict[str, Any]) -> str:

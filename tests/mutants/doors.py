@@ -6,12 +6,28 @@ CALLS = "tests/doors/mcp/test_calls.py"
 PYTHON = "tests/doors/python/test_python.py"
 
 WAYS = "tests/doors/python/test_ways_in.py"
+ADVISED = "tests/doors/test_advised_commands.py"
 
 ROWS = (
+    # a command that dibs advises runs nothing else
+    ("errors.py", "    return word if plain else", "    return word if True else",
+     f"{ADVISED}::test_the_command_that_a_refusal_advises_takes_every_name_as_one_word"),
+    ("errors.py", 'f"./{text}" if text.startswith("-") else text', "text",
+     f"{ADVISED}::test_a_name_that_begins_with_a_dash_is_no_option_in_an_advised_command"),
+    ("doors/hooks/leftovers.py", "`dibs claim {quoted(paths[0])}`", "`dibs claim {paths[0]}`",
+     f"{ADVISED}::test_the_command_that_continues_the_work_another_agent_left_takes_its_file_as_one_word"),
+    ("doors/hooks/advised.py", ' == "`" and not within:', ' == "`":',
+     f"{ADVISED}::test_a_backtick_in_a_name_does_not_end_the_command_that_is_seen_from_a_folder"),
+    ("operations/core/call.py", '    if agent.startswith("-"):\n', "    if False:\n",
+     f"{ADVISED}::test_no_id_begins_with_a_dash"),
     # what cannot be checked is refused; what is not held begins no block; an empty name is nobody's
     ("doors/cli/commands/hook.py", "    return hook.main(arguments)\n", "    return hook.main(arguments) if arguments else 0\n",
      "tests/doors/hooks/test_hooks.py::test_a_hook_that_names_no_client_or_a_wrong_one_refuses"),
-    ("doors/python/claim.py", "            self.check()\n        if self._auto_renew", "            pass\n        if self._auto_renew",
+    ("doors/python/workspace.py", "                self._session.withdraw(call)\n", "                pass\n",
+     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+    ("doors/python/claim.py", "the block is over, and the claim must not stay\n            self._leave()\n", "\n",
+     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues"),
+    ("doors/python/claim.py", "            self.check()\n        try:\n", "            pass\n        try:\n",
      f"{WAYS}::test_a_claim_that_was_released_begins_no_block"),
     ("doors/python/workspace.py", "if agent is not None and not AGENT.check(agent):", "if False:",
      f"{WAYS}::test_an_empty_name_is_not_another_agent"),

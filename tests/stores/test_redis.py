@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dibs.stores.seam import Store, Transaction
 
@@ -388,6 +389,91 @@ def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[...,
     for thread in waiting:
         thread.join()
     assert all(heard.values())
+
+
+# --- one connection, many threads
+
+USES: dict[str, Callable[[RedisStore], Any]] = {
+    "run": lambda store: store.run(lambda tx: tx.put("other", 1)),
+    "run_many": lambda store: store.run_many([lambda tx: tx.put("other", 1)] * 2),
+    "look": lambda store: store.look(lambda tx: tx.fetch(["k"])),
+    "head": lambda store: store.head(),
+    "events": lambda store: store.events(),
+    "seals": lambda store: store.seals(),
+    "unwatch": lambda store: store.unwatch("n"),
+    "describe": lambda store: store.describe(),
+    "check": lambda store: list(store.check()),
+    "settle": lambda store: store.settle(lambda: False),
+    "begin": epoch.begin,
+    "expiry": epoch.set_expiry,
+    "ask": lambda store: store.ask("PING"),
+    "close": lambda store: store.close(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_no_thread_speaks_on_the_connection_in_anothers_turn(
+    use: str, fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, spoke = fresh(), set()
+    for name in ("call", "identify", "close"):
+        real = getattr(store.wire, name)
+
+        def heard(*words: Any, real: Callable[..., Any] = real) -> Any:
+            spoke.add(threading.get_ident())
+            return real(*words)
+
+        monkeypatch.setattr(store.wire, name, heard)
+    other = threading.Thread(target=USES[use], args=(store,))
+
+    def fn(tx: Transaction) -> None:
+        tx.put("k", tx.now)
+        if not other.ident:
+            other.start()
+            until(lambda: len(store._turns._line) > 1 or other.ident in spoke)
+            assert other.ident not in spoke
+
+    store.run(fn)
+    other.join(LIMIT_S)
+    assert other.ident in spoke
+    assert fresh().look(lambda tx: tx.fetch(["k"]).values["k"]) > 0
+
+
+def test_threads_that_claim_get_their_own_answers_while_others_ask_for_the_status(server: Server) -> None:
+    one = Machine(server.url, workspace=clock.random_id()).begin()
+    claims: list[tuple[str, int]] = []
+    errors: list[Exception] = []
+    done = threading.Event()
+
+    def claim(name: str) -> None:
+        try:
+            for number in range(40):
+                path = f"{name}/{number}.py"
+                claims.append((path, one.claim(name, path)))
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            errors.append(error)
+
+    def status() -> None:
+        try:
+            while not done.is_set():
+                one.store.describe()
+                assert [ok for name, ok, _, _ in one.store.check() if name in {"server", "database"}] == [True, True]
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            errors.append(error)
+
+    claiming = [threading.Thread(target=claim, args=(name,)) for name in ("ann", "bob", "cid")]
+    looking = [threading.Thread(target=status) for _ in range(2)]
+    for thread in (*claiming, *looking):
+        thread.start()
+    for thread in claiming:
+        thread.join(LIMIT_S)
+    done.set()
+    for thread in looking:
+        thread.join(LIMIT_S)
+    assert errors == []
+    granted = {event["data"]["resources"][0][1]: event["commit"] for event in one.events("claim.granted")}
+    assert granted == dict(claims)
+    one.store.close()
 
 
 # --- one workspace and another

@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 
+from dibs import jsontext
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -31,6 +32,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; th
 MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
 BLIND = "?"  # the known content of a file that the agent changed unseen
 HEARTBEAT_S = 240  # between two: well within half of the shortest usual life of a claim
+FAR_HEARTBEAT_S = 10  # where the store is a server, which leaves no mark here: a kill counts after this time at most
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -426,21 +428,53 @@ def _unescaped(text: str) -> str:
 
 def is_due(local: str, agent: str) -> bool:
     """Is the agent's next heartbeat due? Also if the wall clock was set."""
-    try:
-        heard = os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
-    except OSError:
-        return True
-    return not 0 <= time.time() - heard <= HEARTBEAT_S
+    return not 0 <= _silence_s(local, agent) <= HEARTBEAT_S
 
 
-def heard(local: str, agent: str) -> None:
-    """Note a heartbeat to the store now."""
-    path = f"{local}/alive/{name_of(agent)}"
+def is_due_far(local: str, agent: str) -> bool:
+    """Is it due where a server has the store? That leaves no mark of a kill here, so it is asked more often."""
+    return not 0 <= _silence_s(local, agent) <= FAR_HEARTBEAT_S and is_elsewhere(local)
+
+
+def _silence_s(local: str, agent: str) -> float:
+    """Seconds since the agent's last heartbeat; -1 if none is known."""
     try:
-        os.utime(path)
+        return time.time() - os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
     except OSError:
+        return -1
+
+
+def is_elsewhere(local: str) -> bool:
+    """Is the store a server, which leaves no mark here? Then it has to be asked."""
+    try:
+        fd = os.open(f"{local}/store", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not os.read(fd, 7).startswith(b"sqlite")
+    finally:
+        os.close(fd)
+
+
+def heard(local: str, agent: str, client: Sequence[object] | None = None) -> None:
+    """Note a heartbeat to the store now, and the client's process, so that its end is seen without the store."""
+    try:
+        fd = _open(f"{local}/alive/{name_of(agent)}", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
         try:
-            os.close(_open(path, APPEND))
-            os.utime(path)
-        except OSError:
-            pass
+            os.pwrite(fd, f"{jsontext.encode(client)}\n".encode(), 0)
+        finally:
+            os.close(fd)
+    except OSError:
+        pass
+
+
+def is_gone(local: str, agent: str) -> bool:
+    """Has the process of that agent's client certainly ended?"""
+    try:
+        with open(f"{local}/alive/{name_of(agent)}", "rb", 0) as file:
+            client = jsontext.decode(file.read().partition(b"\n")[0].decode())
+    except (OSError, ValueError):
+        return False
+    from dibs.facts import processes
+
+    return client is not None and processes.alive(client) is False

@@ -81,7 +81,7 @@ def tree_of(place: Place, real: str) -> str:
     if real.startswith(f"{place.top}/") and not place.common:
         return place.top
     directory = os.path.dirname(real)
-    while directory != "/":
+    while directory.strip("/"):  # "//" is its own parent
         if directory in {place.top, place.root} or (place.common and _kind(f"{directory}/.git") == _FILE):
             return directory if directory in {place.top, place.root} or common_of(directory) == place.common else ""
         directory = os.path.dirname(directory)

@@ -143,7 +143,7 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     call.facts.clear()
     facts = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])
-    history = History(clock.wall() - (since or durations.parse(WINDOW, "since")))
+    history = History(clock.store_wall() - (since or durations.parse(WINDOW, "since")))
     for event in log_walk.archived(LogReader(session, call), STAYS):
         history.recall(event)
     for event in log_walk.events(session, history.kinds, facts["events"]):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import DibsError
+from dibs.errors import DibsError, quoted
 from dibs.facts import clock, filesystems
 from dibs.operations.core.query import Query
 from dibs.reports.audit import record_of
@@ -78,7 +78,7 @@ def _unfinished_undos(session: Session) -> list[str]:
         except (OSError, ValueError, KeyError, TypeError):
             found.append(f"{folder}/{name} cannot be read: it is the journal of an undo that was interrupted")
             continue
-        again = f"`dibs undo {what.replace(' ', ':', 1)} --yes` finishes it"
+        again = f"`dibs undo {quoted(what.replace(' ', ':', 1))} --yes` finishes it"
         found.append(f"the undo of {what} was interrupted, and some of its files may be as they were: {again}")
     return found
 

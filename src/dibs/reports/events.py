@@ -89,7 +89,7 @@ def since_of(text: str) -> tuple[int, int]:
         return 0, 0
     if text.isdecimal():
         return int(text), 0
-    return 0, clock.wall() - durations.parse(text, "since")
+    return 0, clock.store_wall() - durations.parse(text, "since")
 
 
 def page_of(

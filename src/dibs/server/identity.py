@@ -26,7 +26,7 @@ class Identity:
     credential's own ("" where the config decides), `kind` the client's (`claude`), as far as a door can see it.
     """
 
-    __slots__ = ("agent", "bearer", "client", "credential", "kind", "person", "role")
+    __slots__ = ("agent", "bearer", "client", "credential", "ends", "kind", "person", "role")
 
     def __init__(
         self,
@@ -38,14 +38,23 @@ class Identity:
         person: bool = False,
         client: list[Any] | None = None,
         bearer: str = "",
+        ends: tuple[tuple[str, int], tuple[str, int]] | None = None,
     ) -> None:
         self.agent = agent
         self.bearer = bearer  # whose the credential is: an agent's, a person's or a machine's
         self.credential = credential
+        self.ends = ends  # of its connection: the caller's address and port, and the server's
         self.role = role
         self.kind = kind
         self.person = person
         self.client = client
+
+    def at(self, ends: tuple[tuple[str, int], tuple[str, int]]) -> Identity:
+        """The same caller, on a connection between these two ends."""
+        return Identity(
+            agent=self.agent, credential=self.credential, role=self.role, kind=self.kind, person=self.person,
+            client=self.client, bearer=self.bearer, ends=ends,
+        )  # fmt: skip
 
     @property
     def id(self) -> str:

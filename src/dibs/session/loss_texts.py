@@ -66,7 +66,7 @@ def _about_task(loss: dict[str, Any]) -> str:
     elif state in OPEN:
         now = (
             f"{task} is nobody's and still {state}: do not work on it before it is planned "
-            f"(`dibs task move {task} planned`) and you have claimed it (`dibs task claim {task}`)"
+            f"(`dibs task move {quoted(task)} planned`) and you have claimed it (`dibs task claim {quoted(task)}`)"
         )
     else:
         how = f"dibs task claim {quoted(task)}" if state else f"dibs claim {quoted(f'task:{task}')}"

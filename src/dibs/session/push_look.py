@@ -69,7 +69,8 @@ def look(session: Session, call: Call) -> None:
 def _report(session: Session, call: Call, remote: str, branch: str, commit: str, by: str) -> None:
     from dibs.operations.guards.push_reports import PUSHED
 
-    session.run(PUSHED, call, {"remote": remote, "branch": branch, "commit": commit, "by": by[:200]})
+    named = "".join([letter if letter.isprintable() else "?" for letter in by[:200]])
+    session.run(PUSHED, call, {"remote": remote, "branch": branch, "commit": commit, "by": named})
 
 
 def _is_protected(session: Session, branch: str) -> bool:

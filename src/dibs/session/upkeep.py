@@ -100,7 +100,9 @@ def _look(session: Session, agent: str) -> bool:
 
 
 def _of_store(session: Session) -> dict[str, Any] | None:
-    """The state of the store as this machine sees it; None if it was checked within the last minute."""
+    """The state of the store as this machine sees it; None if it is elsewhere, or was checked in the last minute."""
+    if session.is_far:
+        return None
     place, now = session.place.local, clock.since_boot()
     if place in _store_seen and now - _store_seen[place] < STORE_EVERY_MS:
         return None

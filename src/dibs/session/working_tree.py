@@ -59,6 +59,7 @@ class Tree:
 
     def __init__(self, top: str, folder: str) -> None:
         self.top, self.folder = top, folder
+        self.local = ""  # the workspace's folder with the agents' signs of life; "" if none is to be looked at
         self.objects = f"{folder}/objects"
         self.now, self.offset = ledger_files.now()
         self._state: State | None = None
@@ -67,7 +68,8 @@ class Tree:
         self._staged: dict[str, tuple[str, str]] | None = None  # what git's index has, and HEAD has not
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the ids of the changes among them
-        self._half_done = False  # a later look must take something
+        self._half_done: set[str] = set()  # what a later look must take
+        self.ending = ""  # the call whose end this hook reports
         self._is_whole = False  # this is a look at the whole tree, so git knows more than its index
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
@@ -116,12 +118,30 @@ class Tree:
 
     def survey(self, more: Iterable[str] = ()) -> None:
         """Look at all watched paths, and at these. One line says that the rest is unchanged."""
+        self._bury(self.state.at_work())
         moves = self.state.moves
         watched = self.state.watched(self.now)
-        self._half_done = False
+        self._half_done.clear()
         self.look([*watched, *more])
         if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
+
+    def is_accompanied(self, agent: str) -> bool:
+        """Is another agent there, as far as is known?"""
+        others = self.state.others(agent)
+        return len(self._bury(others)) < len(others)
+
+    def _bury(self, agents: Iterable[str]) -> list[str]:
+        """Those of these agents whose client is gone: their calls ended with it, and no hook will say so.
+
+        They ended before this look: what it does not find, they have not done.
+        """
+        gone = [agent for agent in agents if self.local and ledger_files.is_gone(self.local, agent)]
+        if gone:
+            wall, offset = ledger_files.now()
+            self.add(*[("Z", f"{wall - 2 * INODE_LAG_NS}:{offset}", agent) for agent in gone])
+            self.write()
+        return gone
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
         """Look at these paths; news goes into the ledger with the next `write`, with `always` also unchanged paths.
@@ -163,7 +183,7 @@ class Tree:
         self.survey(changed[:most])
         self._is_whole = False
         self.write()
-        clean = set(self.state.owned()) - set(changed)
+        clean = set(self.state.owned()) - set(changed) - self._half_done
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
@@ -182,11 +202,11 @@ class Tree:
         """Record one path that is new, or not certainly unchanged."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
-            self._half_done = True
+            self._half_done.add(seen.path)
             return
-        self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
+            self.found[seen.path] = seen
             kind = contents.kind_of(head.signature)
             if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
@@ -195,6 +215,11 @@ class Tree:
         is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
         if is_large:
             in_git = seen.content  # a large file has another id than git's
+        dropped = head is not None and bool(head.owners) and seen.content == in_git
+        if dropped and self.state.is_put_aside(seen.path, self.now, self.ending):
+            self._half_done.add(seen.path)
+            return
+        self.found[seen.path] = seen
         if seen.content != in_git or (is_large and seen.path in self.staged):
             self.keep(seen)
         before = head.content if head is not None else in_git
@@ -257,6 +282,7 @@ class Tree:
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
             written=contents.written_at(seen.signature), signature=seen.signature,
+            tidies=lambda blob: self._tidies(blob, seen),
         )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_git and seen.path in self.staged:
@@ -266,6 +292,13 @@ class Tree:
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
             flags += UNSURE
         self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
+
+    def _tidies(self, blob: str, seen: Seen) -> bool:
+        """Is what was seen a formatter's version of this content?"""
+        from dibs.operations.guards import attribution
+
+        before = contents.kept(self.objects, blob) if seen.data is not None and blob != MISSING else None
+        return before is not None and attribution.same_words(before, seen.data or b"")
 
     def _carries(self, head: Head, path: str, actor: str) -> bool:
         """Was there something uncommitted that no agent made and the actor had not read? It may still be in it."""
@@ -481,18 +514,17 @@ def _without_repeats(lines: list[Line]) -> list[Line]:
 
 def of(place: Place) -> Tree:
     """The working tree in use."""
-    return _tree(place.top, place.private)
+    return _tree(place.top, place.private, place)
 
 
 def at(top: str, place: Place) -> Tree:
     """The working tree with this top."""
-    return _tree(top, place.private if top == place.top else workspace.private_of(top))
+    return _tree(top, place.private if top == place.top else workspace.private_of(top), place)
 
 
-def _tree(top: str, folder: str) -> Tree:
+def _tree(top: str, folder: str, place: Place) -> Tree:
     ledger_files.settle(folder, top)
     other = caller.other()
-    if other is None:
-        return Tree(top, folder)
-    found: Tree = other.tree(top, folder)  # a server has read its ledger before
+    found: Tree = Tree(top, folder) if other is None else other.tree(top, folder)  # a server has read its ledger before
+    found.local = place.local
     return found

@@ -43,7 +43,7 @@ def report(
     due = [tree for tree in known if tree.untold()]
     from dibs.session import mail_hint
 
-    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
+    hinted = mail_hint.taken(place, event.agent) or ledger_files.is_elsewhere(place.local)
     if not (due or release or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.caller import identify, open_session
@@ -109,7 +109,7 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
     news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
     for tree in due:
         _done(session.place, tree, news["violations"])
-    ledger_files.heard(session.place.local, call.agent)
+    ledger_files.heard(session.place.local, call.agent, call.client)
     _look_for_trouble(session, call)
     return briefing.news(session, news)
 

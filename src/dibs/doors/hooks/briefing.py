@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import counted, named
+from dibs.errors import counted, named, quoted
 from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -110,8 +110,8 @@ def _task(task: dict[str, Any]) -> list[str]:
 
     lines = quotes.task(task)
     if "title" in task:
-        how = f"dibs task done {task['id']} --token {task['token']} --result JSON"
-        lines.append(f"Finish it with `{how}`; record progress with `dibs task note {task['id']} TEXT`.")
+        how = f"dibs task done {quoted(task['id'])} --token {task['token']} --result JSON"
+        lines.append(f"Finish it with `{how}`; record progress with `dibs task note {quoted(task['id'])} TEXT`.")
     return lines
 
 

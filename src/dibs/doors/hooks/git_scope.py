@@ -316,6 +316,8 @@ class Look:
         """Set the index, and with -u the files, to a commit's."""
         commits = [commit for name in effect.refspecs if (commit := self.commit_of(name))]
         paths = git.staged(self.where)
+        if effect.has("empty"):
+            paths += git.tracked_matching(self.top)
         for commit in commits:
             paths += git.diff_paths(self.where, "HEAD", commit)
         drops = effect.force and effect.tree
@@ -333,6 +335,13 @@ class Look:
         folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
+
+    def init(self, effect: GitEffect) -> None:
+        """Another repository inside this one: what is in its folder is no longer this one's to commit."""
+        folder = os.path.realpath(os.path.join(self.where, *effect.paths))
+        if folder.startswith(f"{self.top}/") and not os.path.lexists(f"{folder}/.git"):
+            inside = self.text(folder[len(self.top) + 1 :])
+            self.sweep(effect, [], "take out of this repository", folders=[inside], other=OWN_TREE)
 
     def sparse(self, effect: GitEffect) -> None:
         """Only some folders stay; dibs' own must be among them."""
@@ -384,7 +393,7 @@ def _look_at(found: Look, effect: GitEffect) -> None:
         from dibs.doors.hooks import arrivals
 
         arrivals.look(found, effect)
-    elif effect.kind != "unknown":
+    elif effect.kind not in {"unknown", "config"}:  # git_folder.py has the second
         from dibs.doors.hooks import heads
 
         heads.look(found, effect)
@@ -394,7 +403,7 @@ _HANDLERS = {
     "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
     "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
     "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
-    "submodule": Look.submodule, "sparse-checkout": Look.sparse,
+    "submodule": Look.submodule, "sparse-checkout": Look.sparse, "init": Look.init,
 }  # fmt: skip
 _ARRIVALS = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "am"})
 

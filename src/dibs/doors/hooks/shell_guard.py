@@ -11,7 +11,7 @@ import os
 from dibs.doors.hooks import audit, index_turn
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, contents, ledger_files, shell
+from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -38,8 +38,8 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
-    known = _trees(event, place)
+    reading = _read(event)
+    known = _trees(event, place, reading)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
         tree.survey(shown.get(top, ()))
@@ -66,6 +66,16 @@ def before(event: Event, place: Place) -> str:
     return ""
 
 
+def _read(event: Event) -> Any:
+    """The words of the command, in the language of its tool."""
+    home = caller.environ().get("HOME", "")
+    if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
+        from dibs.facts.shell import powershell
+
+        return powershell.read(event.command, event.where, home=home)
+    return shell.read(event.command, event.where, home=home)
+
+
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     """The dibs commands in it that act as another agent, or that are not for agents."""
     if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
@@ -75,16 +85,34 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     return dibs_commands.speaks_as(reading.commands)
 
 
-def _trees(event: Event, place: Place) -> dict[str, Tree]:
-    """The working tree in use, and the command's own, if that is another."""
+def _trees(event: Event, place: Place, reading: Any) -> dict[str, Tree]:
+    """The working tree in use, and others: the command's own, and those that it goes to, or names to a program."""
     found = {place.top: working_tree.of(place)}
-    here = os.path.realpath(event.where)
-    if here != place.top and not here.startswith(f"{place.top}/"):
-        from dibs.facts import workspace
+    for where in dict.fromkeys([event.where, *_elsewhere(place, reading)]):
+        here = os.path.realpath(where)
+        if here != place.top and not here.startswith(f"{place.top}/"):
+            from dibs.facts import workspace
 
-        top = workspace.tree_of(place, f"{here}/.")
-        if top and top != place.top:
-            found[top] = working_tree.at(top, place)
+            top = workspace.tree_of(place, f"{here}/.")
+            if top and top not in found:
+                found[top] = working_tree.at(top, place)
+    return found
+
+
+def _elsewhere(place: Place, reading: Any) -> list[str]:
+    """The directories that the commands run in, and the paths that they give to programs, outside of this tree."""
+    inside = f"{place.top}/"
+    found = []
+    for simple in reading.commands:
+        cwd = simple.cwd
+        if cwd is not None and cwd != place.top and not cwd.startswith(inside):
+            found.append(cwd)
+        if reading.kind != "open" or cwd is None or simple.words[:1] == ["git"]:  # git's are looked at by its effects
+            continue
+        for word in (*simple.words, *simple.assignments.values()):
+            path = word.rpartition("=")[2] if word else ""
+            if path[:1] == "/" or path[:2] == "..":
+                found.append(os.path.join(cwd, path))
     return found
 
 
@@ -92,7 +120,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
     """The files that the command shows to the agent, by working tree."""
     found: dict[str, list[str]] = {}
     for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
-        real = os.path.realpath(path)
+        real = links.real(path)
         for top in known:
             if real.startswith(f"{top}/"):
                 found.setdefault(top, []).append(real[len(top) + 1 :])
@@ -112,7 +140,7 @@ def _note(
     *, undone: bool,
 ) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
-    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    partly = {links.real(path) for path, how in reading.git_shown if how == "show"}
     for top, paths in shown.items():
         tree = known[top]
         seen = []
@@ -128,10 +156,11 @@ def _note(
     moded, unnamed = _name_moded(event, place, reading, known)
     if reading.kind == "harmless" and not taken and not undone and not moded:
         return
+    known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
-            tree, event, is_open=unnamed or reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
-            claims=taken,
+            tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,
+            diary=reflog.size(place.top), claims=taken,
         )  # fmt: skip
 
 
@@ -157,7 +186,7 @@ def _decide(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
-    """The decisions, on what git's index has when no other agent's command holds it: the rest lies there for a moment."""
+    """The decisions, on git's index when no other agent's command holds it: what that staged lies there for a moment."""
     first: list[str] = []
     if effects and index_turn.is_busy(event, known):
         first = index_turn.take(session, call, effects)
@@ -185,7 +214,8 @@ def _decided(
     """
     from dibs.doors.hooks.edit_guard import ITSELF, Write, allow
 
-    writes = [_write(target) for target in _not_claimed(reading)]
+    claimed = _claimed(event, reading)
+    writes = [_write(target, claimed.get(target.path, "")) for target in reading.writes]
     unresolved = _open_targets(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[Canonical] = []
@@ -203,6 +233,12 @@ def _decided(
             loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
+    if ".git" in event.command or effects or any(write.goes for write in writes):
+        from dibs.doors.hooks import git_folder
+
+        gone = git_folder.look(session, reading, effects)
+        sweeps = [*gone, *sweeps]
+        owned = owned or (_owned(session, call, known) if gone else [])
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
@@ -303,23 +339,23 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
     return found
 
 
-def _write(target: Any) -> Write:
+def _write(target: Any, claimed: str) -> Write:
     """A target of the command, for the edit guard."""
     from dibs.doors.hooks.edit_guard import EITHER, FOLLOWED, ITSELF, Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
     link = ITSELF if target.how in REPLACES_LINKS else FOLLOWED if target.how in {"append", "touch"} else EITHER
-    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, link=link)
+    gone = target.how in {"delete", "move"}
+    return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed)
 
 
-def _not_claimed(reading: Any) -> list[Any]:
-    """The targets, without those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
-    first = reading.commands[0] if reading.commands else None
-    words = first.words if first is not None else []
-    if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
-        return list(reading.writes)
-    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
-    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+def _claimed(event: Event, reading: Any) -> dict[str, str]:
+    """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
+    if "dibs" not in event.command or "claim" not in event.command:
+        return {}
+    from dibs.facts import dibs_commands
+
+    return dibs_commands.claims_first(event.command, reading)
 
 
 def _open_targets(session: Session, reading: Any) -> list[Any]:

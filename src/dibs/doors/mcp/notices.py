@@ -11,6 +11,7 @@ import time
 
 from dibs.doors.mcp import results
 from dibs.errors import DibsError
+from dibs.facts import ledger_files
 from dibs.session import mail_hint, quotes, rules_file
 
 TYPE_CHECKING = False
@@ -45,7 +46,8 @@ class Notices:
         known = self._remember(who)
         place, now = self._asked.host.place, time.monotonic()
         lines: list[str] = []
-        if mail_hint.taken(place, known.agent) or mail_hint.is_elsewhere(place) or now - known.asked > ASKED_EVERY_S:
+        hinted = mail_hint.taken(place, known.agent) or ledger_files.is_elsewhere(place.local)
+        if hinted or now - known.asked > ASKED_EVERY_S:
             known.asked = now
             lines += self._mail(who)
         digest = rules_file.digest(place)

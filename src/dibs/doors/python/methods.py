@@ -459,7 +459,7 @@ class Methods:
     ) -> KillAnswer:
         """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
-        Answers: agents[], killed, voided[], count.
+        Answers: agents[], killed, voided[], count, running[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = self._call(
@@ -664,7 +664,7 @@ class Methods:
         """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid, Busy, Unavailable.
+        Raises: Fenced, NotFound, Held, Deadlock, Quota, Killed, Forbidden, Invalid, Busy, Unavailable.
         """
         answer: ReleaseAnswer = self._call(
             "release",

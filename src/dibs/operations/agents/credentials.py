@@ -23,7 +23,7 @@ from _operator import _compare_digest as same_text  # hmac's own, without its im
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
-from dibs.operations.core.declare import PAGED, PERSON, RANKS, Field, Operation
+from dibs.operations.core.declare import BY_PERSON, NEAR, PAGED, PERSON, RANKS, Field, Operation
 from dibs.operations.core.policy import DAY, MAX_DURATION_MS, MINUTE
 from dibs.stores.seam import prefix_range
 
@@ -87,6 +87,8 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     call.machine = who
     known = [got.values[f"a\t{one}"] for one in lineage_of(call.agent)]
     own = all(one is None or one.get("machine") == who for one in known)
+    if own and known[0] is None and is_of_another(tx, lineage_of(call.agent)[0], kind, who):
+        own = False
     return None if own else _another(call, kind, who)
 
 
@@ -99,7 +101,9 @@ def _alias(tx: Transaction, agent: str) -> str:
 def user_of(tx: Transaction, machine: str, user: str) -> str:
     """By what name a machine's user calls that names no agent: two machines may have a user of one name."""
     record = tx.fetch([f"a\t{user}"]).values[f"a\t{user}"]
-    return user if record is None or record.get("machine") == machine else f"{user}@{machine}"
+    if record is not None:
+        return user if record.get("machine") == machine else f"{user}@{machine}"
+    return f"{user}@{machine}" if is_of_another(tx, user, MACHINE_KIND, machine) else user
 
 
 def _another(call: Call, kind: str, who: str) -> Forbidden:
@@ -202,6 +206,21 @@ def shown(tx: Transaction, record: Record) -> dict[str, Any]:
     return found
 
 
+def is_live(tx: Transaction, record: Record) -> bool:
+    """May this credential be used now?"""
+    return _state(tx, record) == "live"
+
+
+def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool:
+    """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
+    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    return any(
+        one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
+        for _, one in rows
+        if is_live(tx, one)
+    )
+
+
 def _state(tx: Transaction, record: Record) -> str:
     return "revoked" if record["revoked"] else "live" if record["until"] > tx.now else "expired"
 
@@ -225,14 +244,17 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
     return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
 
 
-_HASH = Field("hash", "text", "SHA-256 of the secret", default="", internal=True)
+_HASH = Field(
+    "hash", "text", "SHA-256 of the secret", default="", internal=True, longest=HASH_CHARS, sent_by=NEAR | {BY_PERSON}
+)
 
 # For `dibs serve` alone: a user who may start it may read the file that it writes.
 OF_SERVER = Operation(
     "serve token",
     _of_server,
     "Make the credential of a server's own user.",
-    fields=(_HASH, Field("before", "text", "the one to revoke", default="", internal=True)),
+    sent_by=NEAR,
+    fields=(_HASH, Field("before", "text", "the one to revoke", default="", internal=True, sent_by=NEAR)),
     registers=False,
 )
 
@@ -240,7 +262,8 @@ BEARER = Operation(
     "bearer",
     _bearer,
     "Say whose credential this is.",
-    fields=(Field("id", "text", "the credential's id", default="", internal=True), _HASH),
+    sent_by=NEAR,
+    fields=(Field("id", "text", "the credential's id", default="", internal=True, sent_by=NEAR), _HASH),
     writes=False,
 )
 

@@ -91,8 +91,6 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
         _note(job, "passed", names)
         return []
     else:
-        if job.get("token") and record["token"] != job["token"]:
-            return []
         more = {key: job[key] for key in ("commit", "request") if job.get(key)}
         endings.give_back(tx, record, record["resources"], how, **more)
         _note(job, "released", names)

@@ -328,12 +328,10 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if _violation_gone(tx, call, suspicion):
         return None
     holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
-    who = name_of(tx, facts["by"]) if sure else "an unknown agent or program"
-    text = f"{who} changed {path}, which {holder} holds."
     how = "restore" if facts["blob"] else "ack"
-    remedy = f"dibs {how} {facts['id']} --as {quoted(holder)}"  # the holder's to do, or a person's for it
+    remedy = f"dibs {how} {quoted(facts['id'])} --as {quoted(holder)}"  # the holder's to do, or a person's for it
     return {
-        "severity": ERROR if sure else WARNING, "text": text, "remedy": remedy, "resources": [path],
+        "severity": ERROR if sure else WARNING, "text": facts["text"], "remedy": remedy, "resources": [path],
         "tree": facts["tree"], "path": path,
     }  # fmt: skip
 
@@ -350,7 +348,7 @@ def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         push, commit = facts["push"], facts["commit"][:12]
         by = f"; git names {push['by']}" if push["by"] else ""
         text = f"a push to {push['remote']}/{push['branch']} ({commit}) bypassed the guard{by}."
-        return {"severity": ERROR, "text": text, "remedy": f"git log -1 {commit}", "resources": []}
+        return {"severity": ERROR, "text": text, "remedy": f"git log -1 {quoted(commit)}", "resources": []}
     names, commit = facts["paths"], suspicion["subject"][:12]
     what = f"; it has {_few(names)}, held by {_few([name_of(tx, one) for one in facts['holders']])}" if names else ""
     suspects = facts.get("suspects")
@@ -359,7 +357,7 @@ def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         who = f"a program or a person, while a command of {' or '.join(suspects)} ran,"
     text = f"{who} committed past the guard ({commit}){what}."
     return {
-        "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {commit}",
+        "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {quoted(commit)}",
         "resources": names,
     }  # fmt: skip
 

@@ -24,7 +24,7 @@ from dibs.errors import quoted
 from dibs.operations.agents import names
 from dibs.operations.claims import holds
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, iso, within
+from dibs.operations.core.call import DIBS_SENDER, due, iso, within
 from dibs.operations.messages import mailbox
 from dibs.operations.runs import run_records
 from dibs.stores.seam import COMMIT, prefix_range
@@ -117,6 +117,9 @@ def raise_(
         tx.put(COUNTS_KEY, counts)
         return ""
     identifier = f"a{tx.id()}"
+    reporter = suspicion["facts"].get("reporter", "")
+    if reporter:  # known by a far caller's word alone, which is named
+        text, facts = f"{names.name_of(tx, reporter)} reports: {text}", {**facts, "reporter": reporter}
     commits = [*suspicion["commits"][: MAX_COMMITS - 1], [COMMIT, identifier]]
     settings = call.policy.work["alerts"]
     wanted = (settings["command"] or settings["webhook"]) and RANK[severity] >= RANK[settings["min_severity"]]
@@ -158,12 +161,13 @@ def _tell(tx: Transaction, call: Call, alert: Record, tell: Sequence[str], told:
     if alert["kind"] == "wait":
         holders = [one for one in tell if one != alert["agent"]]
     facts = {key: alert["facts"][key] for key in ("dead", "pid") if key in alert["facts"]}
+    voice = alert["facts"].get("reporter") or DIBS_SENDER
     for one in concerned:
         todo = f"`{alert['remedy']}`"
         if one in holders and alert["resources"]:  # to ask the holder is for others
             todo = f"`dibs release {quoted(alert['resources'][0])}` as soon as you can (for others: {todo})"
         text = f"{alert['text']} To do: {todo}; `dibs alerts` has alert {alert['alert']}."
-        mailbox.post(tx, one, "dibs", alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
+        mailbox.post(tx, one, voice, alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
     alert["told"] = sorted({*concerned, *told})[:MAX_TOLD]
 
 

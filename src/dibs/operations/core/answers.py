@@ -445,6 +445,15 @@ class LeaveAnswer(TypedDict):
     to_name: NotRequired[str]
 
 
+class RunningView(TypedDict):
+    """A process below the client of a killed agent."""
+
+    agent: str
+    name: str
+    pid: int
+    command: str
+
+
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
@@ -452,6 +461,7 @@ class KillAnswer(TypedDict):
     killed: int  # how many
     voided: list[str]
     count: int
+    running: list[RunningView]  # on this machine, started before; dibs does not end these
 
 
 class ReviveAnswer(TypedDict):

@@ -25,7 +25,7 @@ from dibs.errors import Forbidden
 from dibs.operations.agents import names, roles, speech
 from dibs.operations.core import paging
 from dibs.operations.core.call import process_name, within
-from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Field, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, ORCHESTRATOR, PERSON, RANKS, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
 
 
 MAY = Operation(
-    "may", _may, "May this be done from here?",
+    "may", _may, "May this be done from here?", sent_by=ANYWHERE,
     fields=(Field("act", "choice", "the act", choices=tuple(ACTS), required=True),), errors=(Forbidden,), writes=False,
 )  # fmt: skip
 

@@ -156,6 +156,7 @@ INTERNAL = {
     "run tasks": "operations.runs.run_reads",
     "run usage": "operations.runs.run_records",
     "same": "operations.agents.aliases",
+    "stopped": "operations.agents.stops",
     "store fallback": "operations.upkeep.store_moves",
     "store move": "operations.upkeep.store_moves",
     "store moved": "operations.upkeep.store_moves",

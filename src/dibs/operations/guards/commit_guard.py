@@ -16,7 +16,7 @@ from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.stores.seam import prefix_range
@@ -324,7 +324,7 @@ def _report_bypass(
         unseen.append({"agent": record["agent"], "paths": taken})
         who = f"a program or a person, while a command of {names} ran," if suspects else call.name
         text = f"{who} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
-        mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
+        mailbox.post(tx, record["agent"], call.voice, "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         from dibs.operations.alerts import suspicions
 
@@ -338,16 +338,16 @@ def _report_bypass(
         tx.append("commit.unverified", call.agent, commit, data)
         suspicions.put(
             tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
-            holders=data["holders"], suspects=[name_of(tx, one) for one in suspects],
+            holders=data["holders"], suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
         FOLLOW_UPS["suspicions"](tx, call)
     return unseen
 
 
 _PATH = Field("path", "resource", "the path", required=True)
-_TREE = Field("tree", "raw", "the top of the working tree", default="")
+_TREE = Field("tree", "tree", "the top of the working tree", default="")
 CHECK = Operation(
-    "commit-check", _check, "May these paths be committed?",
+    "commit-check", _check, "May these paths be committed?", sent_by=ANYWHERE,
     fields=(
         Field("paths", "resources", "the staged paths", default=()),
         _TREE,
@@ -358,7 +358,7 @@ CHECK = Operation(
     errors=(Held, Fenced, Conflict, Forbidden),
 )  # fmt: skip
 COMMITTED = Operation(
-    "committed", _committed, "These paths were committed.",
+    "committed", _committed, "These paths were committed.", sent_by=ANYWHERE,
     fields=(
         Field("commit", "text", "the commit", default=""),
         _TREE,

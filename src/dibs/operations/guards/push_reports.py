@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.core.call import FOLLOW_UPS
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ def _pushed(
     from dibs.operations.alerts import suspicions
 
     data = {"remote": remote, "branch": branch, "by": by}
-    tx.append("push.unverified", "dibs", commit, data)
+    tx.append("push.unverified", call.voice, commit, data)
     suspicions.put(
-        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[]
-    )
+        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[],
+        reporter=call.reporter,
+    )  # fmt: skip
     FOLLOW_UPS["suspicions"](tx, call)
     return {"commit": commit}
 
@@ -69,12 +70,12 @@ OVER = Operation(
     errors=(Forbidden,),
 )  # fmt: skip
 PUSHED = Operation(
-    "push-bypassed", _pushed, "Report a push that bypassed git's hook.",
+    "push-bypassed", _pushed, "Report a push that bypassed git's hook.", sent_by=ANYWHERE,
     fields=(
-        Field("remote", "raw", "the remote", required=True),
-        Field("branch", "raw", "the branch there", required=True),
-        Field("commit", "raw", "the commit that it has now", required=True),
-        Field("by", "raw", "whom git names", default=""),
+        Field("remote", "ref", "the remote", required=True),
+        Field("branch", "ref", "the branch there", required=True),
+        Field("commit", "ref", "the commit that it has now", required=True),
+        Field("by", "text", "whom git names", default="", longest=200),
     ),
     registers=False,
 )  # fmt: skip

@@ -16,10 +16,10 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, say_blocked
+from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
 
@@ -146,8 +146,8 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
-    begin = f"dibs deploy {target} {'' if checked else '--unverified '}--"
-    first, *more = command.split()
+    begin = f"dibs deploy {quoted(target)} {'' if checked else '--unverified '}--"
+    first, *more = command.split() or [""]
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"
     else:
@@ -171,7 +171,9 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
                 hits = [
                     resource
                     for resource in record["resources"]
-                    if _may_be(below, resource) and _may_end(f"{where}/", resource, end)
+                    if _may_be(below, resource)
+                    and _may_end(f"{where}/", resource, end)
+                    and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
                 found += [(doubt["words"], record, hits)] if hits else []
     if not found:
@@ -228,6 +230,15 @@ def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     return name in path
 
 
+def _leaves_out(without: str, resource: Sequence[str]) -> bool:
+    """Is this resource, as a whole, what a command says that it leaves out?"""
+    if resource[0] == "glob":
+        return False
+    if without.startswith("**/"):
+        return without[3:] in resource[1].split("/")
+    return f"{resource[1]}/".startswith(f"{without}/")
+
+
 def _has_suffix(path: str) -> bool:
     """Is this the name of a file? A claim of a path that does not exist yet is one of a folder, too: `lib/new.py`.
 
@@ -244,17 +255,18 @@ def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsErr
 
 _WORDS = Field("words", "raw", "the words that leave it open", required=True)
 COMMAND = Operation(
-    "command", _command, "May this command run now?",
+    "command", _command, "May this command run now?", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("tree", "tree", "the top of the working tree", required=True),
         Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=working_tree.FACTS),
         Field("unresolved", "json", "targets that cannot be read from the words", default=(),
               items=(
                   _WORDS,
-                  Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
+                  Field("tree", "tree", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
+                  Field("without", "raws", "what it leaves out: paths, and `**/NAME` for a name in any folder"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
@@ -267,13 +279,13 @@ COMMAND = Operation(
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "unfinished work", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
               )),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("later", "flag", "made since the caller began", required=True),
               )),

@@ -16,13 +16,14 @@ the working tree); in addition to that, by their keys:
 - `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
   from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
+- `repository`, `unpushed`: a part of git's own directory would go, or the repository would be switched off. Refused
+  while other agents have claims or unfinished work, or while there is something in it that no remote has.
 - `past`, `protected`: a push to these branches that bypasses git's own hook, which has the deploy guard.
 """
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held
-from dibs.errors import quoted as quoted_resource
+from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
@@ -48,7 +49,7 @@ STASHES = "take away"  # what git stash does
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 FACTS = (
     Field("what", "raw", "the command", required=True),
-    Field("tree", "raw", "the top of the working tree; the command's own, if nothing is said"),
+    Field("tree", "tree", "the top of the working tree; the command's own, if nothing is said"),
     Field("paths", "raws", "the files; not known, if nothing is said"),
     Field("folders", "raws", "whole folders"),
     Field("does", "raw", "what would happen to them"),
@@ -72,6 +73,8 @@ FACTS = (
     Field("pushes", "flag", "a stash is made"),
     Field("dropped", "raw", "options that the safe command leaves out"),
     Field("record", "raw", "the command that leaves dibs' own record"),
+    Field("repository", "raw", "the part of git's own directory that would go, or what is switched off"),
+    Field("unpushed", "raw", "what is in the repository and in no remote"),
     Field("past", "raw", "the option that bypasses git's hook"),
     Field("protected", "raws", "the branches that it protects"),
 )
@@ -88,6 +91,8 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
             f"Run `{fact['record']}` instead.",
             instead=fact["record"],
         )
+    if fact.get("repository"):
+        return _repository(tx, fact, others)
     if fact.get("past"):
         protected = list(fact.get("protected", ()))
         where = ", ".join(protected) or "a protected branch"
@@ -105,6 +110,24 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     return _swept(tx, fact, others)
 
 
+def _repository(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Forbidden | None:
+    """Refuse to delete, move or switch off the repository while there is something in it to lose."""
+    theirs = [record for record in others if record["by"] != LOOSE]
+    reasons = (
+        [f"the work of {', '.join(dict.fromkeys([name_of(tx, one['agent']) for one in theirs]))}"] if theirs else []
+    )
+    reasons += [fact["unpushed"]] if fact.get("unpushed") else []
+    if not reasons:
+        return None
+    part = fact["repository"]
+    would = f"would take {part} away" if part.startswith(".git") else f"would change {part} for everybody"
+    return Forbidden(
+        f"`{fact['what']}` {would}, git's own directory for all agents here, with {' and '.join(reasons)}. Leave it as "
+        "it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
+        repository=part,
+    )
+
+
 def is_file(resource: Sequence[str]) -> bool:
     """Is this a path, a folder or a glob?"""
     return resource[0] in resources.LITERAL_KINDS or resource[0] == "glob"
@@ -116,7 +139,7 @@ def who(tx: Transaction, record: Record) -> str:
     if record["by"] == LOOSE:
         return "changed by no agent, and you have not read it"
     if record["by"] == WORK and record["shared"]:
-        path = quoted_resource(record["resources"][0][1])
+        path = quoted(record["resources"][0][1])
         return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
@@ -207,7 +230,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if left:
-        names = " ".join([quoted_resource(path) for path in left[:MAX_FILES_SHOWN]])
+        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
         take = f"`dibs claim {names}`{where}."
         if len(left) == len(found):
@@ -342,12 +365,6 @@ def _has_wildcard(path: str) -> bool:
     return any(letter in path for letter in "*?[\\")
 
 
-def quoted(text: str) -> str:
-    """Quoted as one word for a shell."""
-    plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
-    return text if plain else "'" + text.replace("'", "'\\''") + "'"
-
-
 # --- HEAD and commits
 
 
@@ -386,8 +403,8 @@ def rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | 
         does = fact.get("does", "drop")
         return Forbidden(
             f"`{fact['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
-            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {commit[:10]}`), or ask "
-            f"(`dibs send {agent} TEXT`).",
+            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {quoted(commit[:10])}`), or ask "
+            f"(`dibs send {quoted(agent)} TEXT`).",
             agent=agent,
             commit=commit,
         )
@@ -426,6 +443,7 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
 def _not_yours(fact: dict[str, Any], maker: str, place: int) -> Forbidden:
     return Forbidden(
         f"`{fact['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply stash@{{{place}}}` "
-        f"brings back what is in it and leaves it there; name a stash of your own, or ask (`dibs send {maker} TEXT`).",
+        f"brings back what is in it and leaves it there; name a stash of your own, or ask "
+        f"(`dibs send {quoted(maker)} TEXT`).",
         maker=maker,
     )

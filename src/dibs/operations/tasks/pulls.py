@@ -10,14 +10,17 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+import itertools
+
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +75,7 @@ def _nothing(tx: Transaction, run: str) -> str:
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
-        return f"no task of run {run} is ready; `dibs task next --run {run} --wait 60s` waits for one."
+        return f"no task of run {run} is ready; `dibs task next --run {quoted(run)} --wait 60s` waits for one."
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
@@ -95,7 +98,7 @@ def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
 
 
 def _rank(task: Record) -> tuple[int, str]:
-    return -task["priority"], task["order"]
+    return -task["priority"], lifecycle.order_of(task)
 
 
 def _first(
@@ -261,11 +264,13 @@ def _wait(
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
-            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS,
+            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
         if task:
             record.update(task=task, waiter=key[3:], **_wanted(task))
-            tx.put(key, record, f"line\t{task}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}")
+            turn = f"{record['turn']:0{COMMIT_DIGITS}d}" if workforce.turn_of(known) else COMMIT
+            places = f"line\t{task}\t{turn}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}"
+            tx.put(key, record, *places)
         else:
             tx.put(key, record)
     return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
@@ -294,10 +299,10 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
         from dibs.operations.claims import deadlocks
 
         wish = {"agent": call.agent, **_wanted(id)}
-        cycle = deadlocks.find(tx, wish, _holding(tx, wish))
-        if not cycle:
+        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
-        answer = deadlocks.refuse(tx, call, wish, cycle)
+        answer = refusal
     if waiter:
         _give_up(tx, waiter, id)
     return answer
@@ -400,8 +405,8 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
     if task.get("awaited", 0) <= tx.now:
         return None
     name = task["task"]
-    before = (one["agent"] for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}")
-    first = next((agent for agent in before if agent != call.agent), "")
+    before = itertools.takewhile(lambda place: place[0] != f"tw\t{waiter}", _in_line(tx, name))
+    first = next((one["agent"] for _, one in before if one["agent"] != call.agent), "")
     blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True, "task": name}
     return Held(blockers=[blocker], more=0) if first else None
 
@@ -422,11 +427,11 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
     identifier = task["task"]
     if task["open"] or task["kids"]:
         names = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {names}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     if task["window"]:
         left = span(task["window"] - tx.now)
-        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {identifier} N`."
+        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {quoted(identifier)} N`."
         raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
     if task["assigned"] and task["assigned"]["agent"] != call.agent:
         until = iso(tx, task["assigned"]["until"])
@@ -450,8 +455,15 @@ OPERATIONS = (
         fields=(
             Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
@@ -466,8 +478,15 @@ OPERATIONS = (
         fields=(
             board.ID,
             Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT_MS, metavar="D"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",

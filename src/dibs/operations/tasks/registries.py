@@ -17,7 +17,7 @@ from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotF
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
 
@@ -200,7 +200,13 @@ _SPECS = Field(
     ),
 )  # fmt: skip
 IMPORT = Operation(
-    "registry import", _import, "Add the tasks of a registry.", fields=(_SPECS,), errors=_ERRORS, may="agent"
+    "registry import",
+    _import,
+    "Add the tasks of a registry.",
+    sent_by=ANYWHERE,
+    fields=(_SPECS,),
+    errors=_ERRORS,
+    may="agent",
 )
 _SPEC = Field(
     "spec", "object", "a task as its file has it", required=True,
@@ -211,18 +217,31 @@ _SPEC = Field(
 _IDS = Field("ids", "words", "the tasks", required=True)
 _STATE = Field("state", "text", "the folder it goes to", required=True)
 TAKE = Operation(
-    "registry take", _take, "Claim a task for a script.", fields=(_SPEC,), errors=_ERRORS, takes=True, may="worker"
+    "registry take",
+    _take,
+    "Claim a task for a script.",
+    sent_by=ANYWHERE,
+    fields=(_SPEC,),
+    errors=_ERRORS,
+    takes=True,
+    may="worker",
 )
 ADOPT = Operation(
-    "registry adopt", _adopt, "Record a claim that was made with files.",
+    "registry adopt", _adopt, "Record a claim that was made with files.", sent_by=HOSTS,
     fields=(_SPEC, Field("left", "duration", "the rest of its time", required=True)), errors=_ERRORS, takes=True,
 )  # fmt: skip
 GIVE_BACK = Operation(
-    "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID, _STATE), errors=_ERRORS,
-    ahead=outcomes.ahead,
+    "registry release", _give_back, "Give a task back, or finish it.", sent_by=ANYWHERE, fields=(_ID, _STATE),
+    errors=_ERRORS, ahead=outcomes.ahead,
 )  # fmt: skip
-SETTLE = Operation("registry settle", _settle, "End expired and lost claims.", fields=(_IDS,), errors=_ERRORS)
-MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID, _STATE), errors=_ERRORS)
-LOOK = Operation("registry look", _look, "The states and holders of these tasks.", fields=(_IDS,), writes=False)
+SETTLE = Operation(
+    "registry settle", _settle, "End expired and lost claims.", sent_by=HOSTS, fields=(_IDS,), errors=_ERRORS
+)
+MOVE = Operation(
+    "registry move", _move, "Follow a file that was moved by hand.", sent_by=HOSTS, fields=(_ID, _STATE), errors=_ERRORS
+)
+LOOK = Operation(
+    "registry look", _look, "The states and holders of these tasks.", sent_by=ANYWHERE, fields=(_IDS,), writes=False
+)
 
 INTERNAL = (IMPORT, TAKE, ADOPT, GIVE_BACK, SETTLE, MOVE, LOOK)

@@ -237,8 +237,8 @@ def keeps_all(store: RedisStore) -> bool:
     if store.wire.url.startswith("redis+sentinel:"):
         return False
     try:
-        settings = store.wire.call("CONFIG", "GET", "*append*")
-        replication = store.wire.call("INFO", "replication")
+        settings = store.command("CONFIG", "GET", "*append*")
+        replication = store.command("INFO", "replication")
     except (ConnectionLost, ServerError):  # the user may not ask: then the server is not trusted
         return False
     pairs = (

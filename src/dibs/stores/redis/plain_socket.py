@@ -41,21 +41,26 @@ class PlainWire(Connection):
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """Use a separate connection, kept for the next wait: the main one stays free for commands."""
+        idle = self._others
         try:
-            other = self._others.pop()
+            other = idle.pop()
         except IndexError:  # one for each waiting thread
             other = PlainWire(self.url, self._timeout)
         if not other._connected or other._asking:
             other._connect()
         other._limit(timeout + self._timeout)
         answer = other._exchange(words)
-        self._others.append(other)
+        if self._others is idle:
+            idle.append(other)
+        else:  # closed meanwhile
+            other.close()
         return answer
 
     def close(self) -> None:
         """Close the sockets."""
-        while self._others:
-            self._others.pop().close()
+        idle, self._others = self._others, []
+        while idle:
+            idle.pop().close()
         self._drop()
 
     def _drop(self) -> None:

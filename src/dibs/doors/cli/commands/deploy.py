@@ -157,7 +157,7 @@ class _Deploy:
         out = sys.stderr if self.words.json else None  # with --json, stdout has one object and nothing else
         sys.stdout.flush()
         self._hold = Hold(
-            f"deploy:{self.target}", self.token, self._expires_at,
+            f"deploy:{self.target}", self.token, self._expires_at, deadline=self.session.deadline,
             confirm=lambda: self._ask("confirm", resource=self.resource, token=self.token),
             renew=lambda: self._ask("renew", resources=[self.resource]),
         )  # fmt: skip

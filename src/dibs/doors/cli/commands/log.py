@@ -10,6 +10,7 @@ from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
 from dibs.doors.cli.render import times
 from dibs.errors import NO, YES, named
+from dibs.facts import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.reports import queries
@@ -96,7 +97,7 @@ def _line(event: dict[str, Any]) -> str:
     import time
 
     kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
-    now = time.strftime("%H:%M:%S", time.localtime(time.time() + times.ms_until(event["at"]) / 1000))
+    now = time.strftime("%H:%M:%S", time.localtime(clock.of_iso(event["at"]) // 1000))
     return f"{event['seq']:>6}  {now}  {kind:<{KIND_COLUMNS}} {agent}  {what}".rstrip() + "\n"
 
 

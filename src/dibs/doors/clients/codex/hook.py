@@ -9,7 +9,6 @@ EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
 }  # fmt: skip
-SILENT = ("PreCompact", "PostCompact", "Notification", "PermissionRequest")
 TOOLS = {
     "apply_patch": PATCH, "Bash": SHELL, "shell": SHELL, "exec_command": SHELL, "Edit": EDIT, "Write": EDIT,
     "MultiEdit": EDIT, "NotebookEdit": EDIT, "Read": READ,

@@ -17,13 +17,6 @@ EVENTS = {
     "sessionEnd": END, "SessionStart": BOOT, "PreToolUse": BEFORE, "PostToolUse": AFTER, "PostToolUseFailure": AFTER,
     "Stop": STOP, "SessionEnd": END,
 }  # fmt: skip
-# It takes no text for the model at a prompt, so none is fetched there. Its subagents are agents of their own.
-SILENT = (
-    "beforeSubmitPrompt", "beforeShellExecution", "afterShellExecution", "beforeMCPExecution", "afterMCPExecution",
-    "beforeReadFile", "afterFileEdit", "afterAgentResponse", "afterAgentThought", "subagentStart", "subagentStop",
-    "preCompact", "beforeTabFileRead", "afterTabFileEdit", "UserPromptSubmit", "SubagentStart", "SubagentStop",
-    "PreCompact", "Notification", "PermissionRequest",
-)  # fmt: skip
 TOOLS = {
     "Write": EDIT, "StrReplace": EDIT, "MultiStrReplace": EDIT, "EditNotebook": EDIT, "Delete": EDIT, "Edit": EDIT,
     "MultiEdit": EDIT, "NotebookEdit": EDIT, "ApplyPatch": PATCH, "Shell": SHELL, "Bash": SHELL, "Read": READ,

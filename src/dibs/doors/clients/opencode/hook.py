@@ -12,7 +12,6 @@ EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
     "session.idle": STOP, "session.deleted": END,
 }  # fmt: skip
-SILENT = ()
 TOOLS = {
     "write": EDIT, "edit": EDIT, "multiedit": EDIT, "apply_patch": PATCH, "patch": PATCH, "bash": SHELL, "shell": SHELL,
     "read": READ,
