@@ -502,7 +502,7 @@ def test_a_push_over_another_agents_commit_is_refused_on_any_branch(repo: Reposi
     for words in (("-f", "origin", "topic"), ("--delete", "origin", "topic"), ("origin", "+topic:topic")):
         done = repo.git("push", "-q", *words, agent="bob", exit=1)
         assert "a commit of ann, who is at work" in done.stderr, done.stderr
-        assert "git push origin/topic" in done.stderr
+        assert "would take off origin/topic" in done.stderr
     repo.git("fetch", "-q")
     assert "ann's" in repo.log("origin/topic", "--format=%s")
 

@@ -31,7 +31,7 @@ def clone(shell: Shell, tmp_path: Path) -> Shell:
 
 
 def begin(shell: Shell) -> None:
-    """dibs is set up: what was pushed before is nobody's concern."""
+    """Set dibs up: what was pushed before is nobody's concern."""
     shutil.rmtree(shell.folder / ".dibs")
     shutil.rmtree(shell.folder / ".git" / "dibs", ignore_errors=True)
     shell.json("init", "--clients", "none", exit=0)
@@ -65,7 +65,7 @@ def test_a_push_past_the_hook_is_an_alert_with_its_event_once(clone: Shell) -> N
     clone.json("verify", exit=0)
 
 
-def test_the_first_push_past_the_hook_of_a_clone_is_noticed_whoever_looks_first(clone: Shell, tmp_path: Path) -> None:
+def test_the_first_push_past_the_hook_of_a_clone_is_noticed_whoever_looks_first(clone: Shell) -> None:
     first = git(clone.folder, "rev-parse", "HEAD")
     commit(clone, "second")
     git(clone.folder, "push", "-q", "origin", "main")  # through the hook

@@ -142,9 +142,9 @@ def _check(session: Session, paths: list[str], late: Sequence[str] = ()) -> int:
 def _staged_late(late: Sequence[str]) -> str:
     """What to do about a hook of the repository that stages more than the agent did."""
     return (
-        f"\nThis repository's own pre-commit hook staged {_quoted(late)} after you did. Take it out of the index as above, and "
-        "commit without that hook staging others' files: let it run on the staged files only, or commit in a working "
-        "tree of your own (`git worktree add`)."
+        f"\nThis repository's own pre-commit hook staged {_quoted(late)} after you did. Take it out of the index as "
+        "above, and let that hook stage only what was staged before, or commit in a working tree of your own "
+        "(`git worktree add`)."
     )
 
 
@@ -184,8 +184,8 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
     busy = under_way.refuses_paths(place.git_dir)
     if busy:
         lines.append(
-            f"A {busy} is under way in this working tree, and git commits no single files meanwhile. Leave the index as it is: "
-            "wait until it is committed, or commit in a working tree of your own (`git worktree add`)."
+            f"A {busy} is under way in this working tree, and git commits no single files meanwhile. Leave the index "
+            "as it is: wait until it is committed, or commit in a working tree of your own (`git worktree add`)."
         )
         return "\n".join(["commit refused: files of other agents are in it.", *lines])
     names = _quoted([written.get(text, text) for text in bad])

@@ -181,7 +181,7 @@ def _main(top: str, common: str, git_dir: str) -> str:
 
 
 def core_settings(common: str) -> dict[str, str]:
-    """`core.bare`, `core.worktree` and the like, as the repository's own config says; git has a config.worktree, too."""
+    """`core.bare`, `core.worktree` and the like, as the repository's own config and config.worktree say."""
     found: dict[str, str] = {}
     for name in ("config", "config.worktree"):
         try:

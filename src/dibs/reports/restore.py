@@ -61,14 +61,14 @@ def _is_here(place: Place, tree: str) -> bool:
 
 
 def _spelled(session: Session, tree: str, chosen: dict[str, Any]) -> str:
-    """The path as the file is called: a record has it composed, and with a sign for each letter that cannot be shown."""
+    """The path as the file is called: a record has it composed, with a sign for each letter that cannot be shown."""
     path: str = chosen["path"]
     if path.isascii() and not session.paths.fold:
         return path
     heads = working_tree.at(tree, session.place).state.heads
     found = [one for one in heads if shown(one, fold=session.paths.fold) == path]
-    of_it = [one for one in found if chosen["blob"] in heads[one].authors]  # two files may differ by their letters' form
-    return next(iter([*of_it, *found]), path)
+    had_it = [one for one in found if chosen["blob"] in heads[one].authors]  # composed and not, there may be both
+    return next(iter([*had_it, *found]), path)
 
 
 def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """The look for pushes that bypassed git's hook: what git logged as pushed, and the hook never let pass.
 
 The hook notes each push that it lets pass, before git pushes (`note`); a look compares (`look`), and remembers how much
-of git's logs it has seen. It begins when dibs is set up in a clone (`init`, or the first command in a fresh one). Only branches whose push is a
-deploy (`[deploy] protected`) are looked at, and only in a clone that has the hook. Nothing is decided here.
+of git's logs it has seen. It begins when dibs is set up in a clone: by `init`, or by the first command there. Only
+branches whose push is a deploy (`[deploy] protected`) are looked at, and only in a clone that has the hook. Nothing is
+decided here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ MAX_CHECKED_BYTES = 64 * 1024  # then the older half goes: those pushes were loo
 
 
 def begin(place: Place) -> None:
-    """dibs begins to look in this clone: what was pushed before is nobody's concern, and everything after it is."""
+    """Begin to look in this clone: what was pushed before is nobody's concern, and everything after it is."""
     if place.common and _seen(place.local) is None:
         _remember(place.local, pushes.sizes(place.common))
 

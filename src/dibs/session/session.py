@@ -95,7 +95,7 @@ class Session:
         )
         error = self.config.error
         if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
-            raise error  # a setting that means nothing is told to whoever runs a command; a hook goes by the last valid one
+            raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived

@@ -1,4 +1,4 @@
-"""Commits next to other agents: what the repository's own hooks stage, and whose a commit is that no hook has reported."""
+"""Commits next to other agents: what the repository's own hooks stage, whose a commit is that no hook has reported."""
 
 from __future__ import annotations
 

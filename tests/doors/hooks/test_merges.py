@@ -69,7 +69,7 @@ def test_what_others_are_told_to_do_meanwhile_is_what_git_accepts(repo: Reposito
 
 
 def test_another_agents_git_command_does_not_make_the_merge_its_own(repo: Repository) -> None:
-    ada, bob = stopped(repo, "git merge side")
+    ada, _ = stopped(repo, "git merge side")
     ada.edit("b.py", "ada's\n")
     ada.bash("git add b.py")
     assert repo.claims()["ada"] == ["b.py"]

@@ -24,7 +24,7 @@ def remove(repo: Repository, tree: Path) -> None:
     repo.git("worktree", "remove", "--force", str(tree))
 
 
-def delete(repo: Repository, tree: Path) -> None:
+def delete(_: Repository, tree: Path) -> None:
     shutil.rmtree(tree)
 
 

@@ -1,7 +1,7 @@
 """Commits that were made while an agent's command ran and that git's hooks did not report: whose are they?
 
-The hooks are switched off in such a shell (`-c core.hooksPath=`, by a program, by the client itself), or their report is
-still to come. Facts are gathered here; operations/guards/commit_guard.py decides.
+The hooks are switched off in such a shell (`-c core.hooksPath=`, by a program, by the client itself), or their report
+is still to come. Facts are gathered here; operations/guards/commit_guard.py decides.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 CHECKED_HERE = ("commit:", "commit (initial):", "commit (merge):")  # of the reflog: the message is the commit's own
 
 
-def tell(
-    session: Session, call: Call, event: Event, known: Iterable[Tree], commits: Sequence[tuple[str, str]]
-) -> None:
+def tell(session: Session, call: Call, event: Event, known: Iterable[Tree], commits: Sequence[tuple[str, str]]) -> None:
     """Report those that nobody reports. A commit with the hook's own trailer was checked, and its hook reports it."""
     top = session.place.top
     left = checked_commits.untold(session.place, [commit for commit, _ in commits])

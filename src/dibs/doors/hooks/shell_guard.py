@@ -186,7 +186,7 @@ def _decide(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
-    """The decisions, on git's index when no other agent's command holds it: what that staged lies there for a moment."""
+    """The decisions, on git's index when no other agent's command holds it: what that one staged is of a moment."""
     first: list[str] = []
     if effects and index_turn.is_busy(event, known):
         first = index_turn.take(session, call, effects)

@@ -1,6 +1,6 @@
-"""A merge, rebase, cherry-pick, revert or am that stopped in a working tree and waits to be finished: by git's own files.
+"""A merge, rebase, cherry-pick, revert or am that stopped in a working tree and waits to be finished.
 
-No git is started for that: a hook looks after every git command.
+By git's own files, and no git is started: a hook looks after every git command.
 """
 
 from __future__ import annotations

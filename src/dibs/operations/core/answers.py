@@ -21,8 +21,8 @@ TaskState = Literal[
 ]  # fmt: skip
 RunState = Literal["active", "ended"]
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale", "deploy_unverified",
-    "poison", "breaker", "store", "rules",
+    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed",
+    "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]
 Severity = Literal["warning", "error"]

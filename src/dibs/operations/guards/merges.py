@@ -1,4 +1,4 @@
-"""The files of a merge, rebase, cherry-pick or revert that stopped on a conflict: the agent's that runs it, while it lasts.
+"""The files of a merge, rebase, cherry-pick or revert that stopped on a conflict: they are its agent's while it lasts.
 
 - success: the files that it brought and that no other agent holds are claimed for its agent, as an edit does. They are
   released with the commits of them; what is left, when the operation is over.
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dibs.errors import DibsError
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.call import related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards.edit_guard import BY
 
 TYPE_CHECKING = False
@@ -51,7 +51,7 @@ def _merging(
 
 
 MERGING = Operation(
-    "merging", _merging, "These files are those of a merge that is under way.",
+    "merging", _merging, "These files are those of a merge that is under way.", sent_by=ANYWHERE,
     fields=(
         Field("tree", "raw", "the top of the working tree", required=True),
         Field("what", "choice", "what is under way; nothing, if it is over",

@@ -9,7 +9,7 @@ agents are told. A push that bypassed the hook is an event, and an alert for a p
 
 from __future__ import annotations
 
-from dibs.errors import Forbidden
+from dibs.errors import Forbidden, quoted
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
@@ -30,7 +30,7 @@ def _over(
 
     where = f"{remote}/{branch}"
     if not call.fallback or call.agent != call.fallback:
-        fact = {"what": f"git push {where}", "does": f"take off {where}", "makers": makers}
+        fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
         return working_tree.rewritten(tx, call, fact) or {"told": []}
     from dibs.operations.messages import mailbox
 
@@ -39,7 +39,7 @@ def _over(
         commit = makers[agent][:10]
         text = (
             f"{call.name} pushes to {where} without {commit}, a commit of yours, which that branch had. If it is to be "
-            f"there again: `git fetch`, `git log -1 {commit}`, and put it on top (`git cherry-pick {commit}`)."
+            f"there again: `git fetch`, then `git cherry-pick {quoted(commit)}` on top of it."
         )
         mailbox.post(tx, agent, "dibs", "push", text, commit=makers[agent])
     return {"told": at_work}
@@ -61,7 +61,7 @@ def _pushed(
 
 
 OVER = Operation(
-    "push-over", _over, "May a branch of a remote lose these commits?",
+    "push-over", _over, "May a branch of a remote lose these commits?", sent_by=ANYWHERE,
     fields=(
         Field("remote", "raw", "the remote", required=True),
         Field("branch", "raw", "the branch there", required=True),

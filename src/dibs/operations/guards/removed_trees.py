@@ -1,7 +1,7 @@
 """A working tree that was removed: its claims end, and the unfinished work that was in it is kept and told.
 
-Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs then. The
-ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it once.
+Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs
+then. The ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it.
 
 - success: each claim in that tree ends (`removed`), each unfinished file can be restored into another working tree, its
   owners get a message, and one alert names them.
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, due
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import HOSTS, Field, Operation
 from dibs.operations.guards.changes import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
 
@@ -36,7 +36,7 @@ HOW = "removed"  # what became of the kept content
 def _removed(
     tx: Transaction, call: Call, got: Fetched, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
 ) -> dict[str, Any]:
-    """Report it. `age`: another working tree is at that place since so many ms, and later claims there are that one's."""
+    """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
     claims = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]
     ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
     for claim in ended:
@@ -60,9 +60,7 @@ def _removed(
     return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{one[0]}" for one in new]}
 
 
-def _tell(
-    tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]
-) -> None:
+def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]) -> None:
     from dibs.operations.alerts import suspicions
 
     owners = sorted(by_owner)
@@ -87,7 +85,7 @@ def _few(names: list[str]) -> str:
 
 
 REMOVED = Operation(
-    "tree-removed", _removed, "A working tree was removed.",
+    "tree-removed", _removed, "A working tree was removed.", sent_by=HOSTS,
     fields=(
         Field("tree", "raw", "the top that it had", required=True),
         Field("name", "text", "its ledger", required=True),

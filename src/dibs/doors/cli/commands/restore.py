@@ -41,7 +41,8 @@ def _line(one: dict[str, Any]) -> str:
         return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
     if one["how"] == "removed":
         holder = named(one, "holder")
-        return f"{one['id']}  {one['path']}  kept when {one['tree']} was removed ({times.ago(one['at'])} ago), work of {holder}\n"
+        when = f"when {one['tree']} was removed ({times.ago(one['at'])} ago)"
+        return f"{one['id']}  {one['path']}  kept {when}, work of {holder}\n"
     return (
         f"{one['id']}  {one['path']}  overwritten {times.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
     )
