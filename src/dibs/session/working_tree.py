@@ -164,6 +164,8 @@ class Tree:
                 if always:
                     self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
                 continue
+            if signature == missing and os.path.exists(f"{full}/.git"):
+                continue  # a submodule or another repository: what it has checked out is no content of this tree's
             content, data = (MISSING, None) if signature == contents.MISSING else contents.read(full)
             seen.append(Seen(path, signature, content, data))
         if seen:
@@ -184,9 +186,23 @@ class Tree:
         self._is_whole = False
         self.write()
         clean = set(self.state.owned()) - set(changed) - self._half_done
+        clean -= self._changed_inside(clean)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
+
+    def _changed_inside(self, paths: Iterable[str]) -> set[str]:
+        """The changed ones of these paths in repositories inside this tree (submodules), of which its git says nothing."""
+        from dibs.facts.git.queries import dirty
+
+        inner: dict[str, None] = {}
+        for path in paths:
+            folder = os.path.dirname(path)
+            while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
+                folder = os.path.dirname(folder)
+            if folder:
+                inner[folder] = None
+        return {f"{folder}/{change.path}" for folder in inner for change in dirty(f"{self.top}/{folder}")}
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made the changes just seen."""

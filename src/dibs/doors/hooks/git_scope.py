@@ -327,14 +327,18 @@ class Look:
         self.sweep(effect, paths, does, other=OWN_TREE, drops=drops)
 
     def submodule(self, effect: GitEffect) -> None:
-        """Claims in a submodule are affected with its files."""
-        if not effect.force:
+        """Claims in a submodule are affected with its files; an update takes it off its branch, too."""
+        if not effect.force and effect.action != "update":
             return
         from dibs.facts.git import aliases
 
         folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
         inside = [os.path.relpath(folder, self.top) for folder in folders]
-        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
+        if not effect.force:
+            recorded = git.submodules(self.top, inside)
+            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
+        names = [self.text(path) for path in inside]
+        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
 
     def init(self, effect: GitEffect) -> None:
         """Another repository inside this one: what is in its folder is no longer this one's to commit."""

@@ -266,7 +266,7 @@ def _existing(directory: str) -> str:
 def _read(event: payload.Event, place: Place) -> Answer:
     """The agent reads a file: record what it sees. Recorded before it reads, so that it never knows too much."""
     real = event.real(event.paths[0])
-    top = workspace.tree_of(place, real)
+    top = workspace.tree_of(place, real) or (place.top if real.startswith(f"{place.top}/") else "")
     if not top:
         return Answer(ALLOW)
     agent, path = event.agent, real[len(top) + 1 :]

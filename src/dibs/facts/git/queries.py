@@ -119,6 +119,13 @@ def staged(cwd: str, index: str = "") -> list[str]:
     return _names(ask(cwd, *PLAIN, *words, index=index).out)
 
 
+def submodules(cwd: str, paths: Sequence[str]) -> dict[str, str]:
+    """The commits that the index records for these submodules."""
+    rows = ask(cwd, "ls-files", "--stage", "-z", "--", *paths).out.split(b"\0") if paths else []
+    parts = [os.fsdecode(row).partition("\t") for row in rows if row.startswith(b"160000 ")]
+    return {path: facts.split(" ")[1] for facts, _, path in parts}
+
+
 def unmerged(cwd: str) -> list[str]:
     """The paths in conflict."""
     words = ("diff", "--name-only", "-z", "--no-renames", "--diff-filter=U", "--no-ext-diff")
