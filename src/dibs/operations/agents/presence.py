@@ -66,9 +66,7 @@ def _boot(
     releases.renew_active(tx, call)
     claims, unended = _live(tx, call)
     if moved:
-        for claim in claims:
-            departures.move(tx, claim, call.agent, "boot", tied=True)
-        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
+        _move(tx, call.agent, claims)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     answer = {
         "agent": call.agent,
@@ -117,6 +115,23 @@ def _started(
     if not call.is_person:
         agent["works"] = True
     return agent, moved
+
+
+def _move(tx: Transaction, agent: str, claims: list[Record]) -> None:
+    """The agent has another process: its live claims are that one's, under new tokens."""
+    for claim in claims:
+        departures.move(tx, claim, agent, "boot", tied=True)
+    endings.serve(tx, _drop_waits(tx, agent, "left"))  # no process is left that could pick up its turn
+
+
+def come_back(tx: Transaction, call: Call, agent: Record) -> None:
+    """An earlier process of the agent goes on, because the later one is dead: the same as a boot from there."""
+    set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
+    agent["incarnation"] += 1
+    agent["seen"], call.tied = tx.now, True
+    put_agent(tx, agent)
+    _move(tx, call.agent, _live(tx, call)[0])
+    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
 
 
 def _briefing(

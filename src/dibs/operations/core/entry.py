@@ -70,6 +70,10 @@ def _write(
     own = f"a\t{call.agent}"
     agent = got.values[own]
     call.tied = _is_from_its_process(call, agent)
+    if agent is not None and not operation.boots and _comes_back(call, agent):
+        from dibs.operations.agents import presence
+
+        presence.come_back(tx, call, agent)
     refusal = (
         _credential_refusal(tx, call, got)
         or _sender_refusal(call, operation)
@@ -304,6 +308,16 @@ def _is_fenced(call: Call, agent: Record) -> bool:
         return False
     former = any(process == call.client or process in call.ancestors for process in agent["former"])
     return former or call.client is not None
+
+
+def _comes_back(call: Call, agent: Record) -> bool:
+    """Does this call come from an earlier process of the agent, and is the later one dead?
+
+    One session may run in two processes (a second window on it); when the second ends, the first goes on.
+    """
+    if agent["killed"] or not _is_fenced(call, agent) or call.client not in agent["former"]:
+        return False
+    return call.alive(agent["process"]) is False
 
 
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
