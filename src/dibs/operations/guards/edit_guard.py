@@ -129,6 +129,9 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         return refusal
     if not wanted:
         return []
+    for target in wanted:
+        if not target["content"] and (refusal := _numbered_twin(tx, call, target)) is not None:
+            return _refuse(tx, call, target, tree, refusal)
     normal = resources.normal([target["resource"] for target in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
     for target in strict:
@@ -165,6 +168,15 @@ def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str)
         if refused is not None:
             return _refuse(tx, call, target, tree, refused)
     return None
+
+
+def _numbered_twin(tx: Transaction, call: Call, target: Target) -> DibsError | None:
+    """The refusal of a new file if it would be another agent's migration once more."""
+    if "migrat" not in target["resource"][1]:
+        return None
+    from dibs.operations.guards import migrations
+
+    return migrations.refusal(tx, call, target["resource"])
 
 
 def _take(
