@@ -129,16 +129,14 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         return refusal
     if not wanted:
         return []
-    for target in wanted:
-        if not target["content"] and (refusal := _numbered_twin(tx, call, target)) is not None:
-            return _refuse(tx, call, target, tree, refusal)
     normal = resources.normal([target["resource"] for target in wanted])
     met = list(holds.meeting(tx, normal, tree, caller.got))
     for target in strict:
         refusal = _not_explicit(tx, call, target, tree, met)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
-    held = _covering_claims(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
+    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, met)
+    held = covered or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
     dropped: list[str] = []
@@ -170,13 +168,16 @@ def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str)
     return None
 
 
-def _numbered_twin(tx: Transaction, call: Call, target: Target) -> DibsError | None:
-    """The refusal of a new file if it would be another agent's migration once more."""
-    if "migrat" not in target["resource"][1]:
-        return None
-    from dibs.operations.guards import migrations
+def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str) -> DibsError | None:
+    """The refusal of a new file if another agent has a migration of its number under way."""
+    for target in wanted:
+        if not target["content"] and "migrat" in target["resource"][1]:
+            from dibs.operations.guards import migrations
 
-    return migrations.refusal(tx, call, target["resource"])
+            refusal = migrations.refusal(tx, call, target["resource"])
+            if refusal is not None:
+                return _refuse(tx, call, target, tree, refusal)
+    return None
 
 
 def _take(
