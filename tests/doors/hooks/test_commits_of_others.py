@@ -169,8 +169,10 @@ class Gemini:
     def bash(self, command: str) -> Answer:
         call = {"tool_name": "run_shell_command", "tool_input": {"command": command}}
         assert self.hook("BeforeTool", **call).code == 0
-        off = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": ""}
-        done = self.client.run("bash", "-c", command, cwd=self.repo.folder, **off)
+        done = self.client.run(
+            "bash", "-c", command, cwd=self.repo.folder, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="core.hooksPath",
+            GIT_CONFIG_VALUE_0="",
+        )  # fmt: skip
         assert self.hook("AfterTool", **call, tool_response={}).code == 0
         return done
 
@@ -200,3 +202,18 @@ def test_a_branch_with_another_agents_commits_alone_is_not_deleted(repo: Reposit
     assert "a commit of ada, who is at work" in bob.may_run("git branch -D topic").refusal
     repo.git("branch", "kept", "topic")
     assert bob.may_run("git branch -D topic").allowed, "another branch has them"
+
+
+def test_a_working_tree_inside_the_main_one_is_not_added_to_it_as_a_repository(repo: Repository) -> None:
+    inside = repo.folder / ".claude" / "worktrees" / "one [1]"
+    repo.git("worktree", "add", "-q", str(inside), "-b", "one")
+    ada, bob = repo.agent("ada", cwd=inside), repo.agent("bob")
+    for _ in range(2):
+        ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("new.py", "bob's\n")
+    done, _ = bob.bash("git add -A")
+    assert "embedded" not in done.err
+    assert repo.git("diff", "--cached", "--name-only").split() == ["new.py"]
+    assert (repo.folder / ".git" / "info" / "exclude").read_text().count("worktrees") == 1

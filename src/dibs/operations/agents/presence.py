@@ -126,6 +126,7 @@ def _move(tx: Transaction, agent: str, claims: list[Record]) -> None:
 
 def come_back(tx: Transaction, call: Call, agent: Record) -> None:
     """An earlier process of the agent goes on, because the later one is dead: the same as a boot from there."""
+    assert call.client is not None
     set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     agent["incarnation"] += 1
     agent["seen"], call.tied = tx.now, True
