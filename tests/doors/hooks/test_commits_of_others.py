@@ -217,3 +217,18 @@ def test_a_working_tree_inside_the_main_one_is_not_added_to_it_as_a_repository(r
     assert "embedded" not in done.err
     assert repo.git("diff", "--cached", "--name-only").split() == ["new.py"]
     assert (repo.folder / ".git" / "info" / "exclude").read_text().count("worktrees") == 1
+
+
+def test_a_stash_that_a_person_made_after_an_agents_is_not_that_agents(repo: Repository) -> None:
+    ada, bob = two(repo)
+    ada.edit("a.py", "ada's\n")
+    ada.bash("git stash push -q -- a.py")
+    repo.write("b.py", "a person's\n")
+    repo.git("stash", "push", "-q", "--", "b.py")
+    assert "which ada made" in bob.may_run("git stash drop stash@{1}").refusal
+    bob.bash("git stash drop -q stash@{0}")
+    repo.write("b.py", "ada's\n")
+    repo.write("c.py", "ada's\n")
+    ada.bash("git stash push -q -- b.py && git stash push -q -- c.py")
+    for place in (0, 1):
+        assert "which ada made" in bob.may_run(f"git stash drop stash@{{{place}}}").refusal

@@ -336,9 +336,9 @@ class Look:
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         if not effect.force:
             recorded = git.submodules(self.top, inside)
-            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
-        names = [self.text(path) for path in inside]
-        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
+            inside = [path for path, commit in recorded.items() if git.head(f"{self.top}/{path}") not in {"", commit}]
+        other = f"Name the submodules in which nobody else is at work. {OWN_TREE}"
+        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=other)
 
     def init(self, effect: GitEffect) -> None:
         """Another repository inside this one: what is in its folder is no longer this one's to commit."""
