@@ -336,7 +336,8 @@ class Look:
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         if not effect.force:
             recorded = git.submodules(self.top, inside)
-            inside = [path for path, commit in recorded.items() if git.head(f"{self.top}/{path}") not in {"", commit}]
+            there = [path for path in recorded if os.path.exists(f"{self.top}/{path}/.git")]
+            inside = [path for path in there if git.head(f"{self.top}/{path}") not in {"", recorded[path]}]
         other = f"Name the submodules in which nobody else is at work. {OWN_TREE}"
         self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=other)
 
