@@ -95,6 +95,9 @@ def test_a_claim_of_many_paths_moves_and_is_handed_over_whole(fleet: Fleet) -> N
     fleet.call("a", "boot", client=1)
     fleet.claim("a", *paths(3), client=1)
     fleet.call("a", "boot", client=2)
+    for name in paths(3):
+        with pytest.raises(Held):
+            fleet.claim("b", name)
     fleet.release("a", *paths(3), to="b", client=2)
     for name in paths(3):
         assert fleet.call("a", "status", resources=[name], client=2)["claims"][0]["agent"] == "b"
