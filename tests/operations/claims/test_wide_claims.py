@@ -8,7 +8,7 @@ import pytest
 
 from dibs import jsontext
 from dibs.errors import Held, Quota
-from dibs.operations.claims import grants, holds, resources
+from dibs.operations.claims import grants, holds, releases, resources
 from dibs.stores.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
@@ -167,3 +167,24 @@ def test_the_very_places_of_resources_are_found_among_their_keys() -> None:
     for resource in wanted:
         key = resources.key_of(resource, "hann\tc1")
         assert any(low <= key < high for low, high in resources.places_of([resource])), resource
+
+
+def test_very_many_claims_are_renewed_in_several_transactions(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "MAX_RENEWED", 10)
+    for name in paths(35):
+        fleet.claim("a", name, ttl=10 * MINUTE)
+    fleet.now += 5 * MINUTE
+    assert len(fleet.call("a", "renew")["renewed"]) == 35
+    commits = [event["commit"] for event in fleet.events("claim.renewed")]
+    assert (len(commits), max(commits.count(one) for one in commits)) == (35, 10)
+    assert {claim["left"] for claim in fleet.call("a", "status")["claims"]} == {"10 min left"}
+
+
+def test_more_claims_than_one_transaction_hands_over_are_refused(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "MAX_HANDED_OVER", 3)
+    fleet.call("b", "boot")
+    for name in paths(4):
+        fleet.claim("a", name)
+    with pytest.raises(Quota, match="handed over"):
+        fleet.release("a", to="b")
+    assert {agent for agent, _ in fleet.holders()} == {"a"}
