@@ -50,6 +50,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
         return {"again": True}
     return {"renewed": [holds.granted(tx, claim) for claim, _ in chosen]}
 
+
 def renew_one(tx: Transaction, claim: Record) -> Record:
     """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
     until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
