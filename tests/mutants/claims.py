@@ -147,6 +147,8 @@ ROWS = (
     ("operations/claims/grants.py", 'claim["ttl"] = max(claim["ttl"], wish["ttl"])', 'claim["ttl"] = wish["ttl"]',
      f"{CLAIMS}::test_a_shorter_claim_inside_a_claim_does_not_shorten_it"),
     # Many paths, and much below one
+    ("operations/claims/endings.py", "    if not _is_narrow(freed) or any(", "    if any(",
+     f"{WIDE}::test_what_is_freed_with_a_directory_is_not_given_to_a_waiter_past_another_holder"),
     ("operations/claims/holds.py", 'if others and (dropped or record.get("rows") != rows):', "if others:",
      f"{WIDE}::test_a_new_deadline_of_many_paths_writes_one_row"),
     ("operations/claims/holds.py", '{kind: record[kind], "agent": record["agent"], FIRST: first})', "record)",

@@ -162,6 +162,14 @@ def test_a_release_of_much_serves_its_waiters_however_much_lies_below(
     assert ("c", "d/00001.py") in fleet.holders()
 
 
+def test_what_is_freed_with_a_directory_is_not_given_to_a_waiter_past_another_holder(fleet: Fleet) -> None:
+    fleet.claim("a", "lib/", "src/b.py", mode="read")
+    fleet.claim("c", "src/*.py", mode="read")
+    place = fleet.claim("b", "src/b.py", wait=MINUTE)["waiting"]
+    fleet.release("a")
+    assert fleet.claim("b", "src/b.py", wait=MINUTE, waiter=place)["waiting"] == place, "c reads it"
+
+
 def test_the_very_places_of_resources_are_found_among_their_keys() -> None:
     wanted = [["file", "a/b.py"], ["tree", ""], ["glob", "src/**/x.py"], ["name", "db:x"], ["inode", "1:2"]]
     for resource in wanted:
