@@ -249,7 +249,9 @@ def claim_task(desk: Desk, words: list[str]) -> int:
     call = desk.speak_as(agent)
     found = desk.moved_by_hand(task, desk.recorded(task))
     try:
-        spec = {**desk.spec(task), "state": SCOPED if state == CLAIMED else state}
+        spec = desk.spec(task)  # a task without a file has the state of its record
+        if state not in {"", CLAIMED}:
+            spec["state"] = state
         answer = desk.run(registries.TAKE, call, spec=spec)
     except Held as held:
         others = [blocker for blocker in held.blockers if not blocker.get("waiting")]

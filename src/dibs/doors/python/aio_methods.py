@@ -1343,7 +1343,7 @@ class AsyncMethods:
     ) -> TaskAssignAnswer:
         """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
-        Answers: task, agent, queued; sometimes name.
+        Answers: task, agent, queued; sometimes name, why.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskAssignAnswer = await self._call(

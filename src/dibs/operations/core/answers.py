@@ -743,6 +743,7 @@ class TaskAssignAnswer(TaskAnswer):
     agent: str | None
     name: NotRequired[str]
     queued: bool
+    why: NotRequired[str]  # no agent was found
 
 
 class TaskBidAnswer(TaskAnswer):

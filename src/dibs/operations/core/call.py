@@ -54,6 +54,7 @@ class Call:
         "agent",
         "ancestors",
         "barred",
+        "began",
         "client",
         "credential",
         "decided",
@@ -121,6 +122,7 @@ class Call:
         self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, if the operation wants it
+        self.began = 0  # when its first transaction began, for one that takes several
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         # the last transaction's decision, for a caller that was interrupted before it got the answer
         self.decided: Any = None

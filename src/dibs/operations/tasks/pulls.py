@@ -45,6 +45,8 @@ def _next(
     agent = got.values[f"a\t{call.agent}"]
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
+    if due.done:  # one of them may be assigned to this agent now
+        agent = _agent(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -67,6 +69,12 @@ def _next(
     if refusal is not None:
         return refusal
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
+
+
+def _agent(tx: Transaction, call: Call) -> Record:
+    key = f"a\t{call.agent}"
+    agent: Record = tx.fetch([key]).values[key]
+    return agent
 
 
 def _nothing(tx: Transaction, run: str) -> str:
@@ -188,7 +196,8 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
-    due_tasks.promote(tx, call)
+    if due_tasks.promote(tx, call).done:
+        agent = _agent(tx, call)
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))

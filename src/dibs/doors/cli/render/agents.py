@@ -68,7 +68,7 @@ def _agents(result: dict[str, Any]) -> Items:
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
-    return listed(tuple([head[place] for place in shown]), rows, "no agents yet", result)
+    return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
 
 
 def _breaker(agent: dict[str, Any]) -> str:

@@ -175,7 +175,7 @@ def _assigned(result: dict[str, Any]) -> Items:
     if task.get("bids_until"):
         until = times.left(task["bids_until"])
         return [f"{task['id']} is auctioned for {until}; bid with: dibs task bid {task['id']} AMOUNT"]
-    return [f"{task['id']} stays in the queue: no agent that fits it has room now"]
+    return [f"{task['id']} stays in the queue: {result['why']}"]
 
 
 def _bid(result: dict[str, Any]) -> Items:
