@@ -415,12 +415,23 @@ class Rival(TypedDict):
     since: str
 
 
+class RoleView(TypedDict):
+    """An agent's role, and what it lets the agent do."""
+
+    role: str
+    scratch: str  # its own folder; empty for a role that writes nothing
+    write: list[str]  # patterns of the paths that it may write
+    commit: bool
+    deploy: bool
+
+
 class BootAnswer(TypedDict):
     """Of `boot`."""
 
     agent: str
     name: NotRequired[str]
     incarnation: int
+    role: RoleView | None
     held: list[ClaimView]
     held_count: int
     lost: list[LossView]
