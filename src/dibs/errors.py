@@ -523,6 +523,8 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     who, what = named(blocker), blocker["resource"]
     if blocker.get("subagent"):
         who = f"{who}, a subagent of yours,"
+    if blocker.get("dead"):
+        who = f"{who}, whose process is gone,"
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
@@ -568,6 +570,11 @@ def say_blocked(fields: dict[str, Any]) -> str:
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
+    if blockers and all(blocker.get("dead") for blocker in blockers):  # nobody is there to be asked
+        return (
+            f"{who}. Wait: `{claim} --wait 60s`; or pick other work; or a person or an orchestrator frees it: "
+            f"`dibs release {name} --force --why 'its agent is dead'`."
+        )
     return f"{who}. Wait: `{claim} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
 
 

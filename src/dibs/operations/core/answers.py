@@ -70,6 +70,7 @@ class BlockerView(TypedDict):
     left: NotRequired[str]
     waiting: NotRequired[bool]  # it waits, too, and came first
     subagent: NotRequired[bool]  # of the agent that is refused
+    dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
     task: NotRequired[str]
     title: NotRequired[str]  # the task's
     paths: NotRequired[list[str]]
