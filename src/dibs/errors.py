@@ -87,6 +87,7 @@ class Held(DibsError):
     instead: str
     words: list[str]
     transient: bool
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         return say_blocked(self.fields)
@@ -570,12 +571,14 @@ def say_blocked(fields: dict[str, Any]) -> str:
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
-    if blockers and all(blocker.get("dead") for blocker in blockers):  # nobody is there to be asked
-        return (
-            f"{who}. Wait: `{claim} --wait 60s`; or pick other work; or a person or an orchestrator frees it: "
-            f"`dibs release {name} --force --why 'its agent is dead'`."
-        )
-    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+    dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
+    ask = "" if dead else f", or `dibs ask {name} TEXT`"
+    why = "'its agent is dead'" if dead else "TEXT"
+    force = f"`dibs release {name} --force --why {why}`"
+    if fields.get("person"):
+        return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."
+    way = f"; or a person or an orchestrator frees it: {force}" if dead else ""
+    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work{ask}{way}."
 
 
 def _taking(resource: str) -> str:
