@@ -196,6 +196,9 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
+        if error.fields.get("person"):
+            lines.append("or end that agent's session: what it left may be committed then;")
+            lines.append(f"or take it away, which the agent is told:  dibs release {names} --force --why TEXT")
     else:
         lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
     many = "path" if len(written) == 1 else "paths"

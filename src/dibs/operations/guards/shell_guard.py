@@ -146,13 +146,18 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
-    begin = f"dibs deploy {quoted(target)} {'' if checked else '--unverified '}--"
+    begin = f"dibs deploy {quoted(target)} {'' if checked else '--verify CMD '}--"
     first, *more = command.split() or [""]
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"
     else:
         way = f"Run it as `{begin} {'env ' if '=' in first else ''}{command}`"
-    result = ", and verifies the result" if checked else "; `--verify CMD` for `--unverified` checks the result"
+    result = (
+        ", and verifies the result"
+        if checked
+        else ", and lets CMD prove the result, such as a request to what was deployed (`--unverified` instead of "
+        "`--verify CMD` goes without, and is recorded and reported)"
+    )
     return Forbidden(
         f"`{command}` deploys to {target}{now} {way}: that holds deploy:{target}, fetches, refuses a stale copy"
         f"{result}.",

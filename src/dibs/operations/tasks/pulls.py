@@ -143,12 +143,12 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
 
 def grant(
-    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
 ) -> dict[str, Any]:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
-    `left`: the agent had the task before by other means, and this much of its time is left. `origin`: see
-    registries.py.
+    The agent may have had the task before by other means: since `held`, and this much of its time is `left`.
+    `origin`: see registries.py.
     """
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
@@ -160,11 +160,12 @@ def grant(
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0, origin=origin,
+        agent=holder, claim=claim["claim"], started=tx.now - held, finished=0, assigned=None, window=0,
+        not_before=0, progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
