@@ -67,6 +67,7 @@ class Call:
         "jobs",
         "kind",
         "machine",
+        "model",
         "name",
         "operation",
         "person",
@@ -97,6 +98,7 @@ class Call:
         how: str = "",
         credential: tuple[str, str] | None = None,
         host: str = "",
+        model: bool = False,
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: the agent registered for one of the ancestors, else the fallback
@@ -110,6 +112,7 @@ class Call:
         self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
         # of a server's caller: the credential's id and the hash of its secret; verified on the way in (credentials.py)
         self.credential = credential
+        self.model = model  # a model's own call, by a door that serves models alone: never a person's
         self.role = ""  # set on the way in: the credential's role
         self.machine = ""  # set on the way in: the machine whose credential it is
         self.person = False  # set on the way in: it is a person's, and the person speaks for itself
