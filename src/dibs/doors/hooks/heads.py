@@ -234,10 +234,33 @@ def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
     found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
 
 
-# --- a push past git's own hook
+# --- pushes
+
+
+def _forced(found: Look, effect: GitEffect) -> None:
+    """A push that takes commits off a branch of a remote, as far as the last fetch or push tells what is there."""
+    follows = git.upstream(found.where)
+    remote = effect.remote or (follows.remote if follows else "origin")
+    here = git.branch(found.where)
+    specs = effect.refspecs or ([follows.branch] if follows else [here])
+    if effect.all:
+        specs = commits.branches(found.where)
+    for spec in specs:
+        source, colon, name = spec.lstrip("+").partition(":")
+        name = (name if colon else source).removeprefix("refs/heads/")
+        name = here if name == "HEAD" else name
+        source = "" if effect.has("d", "delete") else source or ("" if colon else "HEAD")
+        source = "HEAD" if not effect.refspecs and not effect.all else source
+        old, new = found.commit_of(f"refs/remotes/{remote}/{name}"), found.commit_of(source) if source else ""
+        if old and (new or not source):
+            dropped = commits.between(found.where, new, old) if new else commits.on_no_branch(found.where, old)
+            found.fact(effect, does=f"take off {remote}/{name}", makers=commits.makers(found.where, dropped))
 
 
 def _push(found: Look, effect: GitEffect) -> None:
+    """A push that drops commits of others, or that bypasses git's own hook."""
+    if (effect.force or effect.action == "delete") and not effect.unknown and not found.prefix:
+        _forced(found, effect)
     if not effect.past or found.prefix:
         return
     done = git.ask(found.where, "rev-parse", "--git-path", "hooks/pre-push", fine=(0, 128))
