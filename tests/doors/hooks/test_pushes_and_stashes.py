@@ -98,3 +98,55 @@ def test_a_stash_that_the_line_itself_makes_may_be_taken_again(bob: Agent, comma
 )  # fmt: skip
 def test_a_stash_of_another_agent_is_not_taken(bob: Agent, command: str) -> None:
     assert "which ada made" in bob.may_run(command).refusal
+
+
+def test_a_branch_at_the_present_commit_passes_and_those_at_work_are_told(tmp_path: Path) -> None:
+    repo = a_repository(tmp_path)
+    try:
+        ada, bob = repo.agent("ada"), repo.agent("bob")
+        ada.edit("lib/util.py", "ada's\n")
+        before, _ = bob.bash("git checkout -q -b topic")
+        assert before.allowed
+        told = ada.hook("UserPromptSubmit", prompt="go on").told
+        assert "topic" in told
+        assert "bob" in told
+        assert bob.bash("git switch -q main")[0].allowed  # the same commit still: nothing changes on disk
+        assert repo.git("branch", "--show-current").strip() == "main"
+    finally:
+        repo.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git checkout -b new", "git switch -c new", "git checkout -b new HEAD", "git switch -c new main",
+    "git checkout -b new main",
+     "git checkout -b a/b && touch x.py", "git switch twin"],
+)  # fmt: skip
+def test_a_branch_where_nothing_changes_is_no_matter_for_others(
+    branched: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    assert refused(branched, monkeypatch, [command]) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["git checkout -b new feature", "git switch -c new origin/feature", "git checkout feature",
+    "git switch --orphan new",
+     "git checkout --orphan new", "git checkout -B feature", "git switch --detach", "git checkout HEAD~0 --detach",
+     "git checkout $(git rev-parse HEAD)", "git checkout -b new HEAD~1", "git switch --detach twin",
+     "git checkout -f feature"],
+)  # fmt: skip
+def test_a_branch_elsewhere_is_refused_while_others_are_at_work(
+    branched: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    assert refused(branched, monkeypatch, [command])
+
+
+@pytest.fixture(scope="module")
+def branched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    """Ada is at work on main; `twin` is at the same commit, `feature` is not."""
+    made = a_repository(tmp_path_factory.mktemp("branched"))
+    made.git("branch", "-q", "twin", "main")
+    made.agent("ada").edit("lib/util.py", "ada's\n")
+    yield made
+    made.close()

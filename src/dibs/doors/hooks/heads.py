@@ -43,9 +43,15 @@ def look(found: Look, effect: GitEffect) -> None:
 # --- another branch in this working tree
 
 
-def switched(found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "") -> None:
-    """HEAD would be on another branch, or on none."""
-    if not found.prefix:
+def switched(
+    found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "", commit: str = ""
+) -> None:  # fmt: skip
+    """HEAD would be on another branch, or on none.
+
+    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and whoever is
+    at work here is told afterwards (operations/guards/head_moves.py).
+    """
+    if not found.prefix and not (commit and commit == git.head(found.where)):
         found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
 
 
@@ -91,8 +97,9 @@ def _switch(found: Look, effect: GitEffect) -> None:
         elif effect.later:  # an earlier command may create what it names
             switched(found, effect, name)
         return
+    detached = effect.has("d", "detach") or not _is_branch(found, name)
     if (name and name not in {here, "HEAD"}) or effect.has("d", "detach"):
-        switched(found, effect, "" if name == "-" else name)
+        switched(found, effect, "" if name == "-" else name, commit="" if detached else commit)
     lost = _lost(found) if effect.force else []
     brought = list(git.diff_paths(found.where, "HEAD", commit)) if commit else []
     if name:
@@ -104,14 +111,24 @@ def _switch(found: Look, effect: GitEffect) -> None:
 def _create(found: Look, effect: GitEffect) -> None:
     """A new branch, from here or from elsewhere."""
     new, start = [*effect.refspecs, "", ""][:2]
-    switched(found, effect, new, new=new, start=start)
-    paths = _lost(found) if effect.force else []
     commit = found.commit_of(start)
+    fresh = not effect.has("orphan") and not effect.unknown and not found.commit_of(f"refs/heads/{new}")
+    begins = commit if start else git.head(found.where)
+    switched(found, effect, new, new=new, start=start, commit=begins if fresh else "")
+    paths = _lost(found) if effect.force else []
     if commit:
         paths += git.diff_paths(found.where, "HEAD", commit)
     if effect.kind == "switch" and effect.has("orphan"):
         paths += git.tracked_matching(found.top)
     found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start), drops=effect.force)
+
+
+def _is_branch(found: Look, name: str) -> bool:
+    """Is this the name of a branch, here or of a remote, or the last one? Anything else is checked out without one."""
+    if name == "-" or name in found.coming:
+        return True
+    local = found.commit_of(f"refs/heads/{name}") if name else ""
+    return bool(local or (name and not git.commit(found.where, name) and commits.tracking(found.where, name)))
 
 
 def _lost(found: Look) -> list[str]:
