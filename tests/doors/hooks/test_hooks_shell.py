@@ -421,5 +421,5 @@ def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_
     ada.edit("a.py", "ada's\n")
     above = repo.folder.parent
     for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
-        assert "ada holds a.py" in bob.may_run(command).refusal, command
+        assert "the work of ada" in bob.may_run(command).refusal, command
     assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed
