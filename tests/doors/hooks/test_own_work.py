@@ -283,3 +283,45 @@ def test_a_program_that_a_command_starts_in_another_working_tree_is_its_agents(
     assert (there / "a.py").read_text() == "x"
     assert "your command changed a.py, which cyd holds" in after.told
     assert "bob changed a.py, which you hold, by a command." in news(cyd)
+
+
+# --- what a dev server generates
+
+
+def test_what_another_agents_server_generates_is_committed_by_who_claims_and_reads_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    repo.write("routes.gen.ts", "one\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "routes")
+    given = {"command": "npm run dev", "run_in_background": True}
+    assert bob.may("Bash", "dev", **given).silent
+    bob.hook("PostToolUse", tool_name="Bash", tool_input=given, tool_response={}, tool_use_id="dev")
+    ada.edit("lib/page.ts", "a page\n")
+    repo.write("routes.gen.ts", "one\npage\n")  # the server does it
+    _, after = ada.bash("ls")
+    assert not after.told
+    command = "git add routes.gen.ts lib/page.ts && git commit -qm page"
+    assert "routes.gen.ts" in ada.may_run(command).refusal
+    assert ada.dibs("claim", "routes.gen.ts")["ok"] is True
+    assert "routes.gen.ts" in ada.may_run(command).refusal, "it has not read what it would commit"
+    ada.read("routes.gen.ts")
+    done, after = ada.bash(command)
+    assert done.code == 0, done
+    assert not accusations(repo)
+
+
+# --- what is made and removed
+
+
+@pytest.mark.parametrize("command", ["echo x > tmp.txt && cat tmp.txt && rm tmp.txt", "touch tmp.txt; rm -f tmp.txt"])
+def test_a_file_that_a_command_made_and_removed_is_free_again_when_it_is_over(
+    command: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.bash(command)
+    assert "ada" not in repo.claims()
+    bob.edit("tmp.txt", "of bob\n")
+    ada.bash("rm a.py")
+    assert repo.claims()["ada"] == ["a.py"]

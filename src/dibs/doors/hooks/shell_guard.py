@@ -276,8 +276,9 @@ def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
             continue
         tree.look_at_all()
         audit.tell(session, call, [tree])
+        seen = ledger_files.Seen(tree.folder, call.agent)
         found += [
-            [tree.top, resource_of(session, path, tree.top), owners]
+            [tree.top, resource_of(session, path, tree.top), owners, seen.last(path) == tree.state.heads[path].content]
             for path, owners in tree.state.owned(call.agent).items()
         ]
     return found

@@ -102,6 +102,7 @@ def after(event: Event, place: Place) -> str:
     if reached is not None:
         known += [working_tree.at(top, place) for top in reached.trees if all(top != tree.top for tree in known)]
     claims: list[str] = []
+    unmade: list[tuple[str, str]] = []
     diary = -1
     for tree in known:
         call = tree.state.calls.get(event.key)
@@ -118,8 +119,10 @@ def after(event: Event, place: Place) -> str:
         accompanied = call.is_open and tree.is_accompanied(event.agent)
         if place.common and tree.state.owes(call, over[0], accompanied=accompanied):
             tree.look_at_all()
+        if event.kind == SHELL:
+            unmade += [(tree.top, path) for path in call.named if tree.state.is_unmade(call, path)]
         tree.cut()
-    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
+    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary, unmade=unmade)
 
 
 def _yielded(event: Event, ns: int) -> bool:

@@ -51,11 +51,11 @@ def _command(
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
-    owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
+    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]] = (),
     loose: Sequence[tuple[str, Sequence[str], bool]] = (),
     spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
-    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owner.
+    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owners, read by the caller?
 
     `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
     `spoken`: the dibs commands that it would run, and as which agent.
@@ -262,6 +262,7 @@ COMMAND = Operation(
                   Field("tree", "raw", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
+                  Field("read", "flag", "the caller has read what is there", required=True),
               )),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
               items=(
