@@ -325,3 +325,31 @@ def test_a_file_that_a_command_made_and_removed_is_free_again_when_it_is_over(
     bob.edit("tmp.txt", "of bob\n")
     ada.bash("rm a.py")
     assert repo.claims()["ada"] == ["a.py"]
+
+
+# --- files that follow dibs' own record
+
+
+def test_the_files_of_an_imported_registry_are_nobodys_work(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    for task in ("TASK-1", "TASK-2"):
+        repo.write(f".agent/registry/scoped/{task}", f"do {task}\n")
+    repo.write(".agent/registry/claimed/.gitkeep", "")
+    assert repo.person.dibs("import")["ok"] is True
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "registry")
+    for agent, task in ((ada, "TASK-1"), (bob, "TASK-2")):
+        script = f".agent/tools/claim_task.sh {task} {agent.id}"
+        assert agent.may_run(script, task).silent
+        done = agent.client.run("bash", "-c", script, cwd=agent.cwd, PATH=repo.path, CLAUDE_CODE_SESSION_ID=agent.id)
+        assert done.code == 0, done
+        assert not agent.did("Bash", task, command=script).out
+    assert repo.git("status", "--porcelain")
+    assert not owners(repo)
+    for command in ("git add -A", "git stash", "git checkout .", "git commit -am x"):
+        assert ada.may_run(command).allowed, command
+    assert ada.may_edit(".agent/registry/scoped/TASK-3").allowed
+    assert bob.may_run("mv .agent/registry/claimed/TASK-1 .agent/registry/scoped/TASK-1").allowed
+    assert not news(ada)
+    assert not news(bob)
+    assert not repo.events("edit.violated", "edit.unattributed", "edit.taken", "edit.doubted")
