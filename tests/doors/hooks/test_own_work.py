@@ -353,3 +353,44 @@ def test_the_files_of_an_imported_registry_are_nobodys_work(repo: Repository, tw
     assert not news(ada)
     assert not news(bob)
     assert not repo.events("edit.violated", "edit.unattributed", "edit.taken", "edit.doubted")
+
+
+# --- two installs
+
+
+def test_of_two_installs_at_once_the_second_is_refused_until_the_first_is_committed(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    for name in ("package.json", "package-lock.json"):
+        repo.write(name, "{}\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "manifest")
+    assert ada.may_run("npm install ./left", "left").silent
+    assert sorted(repo.claims()["ada"]) == ["package-lock.json", "package.json"]
+    assert "package" in bob.may_run("npm install ./right").refusal
+    assert bob.may_run("npm test").silent
+    assert "package.json" in bob.may_edit("package.json").refusal
+    repo.write("package.json", '{"left": 1}\n')
+    assert ada.did("Bash", "left", command="npm install ./left").silent
+    assert "ada" not in repo.claims()
+    refused = bob.may_run("npm install ./right").refusal
+    assert "may write package.json (uncommitted work of ada)" in refused
+    assert ada.may_run("npm install ./more").allowed, "its own"
+    ada.did("Bash", "call-1", command="npm install ./more")
+    ada.stop()
+    assert bob.dibs("claim", "package.json")["ok"] is True
+    bob.read("package.json")
+    assert bob.may_run("npm install ./right").silent
+    assert not accusations(repo)
+
+
+def test_a_dead_agents_install_stops_nobody(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    repo.write("package.json", "{}\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "manifest")
+    assert ada.may_run("npm install ./left").silent
+    repo.write("package.json", '{"left": 1}\n')
+    ada.client.kill()
+    assert bob.may_run("npm install ./right").silent
