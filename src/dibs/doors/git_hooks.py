@@ -151,14 +151,19 @@ def _staged_late(late: Sequence[str]) -> str:
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """The owners of unfinished work in these paths, after a look at them; unreported changes are reported."""
     from dibs.doors.hooks import audit
+    from dibs.facts import ledger_files
     from dibs.session import working_tree
 
     tree = working_tree.of(session.place)
     tree.survey(paths[:MAX_PATHS_CHECKED])
     tree.write()
     audit.tell(session, call, [tree])
-    heads = tree.state.heads
-    return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
+    heads, seen = tree.state.heads, ledger_files.Seen(tree.folder, call.agent)
+    return [
+        [resource_of(session, path), heads[path].owners, seen.last(path) == heads[path].content]
+        for path in paths
+        if path in heads and heads[path].owners
+    ]
 
 
 def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:

@@ -313,7 +313,9 @@ def test_what_a_person_made_before_the_claim_is_no_violation_against_its_holder(
 def test_who_waits_for_a_file_that_a_program_may_write_can_then_run_it(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     command = "pytest --junitxml=a.py"
-    assert bob.may_run(command).allowed
+    assert bob.may_run(command, "first").allowed
+    assert "ends with its command" in ada.may_edit("a.py").refusal
+    bob.did("Bash", "first", command=command)
     ada.edit("a.py", "ada's\n")
     refusal = bob.may_run(command).refusal
     assert f"`{command}` may write a.py: ada holds a.py" in refusal

@@ -30,9 +30,26 @@ EVERYTHING = [{"what": "git pull", "paths": None, "does": "change", "else": "Wor
 # --- sweeps
 
 
+@pytest.mark.parametrize(("does", "passes"), [("take in", True), ("commit", True), ("write over", False)])
+def test_what_an_agent_holds_and_has_read_it_may_take_in_and_not_throw_away(
+    fleet: Fleet, does: str, passes: bool
+) -> None:
+    fleet.call("a", "boot")
+    fleet.claim("b", "x.py")
+    facts = [{"what": "git x", "paths": ["x.py"], "does": does}]
+    with pytest.raises(Held):
+        run(fleet, "b", sweeps=facts, owned=[[TREE, resource("x.py"), ["a"], False]])
+    row = [TREE, resource("x.py"), ["a"], True]
+    if passes:
+        run(fleet, "b", sweeps=facts, owned=[row])
+    else:
+        with pytest.raises(Held):
+            run(fleet, "b", sweeps=facts, owned=[row])
+
+
 def test_a_sweep_over_work_that_may_be_the_callers_or_anothers_is_refused(fleet: Fleet) -> None:
     fleet.edit("a", "elsewhere.py")
-    shared = [[TREE, resource("it's.py"), ["b", "a"]], [TREE, resource("own.py"), ["b", "b/sub"]]]
+    shared = [[TREE, resource("it's.py"), ["b", "a"], False], [TREE, resource("own.py"), ["b", "b/sub"], False]]
     with pytest.raises(Held) as refusal:
         run(fleet, "b", sweeps=sweep("it's.py", "own.py"), owned=shared)
     assert refusal.value.message == (
