@@ -36,7 +36,7 @@ class Elsewhere:
 
     def hook(self, event: str, tool: str = "", **given: Any) -> str:
         """What the model reads; "" for no objection."""
-        payload = {"session_id": SESSION, "cwd": str(self.folder), "hook_event_name": event}
+        payload: dict[str, Any] = {"session_id": SESSION, "cwd": str(self.folder), "hook_event_name": event}
         payload |= {"tool_name": tool, "tool_input": given, "tool_response": {}} if tool else given
         done = self._client.run(DIBS, "hook", "claude", cwd=self.folder, given=json.dumps(payload).encode())
         assert "Traceback" not in done.err

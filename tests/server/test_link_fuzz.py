@@ -26,7 +26,7 @@ ODD: tuple[Any, ...] = (
 )  # fmt: skip
 AGENTS = ("", "ann", "bob", "mallory", "mallory/sub", "eve", "kim", "me", "dibs", "all", "a b", "\udcff", "x" * 300)
 HOSTS = (ELSEWHERE, ["third", "b", "n"], processes.here(), ["", "", ""], ["a\tb", "b", "n"], ["x" * 300, "", ""])
-PROCESSES = (process(1), process(1, ["third", "b", "n"]), processes.this(), [], ["x"], None)
+PROCESSES: tuple[Any, ...] = (process(1), process(1, ["third", "b", "n"]), processes.this(), [], ["x"], None)
 
 
 FACTS = ("another-host:boot:ns:1:7", "third:b:n:1:7", "x")
