@@ -42,7 +42,7 @@ ROWS = (
      OWN_MACHINE),
     ("operations/agents/records.py", '        agent["machine"] = machine\n', "        pass\n", OWN_MACHINE),
     ("operations/core/entry.py", "_credential_refusal(tx, call, got)\n        or ", "", NOT_ANOTHERS),
-    ("operations/core/entry.py", "    if call.credential is not None or operation.may != VIEWER:\n", "    if False:\n",
+    ("operations/core/entry.py", "    if call.credential is not None or call.barred or operation.may != VIEWER:\n", "    if False:\n",
      NOT_ANOTHERS),
     ("operations/core/entry.py", "not call.role and ", "", ROLE),
     ("operations/core/authority.py", "    if call.credential is not None:  # a person's has a role\n        return AGENT\n",

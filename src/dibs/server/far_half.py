@@ -150,6 +150,8 @@ class FarHalf:
         elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
             user = call.fallback
             call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))
+        if identity.credential is None:  # a caller of this machine, whom a door has looked at
+            return 0
         here, pid = (sent.get("here") or [""])[0], 0
         if here == processes.host():
             pid = sent.get("pid", 0)
