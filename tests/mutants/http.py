@@ -28,7 +28,7 @@ ROWS = (
     ("operations/core/entry.py", "writes=False, may=operation.may)", 'writes=False, may="viewer")',
      f"{ACCESS}::test_a_role_may_call_what_the_declaration_gives_it_and_nothing_else[restore-worker]"),
     # credentials
-    ("operations/core/entry.py", "        if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:\n", "        if True:\n",
+    ("operations/core/entry.py", "        if call.credential is None or not _only_reads(call, agent):\n", "        if True:\n",
      f"{CREDENTIALS}::test_a_viewers_credential_changes_nothing_by_an_operation_of_guards_either"),
     ("server/loop.py", "session(asked=False)", "session()",
      "tests/server/test_upkeep_loop.py::test_looking_for_trouble_is_no_use_of_a_server"),
@@ -42,7 +42,7 @@ ROWS = (
      OWN_MACHINE),
     ("operations/agents/records.py", '        agent["machine"] = machine\n', "        pass\n", OWN_MACHINE),
     ("operations/core/entry.py", "_credential_refusal(tx, call, got)\n        or ", "", NOT_ANOTHERS),
-    ("operations/core/entry.py", "    if call.credential is not None or operation.may != VIEWER:\n", "    if False:\n",
+    ("operations/core/entry.py", "    if call.credential is not None or call.barred or operation.may != VIEWER:\n", "    if False:\n",
      NOT_ANOTHERS),
     ("operations/core/entry.py", "not call.role and ", "", ROLE),
     ("operations/core/authority.py", "    if call.credential is not None:  # a person's has a role\n        return AGENT\n",

@@ -169,7 +169,7 @@ def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Seque
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
-    if call.credential is not None or operation.may != VIEWER:
+    if call.credential is not None or call.barred or operation.may != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
             return _with_names(tx, call, refusal)
