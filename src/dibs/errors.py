@@ -329,6 +329,7 @@ class Forbidden(DibsError):
     placeholders: list[dict[str, Any]]
     process: list[Any]
     protected: list[str]
+    repository: str  # the part of git's own directory, or the setting, that would go
     role: str
     sender: str  # the kind of credential from which this is not taken
     strict: bool
