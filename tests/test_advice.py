@@ -32,6 +32,7 @@ OWN = {
     "doors/cli/commands/serve.py": {"pid"},
     "doors/cli/commands/undo.py": {"done['undo']"},
     "doors/cli/doctor/guards.py": {"client"},
+    "doors/cli/doctor/todo.py": {"names"},  # quoted where the message is made
     "doors/cli/help.py": {"name", "word"},
     "doors/cli/parse.py": {"command"},
     "doors/cli/render/claims.py": {"one['id']"},
@@ -43,9 +44,9 @@ OWN = {
     "doors/mcp/tools.py": {"operation.name"},
     "errors.py": {"mode"},
     "facts/git/aliases.py": {"meant"},  # read, not shown
-    "operations/alerts/kinds.py": {"only"},
+    "operations/alerts/kinds.py": {"only", "token"},
     "operations/core/authority.py": {"act", "operation.name"},
-    "operations/guards/changes.py": {"record['violation']"},
+    "operations/guards/changes.py": {"report.id"},
     "operations/guards/commit_guard.py": {"ids[-1]"},
     "operations/guards/shell_guard.py": {"spoken[0][0]"},
     "operations/guards/working_tree.py": {"place"},

@@ -87,6 +87,7 @@ class Held(DibsError):
     instead: str
     words: list[str]
     transient: bool
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         return say_blocked(self.fields)
@@ -328,6 +329,7 @@ class Forbidden(DibsError):
     placeholders: list[dict[str, Any]]
     process: list[Any]
     protected: list[str]
+    repository: str  # the part of git's own directory, or the setting, that would go
     role: str
     sender: str  # the kind of credential from which this is not taken
     strict: bool
@@ -528,6 +530,8 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     who, what = named(blocker), blocker["resource"]
     if blocker.get("subagent"):
         who = f"{who}, a subagent of yours,"
+    if blocker.get("dead"):
+        who = f"{who}, whose process is gone,"
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
@@ -577,7 +581,14 @@ def say_blocked(fields: dict[str, Any]) -> str:
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
-    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+    dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
+    ask = "" if dead else f", or `dibs ask {name} TEXT`"
+    why = "'its agent is dead'" if dead else "TEXT"
+    force = f"`dibs release {name} --force --why {why}`"
+    if fields.get("person"):
+        return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."
+    way = f"; or a person or an orchestrator frees it: {force}" if dead else ""
+    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work{ask}{way}."
 
 
 def _taking(resource: str) -> str:

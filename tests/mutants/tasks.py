@@ -27,6 +27,10 @@ ROWS = (
      f"{TAKING}::test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it"),
     ("operations/tasks/strategies.py", "COMMIT if part == THIS_COMMIT else part", "0 if part == THIS_COMMIT else part",
      "tests/operations/tasks/test_strategies.py::test_round_robin_holds_within_one_millisecond"),
+    ("operations/tasks/pulls.py", "        agent = _agent(tx, call)\n    refusal", "        pass\n    refusal",
+     "tests/operations/tasks/test_auctions.py::test_the_winner_whose_own_call_closes_the_auction_gets_the_prize_and_no_other_task"),
+    ("session/quotes.py", ' and message.get("task"):', ":",
+     "tests/operations/tasks/test_assigning.py::test_an_assignment_is_no_mere_information_and_nobody_else_can_send_one"),
     # tasks of a registry
     ("operations/tasks/registries.py", '        if known[spec["id"]] is None:\n', "        if True:\n",
      f"{REGISTRIES}::test_tasks_come_in_in_their_states_with_their_text_and_once[memory]"),

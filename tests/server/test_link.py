@@ -153,7 +153,8 @@ def test_a_process_of_the_server_s_own_machine_is_its_connection_s_or_none(link:
     from dibs.facts import processes
 
     mine, here = processes.this(), processes.here()
-    for pid in ({}, {"pid": os.getpid()}, {"pid": 1}):  # nothing says that this connection is of that process
+    said: list[dict[str, Any]] = [{}, {"pid": os.getpid()}, {"pid": 1}]
+    for pid in said:  # nothing says that this connection is of that process
         link.got("agent", "boot", client=mine, ancestors=[mine], here=here, **pid)
     assert {one["agent"]: one["pid"] for one in link.web.workspace.agents(all=True)["agents"]}["mallory"] is None
     assert link.refused("agent", "boot", {"pid": mine}, here=here) == "forbidden"

@@ -27,7 +27,7 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
-from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running
+from tests.stores.redis_server import ALWAYS, Machine, Pretender, Proxy, Server, info, opened, running, tell_time
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until
 
@@ -604,7 +604,7 @@ def test_a_wrong_password_is_told_without_showing_it() -> None:
         assert guarded.ask("DBSIZE") == 0
 
 
-@pytest.mark.parametrize("command", ["xadd", "hset", "zadd", "set", "pexpire", "xtrim", "evalsha", "time", "info"])
+@pytest.mark.parametrize("command", ["xadd", "hset", "zadd", "set", "pexpire", "xtrim", "evalsha", "time", "unlink"])
 def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Server) -> None:
     name = clock.random_id()
     admin = opened(server.url, name)
@@ -620,6 +620,90 @@ def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Serv
         store.close()
     server.ask("ACL", "DELUSER", name)
     admin.close()
+
+
+@pytest.mark.parametrize("kind", [PlainWire, ClientWire])
+def test_a_user_who_may_not_ask_for_info_is_served_and_the_server_trusted_less(
+    kind: type[PlainWire | ClientWire], tmp_path: Path
+) -> None:
+    with running(**ALWAYS) as server:
+
+        def machine(name: str, user: str = "") -> Machine:
+            made = Machine(server.url, tmp_path / name)
+            if user:
+                made.store.wire = kind(f"redis://{user}@127.0.0.1:{server.port}", 5.0)
+            return made
+
+        def permit() -> None:
+            server.ask("ACL", "SETUSER", "few", "on", ">p", "~*", "+@all", "-info", "-config")
+
+        permit()
+        few, other, admin = machine("1", "few:p").begin(), machine("2", "few:p"), machine("3")
+        token = few.claim("ann", "a.py")
+        assert other.live("ann", "a.py", token), "the same server process: no new epoch"
+        for one in (admin, few, other, admin, few):  # once each: from then on both kinds of users know the run id
+            one.holders()
+        token = admin.claim("ann", "b.py")
+        for one in (few, other, admin, few, admin):
+            assert one.live("ann", "b.py", token)
+        assert [ok for name, ok, _, _ in few.store.check() if name in {"server", "database"}] == [True, True]
+        assert few.store.describe()["engine"]
+        server.restart()
+        permit()
+        assert not few.live("ann", "b.py", token), "whether the restart lost something is not known: void"
+        later = other.claim("bob", "b.py")
+        assert later > token
+        assert few.live("bob", "b.py", later)
+        few.check()
+        for one in (few, other, admin):
+            one.store.close()
+
+
+def test_a_commit_whose_answer_was_lost_is_done_once_under_every_policy_of_eviction(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = Proxy(server.port, b"EVALSHA")
+    store = opened(proxy.url, clock.random_id())
+    store.run(writes)
+    before = store.head().seq
+
+    def evict(_: float) -> None:
+        """What a policy of volatile keys may drop when the memory is full: all that have an expiry."""
+        for key in server.ask("KEYS", f"{store.tag}*"):
+            if server.ask("PTTL", key) > 0:
+                server.ask("DEL", key)
+
+    def emit(tx: Transaction) -> None:
+        _ = tx.now
+        proxy.fault = "answer"
+        tx.append("kind", "a", "", {})
+
+    monkeypatch.setattr(clock, "sleep", evict)  # between the lost answer and the next attempt
+    store.run(emit)
+    assert proxy.done == 1
+    assert store.head().seq == before + 1
+    store.close()
+    proxy.close()
+
+
+def test_outcomes_are_kept_for_ten_minutes_and_no_longer_than_twenty(
+    fresh: Callable[..., RedisStore], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_time(monkeypatch)
+    store = fresh()
+    monkeypatch.setattr(store._pace, "excess", lambda _: 0)  # the time has really passed
+    minute = 60_000
+
+    def kept() -> int:
+        return sum(server.ask("HLEN", f"{store.tag}t:{n}") for n in (0, 1))
+
+    start = 1_700_000_400_000  # a whole number of ten minutes
+    for at in range(0, 60, 4):
+        server.ask("SET", f"{store.tag}clock", start + at * minute)
+        store._cache.clear()
+        store.run(lambda tx, at=at: tx.put("k", at))  # type: ignore[misc]
+        assert min(at // 4 + 1, 3) <= kept() <= 8, "those of the last ten minutes, and at most two spans of three"
+        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == at
 
 
 def writes(tx: Transaction) -> None:
@@ -700,14 +784,14 @@ def not_there(tx: Transaction) -> None:
     raise NotFound
 
 
-@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals"])
+@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals", "t:*"])
 def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     name: str, fresh: Callable[..., RedisStore], server: Server
 ) -> None:
     store = fresh()
     store.run(writes)
     store.run(everything)
-    store.ask("DEL", f"{store.tag}{name}")
+    store.ask("DEL", *server.ask("KEYS", f"{store.tag}{name}"))
     before = all_of(server, store.tag)
     for ask in (
         lambda: store.run(lambda tx: tx.put("k", 2)),

@@ -151,14 +151,19 @@ def _staged_late(late: Sequence[str]) -> str:
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """The owners of unfinished work in these paths, after a look at them; unreported changes are reported."""
     from dibs.doors.hooks import audit
+    from dibs.facts import ledger_files
     from dibs.session import working_tree
 
     tree = working_tree.of(session.place)
     tree.survey(paths[:MAX_PATHS_CHECKED])
     tree.write()
     audit.tell(session, call, [tree])
-    heads = tree.state.heads
-    return [[resource_of(session, path), heads[path].owners] for path in paths if path in heads and heads[path].owners]
+    heads, seen = tree.state.heads, ledger_files.Seen(tree.folder, call.agent)
+    return [
+        [resource_of(session, path), heads[path].owners, seen.last(path) == heads[path].content]
+        for path in paths
+        if path in heads and heads[path].owners
+    ]
 
 
 def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
@@ -196,6 +201,9 @@ def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
+        if error.fields.get("person"):
+            lines.append("or end that agent's session: what it left may be committed then;")
+            lines.append(f"or take it away, which the agent is told:  dibs release {names} --force --why TEXT")
     else:
         lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
     many = "path" if len(written) == 1 else "paths"

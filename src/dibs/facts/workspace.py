@@ -13,6 +13,7 @@ import os
 from dibs.errors import Invalid
 
 MAX_GIT_FILE_BYTES = 16384  # a `.git` file holds one path, a repository's config some lines
+REGISTRY = ".agent/registry/"  # of a home-made folder of agents (agent_folder/)
 DIBS_FOLDER, LEDGER_FOLDER = "dibs", "ledger"  # below git's directory; the private folder without git
 _DIRECTORY, _FILE, _KIND = 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
 
@@ -86,6 +87,11 @@ def tree_of(place: Place, real: str) -> str:
             return directory if directory in {place.top, place.root} or common_of(directory) == place.common else ""
         directory = os.path.dirname(directory)
     return ""
+
+
+def follows_record(local: str, path: str) -> bool:
+    """Is this a file that follows dibs' own record: of a registry that was imported? It is nobody's work."""
+    return f"/{REGISTRY}" in f"/{path}" and os.path.isdir(f"{local}/registry")
 
 
 def private_of(top: str) -> str:

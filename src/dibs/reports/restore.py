@@ -88,7 +88,6 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     is_link = chosen["blob"].startswith(contents.LINK)
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path)) if is_link else None
     inner = (real or os.path.realpath(path))[len(tree) + 1 :]
-    restores.check_path(inner)  # by its real name: a folder of the path may be a link
     ledger.look([inner])
     ledger.write()
     now = objects.keep_file(objects.objects_of(place.common, place.local), path)

@@ -107,9 +107,10 @@ class FarHalf:
                 _check_process(pid, request.fields.get(field.name))
         request.sent_as = request.call.agent, request.call.how
         self.half.finish(request)
-        if "refused" in request.answer:
-            return locations.hide(self.host.place, request.answer)
-        return wire.answer_out(identity.agent, request.answer)
+        found: dict[str, Any] = wire.answer_out(identity.agent, request.answer)
+        if "refused" in found:
+            found = locations.hide(self.host.place, found)
+        return found
 
     def _enter(self, identity: Identity, name: str, sent: Any) -> dict[str, Any]:
         """May the caller do what it then carries out on its own machine (`restore`)? Queries are for `answer`."""
@@ -160,10 +161,13 @@ class FarHalf:
         elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
             user = call.fallback
             call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))
+        if identity.credential is None:  # a caller of this machine, whom a door has looked at
+            return 0
         here, pid = (sent.get("here") or [""])[0], 0
         if here == processes.host():
-            pid = sent.get("pid", 0) if identity.ends is not None else 0
-            pid = pid if pid and socket_owner.is_end_of(pid, *identity.ends) else 0
+            pid = sent.get("pid", 0)
+            if not (pid and identity.ends is not None and socket_owner.is_end_of(pid, *identity.ends)):
+                pid = 0
             above = [process for process, _ in processes.ancestors(pid)] if pid else []
             call.client = call.client if call.client in above else None
             call.ancestors = [one for one in call.ancestors if one in above]

@@ -153,6 +153,8 @@ class Tree:
         access, there = os.access, os.F_OK  # for many paths
         seen = []
         for path in dict.fromkeys(paths):
+            if workspace.REGISTRY in path and workspace.follows_record(self.local, path):
+                continue
             head, full = heads.get(path), f"{top}/{path}"
             if head is not None and head.signature == missing and not access(full, there, follow_symlinks=False):
                 if not always:  # it is still missing; a link would count, too

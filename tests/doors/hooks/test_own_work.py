@@ -283,3 +283,114 @@ def test_a_program_that_a_command_starts_in_another_working_tree_is_its_agents(
     assert (there / "a.py").read_text() == "x"
     assert "your command changed a.py, which cyd holds" in after.told
     assert "bob changed a.py, which you hold, by a command." in news(cyd)
+
+
+# --- what a dev server generates
+
+
+def test_what_another_agents_server_generates_is_committed_by_who_claims_and_reads_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    repo.write("routes.gen.ts", "one\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "routes")
+    given = {"command": "npm run dev", "run_in_background": True}
+    assert bob.may("Bash", "dev", **given).silent
+    bob.hook("PostToolUse", tool_name="Bash", tool_input=given, tool_response={}, tool_use_id="dev")
+    ada.edit("lib/page.ts", "a page\n")
+    repo.write("routes.gen.ts", "one\npage\n")  # the server does it
+    _, after = ada.bash("ls")
+    assert not after.told
+    command = "git add routes.gen.ts lib/page.ts && git commit -qm page"
+    assert "routes.gen.ts" in ada.may_run(command).refusal
+    assert ada.dibs("claim", "routes.gen.ts")["ok"] is True
+    assert "routes.gen.ts" in ada.may_run(command).refusal, "it has not read what it would commit"
+    ada.read("routes.gen.ts")
+    done, after = ada.bash(command)
+    assert done.code == 0, done
+    assert not accusations(repo)
+
+
+# --- what is made and removed
+
+
+@pytest.mark.parametrize("command", ["echo x > tmp.txt && cat tmp.txt && rm tmp.txt", "touch tmp.txt; rm -f tmp.txt"])
+def test_a_file_that_a_command_made_and_removed_is_free_again_when_it_is_over(
+    command: str, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.bash(command)
+    assert "ada" not in repo.claims()
+    bob.edit("tmp.txt", "of bob\n")
+    ada.bash("rm a.py")
+    assert repo.claims()["ada"] == ["a.py"]
+
+
+# --- files that follow dibs' own record
+
+
+def test_the_files_of_an_imported_registry_are_nobodys_work(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    for task in ("TASK-1", "TASK-2"):
+        repo.write(f".agent/registry/scoped/{task}", f"do {task}\n")
+    repo.write(".agent/registry/claimed/.gitkeep", "")
+    assert repo.person.dibs("import")["ok"] is True
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "registry")
+    for agent, task in ((ada, "TASK-1"), (bob, "TASK-2")):
+        script = f".agent/tools/claim_task.sh {task} {agent.id}"
+        assert agent.may_run(script, task).silent
+        done = agent.client.run("bash", "-c", script, cwd=agent.cwd, PATH=repo.path, CLAUDE_CODE_SESSION_ID=agent.id)
+        assert done.code == 0, done
+        assert not agent.did("Bash", task, command=script).out
+    assert repo.git("status", "--porcelain")
+    assert not owners(repo)
+    for command in ("git add -A", "git stash", "git checkout .", "git commit -am x"):
+        assert ada.may_run(command).allowed, command
+    assert ada.may_edit(".agent/registry/scoped/TASK-3").allowed
+    assert bob.may_run("mv .agent/registry/claimed/TASK-1 .agent/registry/scoped/TASK-1").allowed
+    assert not news(ada)
+    assert not news(bob)
+    assert not repo.events("edit.violated", "edit.unattributed", "edit.taken", "edit.doubted")
+
+
+# --- two installs
+
+
+def test_of_two_installs_at_once_the_second_is_refused_until_the_first_is_committed(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    for name in ("package.json", "package-lock.json"):
+        repo.write(name, "{}\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "manifest")
+    assert ada.may_run("npm install ./left", "left").silent
+    assert sorted(repo.claims()["ada"]) == ["package-lock.json", "package.json"]
+    assert "package" in bob.may_run("npm install ./right").refusal
+    assert bob.may_run("npm test").silent
+    assert "package.json" in bob.may_edit("package.json").refusal
+    repo.write("package.json", '{"left": 1}\n')
+    assert ada.did("Bash", "left", command="npm install ./left").silent
+    assert "ada" not in repo.claims()
+    refused = bob.may_run("npm install ./right").refusal
+    assert "may write package.json (uncommitted work of ada)" in refused
+    assert ada.may_run("npm install ./more").allowed, "its own"
+    ada.did("Bash", "call-1", command="npm install ./more")
+    ada.stop()
+    assert bob.dibs("claim", "package.json")["ok"] is True
+    bob.read("package.json")
+    assert bob.may_run("npm install ./right").silent
+    assert not accusations(repo)
+
+
+def test_a_dead_agents_install_stops_nobody(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    repo.write("package.json", "{}\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "manifest")
+    assert ada.may_run("npm install ./left").silent
+    repo.write("package.json", '{"left": 1}\n')
+    ada.client.kill()
+    assert bob.may_run("npm install ./right").silent

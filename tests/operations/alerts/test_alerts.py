@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.errors import Deadlock, NotFound
+from dibs.errors import Deadlock, Held, NotFound
 from dibs.operations.alerts import delivery, kinds, records
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
@@ -370,6 +371,38 @@ def test_who_is_refused_is_not_told_the_deadlock_a_second_time(fleet: Fleet) -> 
     look(fleet)
     assert [what for what, _ in fleet.told("ann")] == []
     assert [what for what, _ in fleet.told("bob")] == ["deadlock"]
+
+
+def test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself(fleet: Fleet) -> None:
+    """Bob holds what ann was refused: he cannot ask himself for it."""
+    plant_deadlock(fleet)
+    look(fleet)
+    (alert,) = listed(fleet)
+    wanted = alert["cycle"][0]["resource"]
+    ((_, text),) = fleet.told("bob")
+    assert f"To do: `dibs release {wanted}` as soon as you can (for others: `dibs ask {wanted} " in text
+    assert [one["remedy"] for one in fleet.call("bob", "boot")["alerts"]] == [f"dibs release {wanted}"]
+
+
+def test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refusal_says_that_it_is_dead(
+    fleet: Fleet,
+) -> None:
+    fleet.call("ann", "boot", client=7)
+    fleet.claim("ann", "x.py", "z.py", ttl=HOUR)  # by hand: not tied to its process
+    fleet.claim("ann", "y.py", ttl=HOUR)
+    fleet.call("boss", "boot", client=9)
+    fleet.kill9(7)
+    look(fleet)
+    (alert,) = listed(fleet)
+    with pytest.raises(Held, match=r"ann, whose process is gone, holds x.py .* a person or an orchestrator") as refused:
+        fleet.claim("bob", "x.py")
+    assert "dibs ask" not in str(refused.value)
+    for command in alert["remedy"].split(" && "):
+        words = shlex.split(command)
+        names = words[2 : words.index("--force")]
+        token = int(words[words.index("--token") + 1])
+        fleet.call("root", "release", resources=names, force=True, why="its agent is dead", token=token)
+    assert not fleet.holders()
 
 
 def test_a_quiet_holder_that_nobody_waits_for_is_not_silent(fleet: Fleet) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from dibs import jsontext
 from dibs.errors import Held, Quota
-from dibs.operations.claims import grants, holds, resources
+from dibs.operations.claims import grants, holds, releases, resources
 from dibs.stores.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
@@ -95,6 +95,9 @@ def test_a_claim_of_many_paths_moves_and_is_handed_over_whole(fleet: Fleet) -> N
     fleet.call("a", "boot", client=1)
     fleet.claim("a", *paths(3), client=1)
     fleet.call("a", "boot", client=2)
+    for name in paths(3):
+        with pytest.raises(Held):
+            fleet.claim("b", name)
     fleet.release("a", *paths(3), to="b", client=2)
     for name in paths(3):
         assert fleet.call("a", "status", resources=[name], client=2)["claims"][0]["agent"] == "b"
@@ -159,8 +162,37 @@ def test_a_release_of_much_serves_its_waiters_however_much_lies_below(
     assert ("c", "d/00001.py") in fleet.holders()
 
 
+def test_what_is_freed_with_a_directory_is_not_given_to_a_waiter_past_another_holder(fleet: Fleet) -> None:
+    fleet.claim("a", "lib/", "src/b.py", mode="read")
+    fleet.claim("c", "src/*.py", mode="read")
+    place = fleet.claim("b", "src/b.py", wait=MINUTE)["waiting"]
+    fleet.release("a")
+    assert fleet.claim("b", "src/b.py", wait=MINUTE, waiter=place)["waiting"] == place, "c reads it"
+
+
 def test_the_very_places_of_resources_are_found_among_their_keys() -> None:
     wanted = [["file", "a/b.py"], ["tree", ""], ["glob", "src/**/x.py"], ["name", "db:x"], ["inode", "1:2"]]
     for resource in wanted:
         key = resources.key_of(resource, "hann\tc1")
         assert any(low <= key < high for low, high in resources.places_of([resource])), resource
+
+
+def test_very_many_claims_are_renewed_in_several_transactions(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "MAX_RENEWED", 10)
+    for name in paths(35):
+        fleet.claim("a", name, ttl=10 * MINUTE)
+    fleet.now += 5 * MINUTE
+    assert len(fleet.call("a", "renew")["renewed"]) == 35
+    commits = [event["commit"] for event in fleet.events("claim.renewed")]
+    assert (len(commits), max(commits.count(one) for one in commits)) == (35, 10)
+    assert {claim["left"] for claim in fleet.call("a", "status")["claims"]} == {"10 min left"}
+
+
+def test_more_claims_than_one_transaction_hands_over_are_refused(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(releases, "MAX_HANDED_OVER", 3)
+    fleet.call("b", "boot")
+    for name in paths(4):
+        fleet.claim("a", name)
+    with pytest.raises(Quota, match="handed over"):
+        fleet.release("a", to="b")
+    assert {agent for agent, _ in fleet.holders()} == {"a"}

@@ -491,10 +491,10 @@ def test_a_change_is_told_in_the_transaction_that_keeps_it_or_not_at_all(fleet: 
 # --- unfinished work in a commit
 
 
-def take_in(fleet: Fleet, agent: str, *owners: str) -> None:
+def take_in(fleet: Fleet, agent: str, *owners: str, read: bool = False) -> None:
     """Before a commit of a file with unfinished work of these agents; raises the refusal."""
     path = ["file", "x.py", ""]
-    fleet.internal(agent, CHECK, paths=[path], tree=TREE, owned=[[path, list(owners)]])
+    fleet.internal(agent, CHECK, paths=[path], tree=TREE, owned=[[path, list(owners), read]])
 
 
 def test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there(fleet: Fleet) -> None:
@@ -503,6 +503,16 @@ def test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there(fle
         take_in(fleet, "b", "a")
     (blocker,) = refusal.value.blockers
     assert (blocker["agent"], blocker["resource"], blocker["reason"]) == ("a", "x.py", "its uncommitted work")
+
+
+def test_a_commit_takes_in_unfinished_work_of_another_that_the_agent_holds_and_has_read(fleet: Fleet) -> None:
+    fleet.call("a", "boot")
+    with pytest.raises(Held):
+        take_in(fleet, "b", "a", read=True)
+    fleet.claim("b", "x.py")
+    with pytest.raises(Held):
+        take_in(fleet, "b", "a")
+    take_in(fleet, "b", "a", read=True)
 
 
 def test_of_several_owners_one_that_is_there_is_enough(fleet: Fleet) -> None:

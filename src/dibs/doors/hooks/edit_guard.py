@@ -179,7 +179,7 @@ def _located(
     for top, items in named.items():
         free = ignored_among(top, session.paths.common, [one.text for one in items])
         for one in items:
-            one.ignored = one.text in free
+            one.ignored = one.text in free or workspace.follows_record(session.place.local, one.path)
     return named, outside
 
 

@@ -37,7 +37,8 @@ class Look:
     """The facts found so far, and the place of the present command."""
 
     __slots__ = (
-        "asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "undone", "unresolved", "where",
+        "asked", "coming", "index", "named", "prefix", "session", "stashed", "sweeps", "top", "undone", "unresolved",
+        "where",
     )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
@@ -45,6 +46,7 @@ class Look:
         self.where = self.top = self.prefix = ""
         self.asked: dict[str, str] = {}  # fetched remotes → why that failed, "" if it did not
         self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
+        self.stashed = 0  # stashes that the same line has made by now, and not taken again
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         # What goes back to what git has: the working tree, the path in it ("/" at its end: a folder), the content ("":
@@ -185,7 +187,13 @@ class Look:
         chosen = effect.refspecs[0] if effect.refspecs and effect.action != "branch" else ""
         if effect.action == "branch" and len(effect.refspecs) > 1:
             chosen = effect.refspecs[1]
-        chosen = f"stash@{{{chosen}}}" if chosen.isdigit() else chosen or "stash@{0}"
+        number = _place_of(chosen)
+        if self.stashed and effect.action not in {"push", "save", "clear"} and number is not None:
+            if number < self.stashed:  # the one that this line has made itself
+                self.stashed -= effect.action in {"pop", "drop", "branch"}
+                return
+            number -= self.stashed
+        chosen = chosen if number is None else f"stash@{{{number}}}"
         kept = git.commit(self.where, chosen)
         takes = listed if effect.action == "clear" else [kept] if effect.action in {"pop", "drop", "branch"} else []
         self.fact(effect, stashes=listed, takes=[one for one in takes if one], pushes=effect.action in {"push", "save"},
@@ -202,6 +210,7 @@ class Look:
         drop, also = (("a", "all", "u", "include-untracked"), ("-u",)) if whole else ((), ())
         safe = without_paths(effect, verb="stash push", drop=drop, also=also)
         changes = git.dirty(self.where, effect.paths, untracked=untracked)
+        self.stashed += bool(changes)  # without any, nothing is stashed
         unknown = {change.path for change in changes} - {change.path for change in changes if change.staged != "D"}
         if not effect.has("p", "patch"):
             tracked = [change.path for change in changes if not change.untracked]
@@ -371,6 +380,12 @@ class Look:
                 lost = [self.text(path) for path in _paths(git.dirty(top))]
                 fact = {"what": what(effect), "paths": lost, "does": "delete", "tree": top, "own": True, "drops": True}
                 self.sweeps.append(fact)
+
+
+def _place_of(stash: str) -> int | None:
+    """The number of a stash by its name: `2`, `stash@{2}`, and nothing for the newest; None for any other name."""
+    number = stash.removeprefix("stash@{").removesuffix("}") or "0"
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 6 else None  # noqa: PLR2004 - digits
 
 
 def _may(effect: GitEffect) -> str:

@@ -233,6 +233,9 @@ def _decided(
             loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
+    elif any(doubt.get("exact") for doubt in unresolved):
+        for tree in known.values():
+            owned += _work_in(session, call, tree)
     if ".git" in event.command or effects or any(write.goes for write in writes):
         from dibs.doors.hooks import git_folder
 
@@ -256,6 +259,10 @@ def _decided(
             if taken:
                 _give_back(session, call, taken)
             raise
+    for doubt in unresolved:
+        if doubt.get("exact") and doubt["tree"] in known:  # it holds them while it runs: their changes are its own
+            for resource in doubt["below"]:
+                known[doubt["tree"]].name(event.key, resource[1], MERGES)
     if undone:
         _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
@@ -324,19 +331,25 @@ def _loose(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Other agents' unfinished work in these working trees, after a look at all files that git calls changed."""
-    from dibs.doors.hooks.git_paths import resource_of
-
     found = []
     for tree in known.values():
         if not session.place.common:
             continue
         tree.look_at_all()
         audit.tell(session, call, [tree])
-        found += [
-            [tree.top, resource_of(session, path, tree.top), owners]
-            for path, owners in tree.state.owned(call.agent).items()
-        ]
+        found += _work_in(session, call, tree)
     return found
+
+
+def _work_in(session: Session, call: Call, tree: Tree) -> list[list[Any]]:
+    """Other agents' unfinished work in a working tree, and whether this one has read what is there."""
+    from dibs.doors.hooks.git_paths import resource_of
+
+    seen = ledger_files.Seen(tree.folder, call.agent)
+    return [
+        [tree.top, resource_of(session, path, tree.top), owners, seen.last(path) == tree.state.heads[path].content]
+        for path, owners in tree.state.owned(call.agent).items()
+    ]
 
 
 def _write(target: Any, claimed: str) -> Write:
@@ -351,7 +364,7 @@ def _write(target: Any, claimed: str) -> Write:
 
 def _claimed(event: Event, reading: Any) -> dict[str, str]:
     """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
-    if "dibs" not in event.command or "claim" not in event.command:
+    if "dibs" not in event.command:
         return {}
     from dibs.facts import dibs_commands
 

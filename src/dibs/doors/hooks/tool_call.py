@@ -122,6 +122,7 @@ def after(event: Event, place: Place) -> str:
     if reached is not None:
         known += [working_tree.at(top, place) for top in reached.trees if all(top != tree.top for tree in known)]
     claims: list[str] = []
+    unmade: list[tuple[str, str]] = []
     diary = -1
     for tree in known:
         call = tree.state.calls.get(event.key)
@@ -138,6 +139,8 @@ def after(event: Event, place: Place) -> str:
         accompanied = call.is_open and tree.is_accompanied(event.agent)
         if place.common and tree.state.owes(call, over[0], accompanied=accompanied):
             tree.look_at_all()
+        if event.kind == SHELL:
+            unmade += [(tree.top, path) for path in call.named if tree.state.is_unmade(call, path)]
         tree.cut()
 
     def missed(session: Session, call: Call, commits: Sequence[tuple[str, str]]) -> None:
@@ -150,7 +153,7 @@ def after(event: Event, place: Place) -> str:
         from dibs.doors.hooks import merging as merges
 
         merging = merges.reported(event, place)
-    return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging)
+    return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging, unmade=unmade)
 
 
 def _yielded(event: Event, ns: int) -> bool:

@@ -257,8 +257,8 @@ class Methods:
     ) -> BootAnswer:
         """Register, compare your claims with the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
-        rules, alerts[]; sometimes name, files[], rival.
+        Answers: agent, incarnation, role, held[], held_count, lost[], lost_count, others, task, messages[],
+        more_messages, rules, alerts[]; sometimes name, files[], rival.
         Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: BootAnswer = self._call(
@@ -1343,7 +1343,7 @@ class Methods:
     ) -> TaskAssignAnswer:
         """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
-        Answers: task, agent, queued; sometimes name.
+        Answers: task, agent, queued; sometimes name, why.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskAssignAnswer = self._call(

@@ -78,7 +78,7 @@ class Workspace(Methods):
     def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
             raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
-        folder = os.path.abspath(path)
+        folder = os.path.abspath(PATH.check(readers.plain_path(path)))
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
         self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
         if not self._session.is_far:

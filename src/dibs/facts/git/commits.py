@@ -74,6 +74,12 @@ def left_by(cwd: str, remote: str, branch: str, commit: str) -> list[str]:
     return os.fsdecode(done.out).split() if done.ok else []
 
 
+def on_no_branch(cwd: str, commit: str) -> list[str]:
+    """The commits up to this one that no branch here has."""
+    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", "--branches", fine=(0, 128))
+    return os.fsdecode(done.out).split() if done.ok else []
+
+
 def branches(cwd: str) -> list[str]:
     """The names of all branches here."""
     return os.fsdecode(git.ask(cwd, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads").out).split()

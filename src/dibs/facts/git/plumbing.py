@@ -131,7 +131,7 @@ def _config(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
 
 
 def _init(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
-    """In a repository it changes nothing, unless git's directory is to be elsewhere; in a folder of it, it makes one."""
+    """In a repository it changes nothing, unless git's directory is to be elsewhere; in a folder it makes one."""
     found.paths = found.take(operands)[:1]
     found.action = ".git"
     return found

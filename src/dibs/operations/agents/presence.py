@@ -71,6 +71,7 @@ def _boot(
     answer = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
+        "role": roles.told(call, agent),
         **_briefing(tx, call, claims, unended, [task, *believed]),
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }

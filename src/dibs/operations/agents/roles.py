@@ -52,6 +52,15 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     return name, _rights(call, name)
 
 
+def told(call: Call, agent: Record) -> dict[str, Any] | None:
+    """The caller's role and what it lets it do, for its briefing; None without one."""
+    name, rights = of(call, agent, call.kind)
+    if rights is None:
+        return None
+    scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
+    return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}
+
+
 def _rights(call: Call, name: str) -> dict[str, Any]:
     preset = NO_RIGHTS if rank_of(call, name) in {VIEWER, WORKER} else ALL_RIGHTS
     return {**preset, **call.policy.guards["roles"]["named"].get(name, {})}

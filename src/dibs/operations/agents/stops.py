@@ -10,7 +10,7 @@ from dibs.errors import Killed
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import stop_mark_of
 from dibs.operations.core.call import lineage_of
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import ANYWHERE, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ def _stopped(tx: Transaction, call: Call) -> Any:
     return {}
 
 
-STOPPED = Operation("stopped", _stopped, "Was this agent killed?", errors=(Killed,), writes=False)
+STOPPED = Operation(
+    "stopped", _stopped, "Was this agent killed?", sent_by=ANYWHERE, errors=(Killed,), writes=False
+)
 
 INTERNAL = (STOPPED,)

@@ -242,8 +242,10 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         what += f" It {'also ' if held else ''}holds {_few(kept)} until the deadline: not tied to that process."
     text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
-    only = f" --token {facts['token']}" if facts.get("token") else ""  # not from the next holder
-    remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'{only}" if kept else ""
+    remedy = " && ".join(  # by their tokens: not from the next holder
+        f"dibs release {' '.join(map(quoted, names))} --force --why 'its agent is dead' --token {token}"
+        for token, names in facts.get("left", ())
+    )
     return {
         "severity": ERROR if held or kept else WARNING, "text": text,
         "remedy": remedy or f"dibs log --agent {quoted(agent)} --limit 20", "resources": [*held, *kept],

@@ -50,7 +50,7 @@ def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
 def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
     """The deadlock that a grant would cause by passing this queue: each would wait for the other.
 
-    That needs a place of the same agent that does not end with the grant.
+    That needs a place of the same agent for something else.
     """
     waiters = {record["waiter"] for record in queue}
     agents = {record["agent"] for record in queue}
@@ -60,20 +60,11 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
         lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
         granted={**wish, holds.CLAIM: ""},
     )
-    steps = search.follow_places([place for place in _places_of(tx, wish["agent"]) if not _ends_with(place, wish)])
+    steps = search.follow_places(_places_of(tx, wish["agent"]))
     if not steps:
         return []
     last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
     return [*steps, {**last, "holder": wish["agent"], "since": iso(tx, tx.now)}]
-
-
-def _ends_with(place: Record, wish: Record) -> bool:
-    """Does a place end with the grant of a wish of the same agent, which has all that it waits for?"""
-    return (
-        resources.enough(wish["mode"], place["mode"])
-        and (not wish["tree"] or wish["tree"] == place["tree"])
-        and resources.all_covered(place["resources"], wish["resources"])
-    )
 
 
 def refusal_of(tx: Transaction, call: Call, wish: Record, search: Callable[[], Steps]) -> Deadlock | Quota | None:

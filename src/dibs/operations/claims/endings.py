@@ -187,12 +187,17 @@ def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> 
         _tell(tx, record)
 
 
+def _is_narrow(freed: Sequence[Sequence[str]]) -> bool:
+    """Does little lie below all of these?"""
+    return all(resource[0] in NARROW_KINDS for resource in freed)
+
+
 def _waiters_of(tx: Transaction, freed: Sequence[Sequence[str]]) -> list[Record]:
     """The waiters and interests that what became free concerns; of literal files and names also the claims on them.
 
     Below a directory or a glob there may be very many claims, and few waiters in the whole workspace.
     """
-    if all(resource[0] in NARROW_KINDS for resource in freed):
+    if _is_narrow(freed):
         return list(holds.meeting(tx, freed, ""))
     return [
         record
@@ -205,13 +210,13 @@ def _waiters_of(tx: Transaction, freed: Sequence[Sequence[str]]) -> list[Record]
 def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[str]], met: list[Record]) -> None:
     """Grant to each waiter that nothing blocks any more; drop absent waiters.
 
-    Everything that these waiters can meet is read once (`met` is enough if they want only what was freed, and that is
-    files and names); new grants are added to it.
+    Everything that these waiters can meet is read once (`met` is enough if only files and names were freed, and they
+    want nothing else); new grants are added to it.
     """
     wanted = {(resource[0], resource[1]): resource for waiter in waiting for resource in waiter["resources"]}
     claims: list[Record] = []
     queue: list[Record] = []
-    if any(resource not in freed or resource[0] not in NARROW_KINDS for resource in wanted.values()):
+    if not _is_narrow(freed) or any(resource not in freed for resource in wanted.values()):
         try:
             met = list(holds.meeting(tx, list(wanted.values()), "", most=holds.MAX_COST))
         except Quota:  # they find out at their own next poll

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Range, Transaction
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
+MAX_RENEWED = 500  # claims that one transaction renews; with more, the next one continues
+MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 
 
 # --- renew
@@ -38,10 +40,15 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
     chosen = _held_by(tx, call, resources, None)
     if not isinstance(chosen, list):
         return chosen
-    for claim, _ in chosen:
+    call.began = call.began or tx.now
+    due = [claim for claim, _ in chosen if claim.get("renewed", 0) < call.began or len(chosen) <= MAX_RENEWED]
+    for claim in due[:MAX_RENEWED]:
         claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
-    renewed = [renew_one(tx, claim) for claim, _ in chosen]
-    return {"renewed": [holds.granted(tx, claim) for claim in renewed]}
+        claim["renewed"] = tx.now
+        renew_one(tx, claim)
+    if len(due) > MAX_RENEWED:
+        return {"again": True}
+    return {"renewed": [holds.granted(tx, claim) for claim, _ in chosen]}
 
 
 def renew_one(tx: Transaction, claim: Record) -> Record:
@@ -258,6 +265,8 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     refusal = _check_receiver(tx, to)
     if refusal is not None:
         return refusal
+    if len(chosen) > MAX_HANDED_OVER:
+        return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     handed = [_hand_over(tx, call, claim, released, to, commit) for claim, released in chosen]
     names = resources.shown([resource for _, released in chosen for resource in released])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."

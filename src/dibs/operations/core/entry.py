@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Forbidden, Invalid, Killed, from_parts, quoted
+from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -173,7 +173,7 @@ def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Seque
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
-    if call.credential is not None or operation.may != VIEWER:
+    if call.credential is not None or call.barred or operation.may != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
             return _with_names(tx, call, refusal)
@@ -287,6 +287,8 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
 
     known = {call.agent: call.name} if call.name else {}
     if isinstance(result, DibsError):
+        if isinstance(result, Held) and call.is_person:
+            result.fields["person"] = True
         names.tell(tx, result.fields, known)
         result.say_again()
     else:

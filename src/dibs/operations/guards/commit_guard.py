@@ -51,9 +51,9 @@ def _check(
     paths: Sequence[Sequence[str]] = (),
     tree: str = "",
     client: str = "",
-    owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
+    owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
 ) -> Any:
-    """May the caller commit these paths of this working tree? `owned` says whose unfinished work is in them."""
+    """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
@@ -66,7 +66,7 @@ def _check(
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
-    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
+    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned, own)
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
     tokens = _tokens(paths, own)
@@ -89,12 +89,20 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
     return None
 
 
-def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
-    """Refuse a path with unfinished work of another agent that is still there; an ended agent's may be committed."""
+def _foreign(
+    tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str], bool]], own: list[Record]
+) -> Held | None:
+    """Refuse a path with unfinished work of another agent that is still there.
+
+    An ended agent's may be committed, and what the caller holds and has read.
+    """
     if call.fallback and call.agent == call.fallback:
         return None  # a person
     blockers = []
-    for path, owners in owned:
+    held = [resource for claim in own for resource in claim["resources"]]
+    for path, owners, read in owned:
+        if read and resources.all_covered([path[:2]], held):
+            continue
         others = [owner for owner in owners if not related(owner, call.agent)]
         there = [owner for owner in others if is_present(tx, call, owner)] if len(others) == len(owners) else []
         if there:
@@ -353,7 +361,11 @@ CHECK = Operation(
         _TREE,
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "paths with unfinished work", default=(),
-              items=(_PATH, Field("owners", "words", "the agents whose work it is", required=True))),
+              items=(
+                  _PATH,
+                  Field("owners", "words", "the agents whose work it is", required=True),
+                  Field("read", "flag", "the caller has read what is there", required=True),
+              )),
     ),
     errors=(Held, Fenced, Conflict, Forbidden),
 )  # fmt: skip

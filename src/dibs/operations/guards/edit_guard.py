@@ -23,7 +23,7 @@ from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.core.policy import covers, matches
+from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
 TYPE_CHECKING = False
@@ -202,13 +202,17 @@ def level_of(guards: dict[str, Any], target: Target) -> str:
     """Free, guarded or strict: whether the target needs an explicit claim. A directory does if anything in it does."""
     if any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]):
         return STRICT
-    return guard_level(guards, target["resource"], ignored=target["ignored"])
+    return guard_level(guards, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
 
 
-def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
-    """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
-    if any(matches(pattern, resource) for pattern in guards["strict"]):
-        return STRICT
+def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool, known: bool = False) -> str:
+    """Free, guarded or strict; strict wins over free, because it was configured on purpose.
+
+    `known`: what is in the directory has been asked about, file by file.
+    """
+    for pattern in guards["strict"]:
+        if matches(pattern, resource) and (pattern != MIGRATIONS or (not known and is_migration(resource[1]))):
+            return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
         return STRICT
     if ignored or any(covers(pattern, resource) for pattern in guards["free"]):

@@ -485,6 +485,13 @@ class State:
             for call in self.calls.values()
         )
 
+    def is_unmade(self, call: Call, path: str) -> bool:
+        """Is a path that the call names missing, and was it before? Then the call removed what it had made."""
+        head = self.heads.get(path)
+        if head is None or head.content != MISSING:
+            return False
+        return head.change is None or head.change.looked < call.opened
+
     def is_put_aside(self, path: str, now: int, but: str) -> bool:
         """May a git command that runs have put the path aside for a moment? `but`: a call that is over.
 

@@ -97,8 +97,8 @@ def _restore(
     record = tx.fetch([key]).values[key]
     if record is None or record.get("place", "") != call.place:
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
-    check_path(record["path"])
-    check_path(resource[1])
+    _check_path(record["path"])
+    _check_path(resource[1])  # by its real name: a folder of the path may be a link
     refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
@@ -122,7 +122,7 @@ def _restore(
     return {"id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"]}
 
 
-def check_path(path: str) -> None:
+def _check_path(path: str) -> None:
     """Refuse to restore what git or dibs runs or reads for itself; git has the committed content of the rest."""
     parts = [part.casefold() for part in path.split("/")]
     if ".git" in parts or ".dibs" in parts or ".." in parts:

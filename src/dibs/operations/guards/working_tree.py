@@ -169,13 +169,18 @@ class _Covered:
 
 
 def unfinished(
-    tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str]]], held: list[Record]
+    tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]], held: list[Record]
 ) -> list[Record]:
-    """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen."""
+    """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen.
+
+    `own`: the caller holds the path and has read what is there, so that it may commit it.
+    """
     found: list[Record] = []
     there: dict[str, bool] = {}
     covered = _Covered(held)
-    for tree, path, owners in owned:
+    claims = holds.of_agent(tx, holds.CLAIM, call.agent) if owned else ()
+    own = _Covered([one for one in claims if one["until"] > tx.now and one["mode"] == resources.WRITE])
+    for tree, path, owners, read in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
         if not others or covered.has(tree, path):
             continue
@@ -184,7 +189,7 @@ def unfinished(
         found.append({
             "claim": "", "agent": others[0], "resources": [list(path[:2])], "tree": tree, "by": WORK, "mode":
             resources.WRITE, "since": tx.now, "until": tx.now, "reason": "uncommitted work", "there": there[others[0]],
-            "shared": len(others) < len(owners), "pending": False, "expect": None,
+            "shared": len(others) < len(owners), "own": read and own.has(tree, path), "pending": False, "expect": None,
         })  # fmt: skip
     return found
 
@@ -211,7 +216,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     drops, whole = fact.get("drops", False), fact.get("own", False)  # a removed working tree cannot be brought back
     others = [record for record in others if record["by"] != LOOSE or (drops and (record["later"] or whole))]
     if fact.get("does", "") in KEEPS:  # an ended agent's work is not lost by it
-        others = [record for record in others if record["by"] != WORK or record["there"]]
+        others = [record for record in others if record["by"] != WORK or (record["there"] and not record["own"])]
     if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
         others = [record for record in others if record["tree"] == fact["tree"]]
     found: list[tuple[str, Record]] = []

@@ -61,11 +61,23 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
         chosen = _choose(tx, call, task, how, facts)
     if chosen is None:
         placement.take_back(tx, task, "no agent that fits has room; it is in the queue for the first agent that asks")
-        return _answer(tx, task, None)
+        return {**_answer(tx, task, None), "why": _nobody(tx, call, task, facts)}
     placement.give(tx, call, task, chosen, how, by=call.agent, request=call.request)
     if how in strategies.ROTATING_STRATEGIES:
         strategies.given(tx, chosen, facts)
     return _answer(tx, task, chosen)
+
+
+def _nobody(tx: Transaction, call: Call, task: Record, facts: Facts) -> str:
+    """Why no agent was found for a task."""
+    there = [one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent]
+    if not there:
+        return "no other agent is there that takes tasks"
+    if task["for"] and not any(one["type"] == task["for"] for one in there):
+        return f"no agent of type {task['for']} is there"
+    if not any(placement.fits(one, task) for one in there):
+        return f"no agent{' of that type' if task['for'] else ''} with {', '.join(task['needs'])} is there"
+    return "every agent that fits it has as many tasks as it may have"
 
 
 def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
@@ -99,7 +111,8 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
         raise names.unknown(tx, to)
     identifier = task["task"]
     if not record.get("works") and to != call.agent:  # an agent that names itself asks for work by that
-        text = f"{to} has not asked for work: `dibs task next`, `dibs boot` or `dibs run join` by {to} does that."
+        ways = "`dibs task next`" if record.get("kind") == "person" else "`dibs task next`, `dibs boot` or `dibs run join`"
+        text = f"{to} has not asked for work: {ways} by {to} does that."
         return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
         return Forbidden(

@@ -274,8 +274,8 @@ def refuse_move(task: Record, to: str) -> Conflict:
     """Why a task cannot be moved there."""
     by_hand = MANUAL_STATES if task["state"] != EXECUTING else {CANCELLED}  # back to planned needs the token
     allowed = [state for state in MOVES[task["state"]] if state in by_hand]
-    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it stays there"
-    text = f"task {task['task']} is {task['state']}: {can}, not to {to}."
+    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it cannot be moved any more"
+    text = f"task {task['task']} is {task['state']}: {can}{f', not to {to}' if allowed else ''}."
     return Conflict(text, task=task["task"], state=task["state"], to=to, allowed=allowed)
 
 

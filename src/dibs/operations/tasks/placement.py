@@ -61,7 +61,7 @@ def give(
             f"before {iso(tx, until)}; after that it goes to other agents."
         )
         payload = {"task": task["task"], "title": task["title"], "priority": task["priority"]}
-        mailbox.post(tx, agent, by, "task_assignment", text, payload=payload)
+        mailbox.post(tx, agent, by, "task_assignment", text, payload=payload, task=task["task"])
     workforce.wake(tx, [task])
 
 

@@ -45,6 +45,8 @@ def _next(
     agent = got.values[f"a\t{call.agent}"]
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
+    if due.done:  # one of them may be assigned to this agent now
+        agent = _agent(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -67,6 +69,12 @@ def _next(
     if refusal is not None:
         return refusal
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
+
+
+def _agent(tx: Transaction, call: Call) -> Record:
+    key = f"a\t{call.agent}"
+    agent: Record = tx.fetch([key]).values[key]
+    return agent
 
 
 def _nothing(tx: Transaction, run: str) -> str:
@@ -135,12 +143,12 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
 
 def grant(
-    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
 ) -> dict[str, Any]:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
-    `left`: the agent had the task before by other means, and this much of its time is left. `origin`: see
-    registries.py.
+    The agent may have had the task before by other means: since `held`, and this much of its time is `left`.
+    `origin`: see registries.py.
     """
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
@@ -152,11 +160,12 @@ def grant(
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0, origin=origin,
+        agent=holder, claim=claim["claim"], started=tx.now - held, finished=0, assigned=None, window=0,
+        not_before=0, progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
@@ -188,7 +197,8 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
-    due_tasks.promote(tx, call)
+    if due_tasks.promote(tx, call).done:
+        agent = _agent(tx, call)
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))

@@ -190,7 +190,7 @@ class RedisSide:
 
     def retire(self) -> None:
         """Let the data expire in a week; the mark stays."""
-        for name in NAMES:
+        for name in (*NAMES, "t:0", "t:1"):
             if name != "head":
                 self.store.ask("PEXPIRE", self.store.tag + name, str(RETIRED_TTL_MS))
 

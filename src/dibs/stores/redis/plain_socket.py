@@ -16,7 +16,7 @@ try:
 except ImportError as error:  # here, because every command and hook passes here first
     raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
 
-from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -134,10 +134,7 @@ class PlainWire(Connection):
         except OSError as error:
             self._drop()
             raise ConnectionLost(_why(error)) from None
-        for said in (server, replication):
-            if isinstance(said, Exception):
-                raise ServerError(str(said))
-        self.run_id = identity_of(server, replication)
+        self._name(server, replication)
 
     def _answer(self) -> Any:
         while True:

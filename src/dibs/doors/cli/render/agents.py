@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli.render import listed, messages, some, times
 from dibs.errors import counted, named, quoted
-from dibs.session import loss_texts, quotes
+from dibs.session import loss_texts, quotes, role_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each
 
 def _boot(result: dict[str, Any]) -> Items:
     lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines += role_texts.lines(result["role"])
     for claim in result["held"][:MAX_SHOWN]:
         names = some(claim["resources"])
         lines.append(
@@ -68,7 +69,7 @@ def _agents(result: dict[str, Any]) -> Items:
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
-    return listed(tuple([head[place] for place in shown]), rows, "no agents yet", result)
+    return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
 
 
 def _breaker(agent: dict[str, Any]) -> str:

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from dibs.doors.cli.render import Items, Lines
 
 
+SWEPT = {"answers": "expired request id"}  # what a word of the answer means to people, in the singular
+
+
 def _sweep(result: dict[str, Any]) -> Items:
     done = ", ".join(
-        counted(count, name[:-1]) if name.endswith("s") else f"{count} {name}"
+        counted(count, SWEPT.get(name, name[:-1])) if name.endswith("s") else f"{count} {name}"
         for name, count in result["swept"].items()
         if count
     )

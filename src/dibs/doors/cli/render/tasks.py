@@ -98,7 +98,7 @@ def _show(result: dict[str, Any]) -> Items:
         rows.append(
             ("claim", "expired; the next agent that asks for work, or `dibs sweep`, returns the task to the queue")
         )
-    if task.get("attempt"):
+    if task.get("attempt", 0) > 1 or task.get("started_at"):  # not yet begun: no attempt either
         rows.append(("attempt", f"{task['attempt']} of {task['max_attempts']}"))
     if task.get("error"):
         rows.append(("error", f"{task['error']['class']}: {task['error']['why']}"))
@@ -175,7 +175,7 @@ def _assigned(result: dict[str, Any]) -> Items:
     if task.get("bids_until"):
         until = times.left(task["bids_until"])
         return [f"{task['id']} is auctioned for {until}; bid with: dibs task bid {task['id']} AMOUNT"]
-    return [f"{task['id']} stays in the queue: no agent that fits it has room now"]
+    return [f"{task['id']} stays in the queue: {result['why']}"]
 
 
 def _bid(result: dict[str, Any]) -> Items:

@@ -39,8 +39,8 @@ BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.caller", "dibs.facts.clock",
-        "dibs.facts.contents", "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1",
-        "fcntl",
+        "dibs.facts.contents", "dibs.facts.ledger_files", "dibs.facts.links", "dibs.errors", "dibs.facts.workspace",
+        "_json", "_sha1", "fcntl",
     ),
     "dibs.doors.hooks.tool_call": (
         "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
