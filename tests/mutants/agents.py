@@ -115,7 +115,7 @@ ROWS = (
      f"{BACKLOG}::test_what_an_agent_claims_after_it_left_is_not_released"),
     ("operations/agents/departures.py", 'used += len(record["resources"])  # one record for each resource', "used += 1",
      f"{BOUNDS}::test_leaving_with_many_claims_of_many_resources"),
-    ("operations/agents/presence.py", 'move(tx, claim, call.agent, "boot", tied=True)', "pass",
+    ("operations/agents/presence.py", 'departures.move(tx, claim, agent, "boot", tied=True)', "pass",
      f"{AGENTS}::test_a_boot_from_another_process_moves_the_claims_under_new_tokens"),
     ("operations/agents/roles.py", 'if text.startswith(scratch + "/") or text == scratch:',
      "if text.startswith(scratch):",
