@@ -164,7 +164,7 @@ ROWS = (
      f"{WIDE}::test_a_claim_on_more_than_can_be_read_is_refused"),
     ("operations/claims/grants.py", "len(overlaps.holders) >= most or ", "",
      f"{WIDE}::test_a_claim_on_much_that_others_hold_reads_no_more_than_decides_it"),
-    ("operations/claims/grants.py", '        return {"again": True}  # what has ended', '        pass  # what has ended',
+    ("operations/claims/grants.py", '        return {"again": True}  # what has ended', "        pass  # what has ended",
      f"{WIDE}::test_a_claim_on_much_that_has_expired_ends_it_in_several_transactions"),
     ("operations/claims/releases.py", " if mine or not token else _stale(tx, call, token)", "",
      f"{CLAIMS}::test_all_under_a_stale_token_is_refused_and_nothing_is_released"),
