@@ -413,6 +413,27 @@ def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(p
     store.close()
 
 
+@pytest.mark.parametrize("name", ["../precious", "../../precious", "/etc/precious", "", ".", "..", "a/b", "x\0y"])
+def test_a_wake_touches_nothing_outside_its_folder(path: str, name: str) -> None:
+    store, folder = SqliteStore(path), Path(path).parent
+    store.watch("mine")
+    (folder / "precious").write_text("text")
+    os.mkfifo(folder / "pipe")  # what has no reader is removed, but for what is not in the folder of wakes
+    for one in (name, "../pipe"):
+
+        def wakes(tx: Transaction, one: str = one) -> None:
+            tx.put("k", 1)
+            tx.wake(one)
+
+        store.run(wakes)
+        store.unwatch(one)
+    assert (folder / "precious").read_text() == "text"
+    assert (folder / "pipe").exists()
+    with pytest.raises(Unavailable, match="Invalid argument"):
+        store.watch(name)
+    store.close()
+
+
 class HeldPoll:
     """A poll that keeps its files open while it waits, as the kernel does, and says when it waits."""
 

@@ -93,7 +93,7 @@ def since_of(text: str) -> tuple[int, int]:
         if len(text) > MAX_DIGITS:
             raise Invalid(f"since: the number of an event, or a duration such as 2h, not {text[:20]}…", field="since")
         return int(text), 0
-    return 0, clock.wall() - durations.parse(text, "since")
+    return 0, clock.store_wall() - durations.parse(text, "since")
 
 
 def page_of(

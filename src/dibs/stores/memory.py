@@ -76,7 +76,7 @@ class MemoryStore(Engine):
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
-        self._turns = Turns(self._repair, nested=True)  # `between` runs other transactions
+        self._turns = Turns(self._repair, "memory:", nested=True)  # `between` runs other transactions
         self._open: MemoryTransaction | _Group | None = None  # what to roll back, unless it committed
         # Values are kept as `marshal` bytes: several times as fast to read as JSON text, and each read makes a new
         # object that the caller may change.

@@ -200,6 +200,12 @@ if TYPE_CHECKING:
         def address(self) -> str:
             """The store's URL or path; two stores with one address are one. May hold a password: see `urls.hidden`."""
 
+        def wall_ahead(self) -> int:
+            """How far the store's time of day is ahead of this machine's clock since boot, in ms; never too little.
+
+            A deadline of an answer, minus this, is a deadline on the caller's own monotonic clock.
+            """
+
         def describe(self) -> Description:
             """What people should know about this store. Quick: `status` shows the warnings each time."""
 
@@ -302,6 +308,12 @@ class Engine:
     def is_free(self) -> bool:
         """Unknown: a network may take its time."""
         return False
+
+    def wall_ahead(self) -> int:
+        """This machine's own time of day."""
+        from dibs.facts import clock
+
+        return clock.wall() - clock.since_boot()
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """No answered commit is ever missing here: there is nothing to give up."""

@@ -47,7 +47,7 @@ def boot(fleet: Fleet, *names: str, **fields: Any) -> None:
 
 def wait(fleet: Fleet, name: str, **fields: Any) -> str:
     """Wait for work under a name by which the agent would be woken."""
-    waiter = fleet.call(name, "task next", wait=60_000, wake=f"wake-{name}", **fields)["waiting"]
+    waiter = fleet.call(name, "task next", wait=60_000, wake=f"wake-{name.replace('/', '-')}", **fields)["waiting"]
     fleet.now += 1  # those who wait are told apart by when they came
     return str(waiter)
 

@@ -33,21 +33,20 @@ class Claim:
     """
 
     __slots__ = (
-        "_asked", "_auto_renew", "_until", "_workspace", "answer", "expires_at", "id", "lost", "mode", "on_lost",
-        "released", "resources", "token",
+        "_asked", "_auto_renew", "_workspace", "answer", "expires_at", "id", "lost", "mode", "on_lost", "released",
+        "resources", "token", "until",
     )  # fmt: skip
 
     def __init__(self, workspace: Workspace, answer: ClaimAnswer, asked: list[Any], *, auto_renew: bool) -> None:
         self._workspace = workspace
         self._asked = asked  # canonical already (facts/paths made them), so doors pass them on
         self._auto_renew = auto_renew
-        self._until: int | None = None  # of `expires_at`, on the clock since boot
         self.answer = answer
         self.id: str = answer["claim"]
         self.token: int = answer["token"]
         self.resources: list[str] = answer["resources"]
         self.mode: Mode = answer["mode"]
-        self.expires_at: str = answer["expires_at"]
+        self.keep(answer["expires_at"])
         self.lost: DibsError | None = None  # why it is no longer ours, as far as it is known
         self.released = False
         self.on_lost: OnLost | None = None
@@ -58,13 +57,6 @@ class Claim:
         from datetime import datetime
 
         return datetime.fromisoformat(self.expires_at)
-
-    @property
-    def until(self) -> int:
-        """The same on the clock since boot, in milliseconds."""
-        if self._until is None:
-            self._until = clock.since_boot() + round(self.expires.timestamp() * 1000) - clock.wall()
-        return self._until
 
     @property
     def remaining(self) -> float:
@@ -110,7 +102,8 @@ class Claim:
 
     def keep(self, expires_at: str) -> None:
         """It has a new deadline."""
-        self.expires_at, self._until = expires_at, None
+        self.expires_at: str = expires_at
+        self.until: int = self._workspace.session.deadline(expires_at)  # the same on this machine's clock since boot
 
     def release(self, *, commit: str = "", to: str = "") -> None:
         """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""

@@ -12,11 +12,11 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
@@ -218,7 +218,7 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
         if kind == "name" and text.startswith("task:"):
             key = f"t\t{text[5:]}"
             if tx.fetch([key]).values[key] is not None:
-                raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
+                raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
 def _sweep_a_little(tx: Transaction, call: Call) -> bool:
@@ -380,7 +380,9 @@ def _refresh(
     if wish.get("keep"):
         claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
-    claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
+    if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
+        claim["reason"] = wish["reason"] or claim["reason"]
+    claim["task"] = wish["task"] or claim["task"]
     renewed = not claim["pending"]
     if claim["pending"]:
         _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
@@ -525,11 +527,41 @@ OPERATIONS = (
                 metavar="D",
             ),
             Field("keep", "flag", "keep the claim after you commit the file", default=False),
-            Field("tree", "text", "confine it to one working tree", default="", internal=True),
-            Field("by", "text", "hand, or the guard that makes it", default="hand", internal=True),
-            Field("interest", "flag", "if refused, leave a wish to be told", default=False, internal=True),
-            Field("waiter", "text", "the place in the queue held already", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
+            Field(
+                "by",
+                "choice",
+                "hand, or what makes it",
+                choices=("hand", "deploy", "edit", "shell"),
+                default="hand",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "interest",
+                "flag",
+                "if refused, leave a wish to be told",
+                default=False,
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "waiter",
+                "text",
+                "the place in the queue held already",
+                default="",
+                internal=True,
+                longest=100,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         may="worker",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.errors import Quota
 from dibs.operations.claims import resources
-from dibs.operations.core.call import due, in_words, iso
+from dibs.operations.core.call import due, in_words, iso, process_name
 from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
@@ -223,6 +223,8 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         shown["until"] = iso(tx, record["deadline"])
     else:
         shown["left"] = left(tx, record)
+        if _is_dead(tx, record["agent"]):
+            shown["dead"] = True
     if asking and record["agent"].startswith(f"{asking}/"):
         shown["subagent"] = True
     if record.get("task"):
@@ -231,6 +233,13 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         if task is not None:
             shown["title"] = task["title"]
     return shown
+
+
+def _is_dead(tx: Transaction, agent: str) -> bool:
+    """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
+    known = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    process = known["process"] if known is not None else None
+    return process is not None and known.get("mourned") == process_name(process)
 
 
 def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -6,11 +6,11 @@ present holder's name, and then nothing is changed at all.
 
 from __future__ import annotations
 
-from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
@@ -295,7 +295,7 @@ def _given_up(tx: Transaction, claim: Record, released: list[Any], to: str, comm
     """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
-        raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
+        raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
     given = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
     return given
@@ -382,9 +382,10 @@ OPERATIONS = (
                 "what was saved of the holder's files",
                 default=(),
                 internal=True,
+                sent_by=ANYWHERE,
                 items=(
                     Field("claim", "text", "its claim", required=True),
-                    Field("tree", "raw", "its working tree", required=True),
+                    Field("tree", "tree", "its working tree", required=True),
                     Field("path", "raw", "its path", required=True),
                     Field("content", "text", "its content's id", required=True),
                 ),

@@ -12,7 +12,7 @@ from dibs.errors import Quota
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import deadlocks, endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
 from dibs.stores.seam import COMMIT
 
@@ -146,7 +146,7 @@ def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str
 
 
 WITHDRAW = Operation(
-    "withdraw", _withdraw, "Release the place or claim of an interrupted call.",
+    "withdraw", _withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
     fields=(
         Field("waiter", "text", "the place", default=""),
         Field("claim", "text", "the claim", default=""),

@@ -16,7 +16,7 @@ In short (strategies.py has the order of the candidates):
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
+from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents import names
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
@@ -94,7 +94,7 @@ def _open(tx: Transaction, identifier: str) -> Record:
         raise Conflict(text, task=identifier, state=task["state"])
     if task["open"] or task["kids"]:
         which = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {which}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {which}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     return task
 
@@ -157,7 +157,8 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
-        text = f"task {id} is not auctioned now; `dibs task assign {id} --strategy auction` lets agents bid for it."
+        how = f"`dibs task assign {quoted(id)} --strategy auction`"
+        text = f"task {id} is not auctioned now; {how} lets agents bid for it."
         raise Conflict(text, task=id, state=PLANNED)
     if not placement.fits(got.values[f"a\t{call.agent}"], task):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})

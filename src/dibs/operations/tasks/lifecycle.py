@@ -16,7 +16,7 @@ Nothing is decided here.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Invalid, NotFound
+from dibs.errors import Conflict, Invalid, NotFound, quoted
 from dibs.operations.core.call import iso
 from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, values_of, walk
 
@@ -62,16 +62,18 @@ ANY_AGENT_POOL = "~"  # the pool of tasks without demands on an agent; it sorts 
 def check_id(identifier: str, field: str = "id") -> str:
     """Refuse ids that would break a key, a list of ids or the name of a resource."""
     fine = identifier.isalnum() or all(letter.isalnum() or letter in ID_SIGNS for letter in identifier)
-    if not identifier or len(identifier) > MAX_ID_CHARS or not fine:
-        raise Invalid(f"{field}: 1 to {MAX_ID_CHARS} letters, digits or {''.join(sorted(ID_SIGNS))}", field=field)
+    if not identifier or len(identifier) > MAX_ID_CHARS or not fine or identifier.startswith("-"):
+        signs = "".join(sorted(ID_SIGNS))
+        raise Invalid(f"{field}: 1 to {MAX_ID_CHARS} letters, digits or {signs}, no dash first", field=field)
     return identifier
 
 
 def check_word(word: str | None, field: str) -> str:
     """A word that becomes part of a key: no blanks, commas or bars."""
     word = word or ""
-    if len(word) > MAX_ID_CHARS or not word.isprintable() or any(sign in word for sign in " ,|"):
-        raise Invalid(f"{field}: a word of at most {MAX_ID_CHARS} letters, without blank, comma or |", field=field)
+    if len(word) > MAX_ID_CHARS or not word.isprintable() or any(sign in word for sign in " ,|") or word[:1] == "-":
+        limits = f"at most {MAX_ID_CHARS} letters, without blank, comma or |, no dash first"
+        raise Invalid(f"{field}: a word of {limits}", field=field)
     return word
 
 
@@ -334,7 +336,7 @@ def unfit(task: Record, agent: str = "") -> str:
     """Why a task is not for the caller (or for `agent`), and how an agent says what it is."""
     types, needs = [task["for"]] if task["for"] else [], task["needs"]
     asked = [*[f"of type {one}" for one in types], *([f"with {', '.join(needs)}"] if needs else [])]
-    options = [*[f"--type {one}" for one in types], *([f"--can {','.join(needs)}"] if needs else [])]
+    options = [*[f"--type {quoted(one)}" for one in types], *([f"--can {quoted(','.join(needs))}"] if needs else [])]
     text = f"task {task['task']} is for {' '.join(['agents', *asked] if asked else ['other agents'])}"
     if agent:
         return f"{text}, and {agent} is not one; `dibs agents` lists the agents."

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import itertools
 
-from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
@@ -83,7 +83,7 @@ def _nothing(tx: Transaction, run: str) -> str:
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
-        return f"no task of run {run} is ready; `dibs task next --run {run} --wait 60s` waits for one."
+        return f"no task of run {run} is ready; `dibs task next --run {quoted(run)} --wait 60s` waits for one."
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
@@ -143,12 +143,12 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
 
 def grant(
-    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
 ) -> dict[str, Any]:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
-    `left`: the agent had the task before by other means, and this much of its time is left. `origin`: see
-    registries.py.
+    The agent may have had the task before by other means: since `held`, and this much of its time is `left`.
+    `origin`: see registries.py.
     """
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
@@ -160,11 +160,12 @@ def grant(
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0, origin=origin,
+        agent=holder, claim=claim["claim"], started=tx.now - held, finished=0, assigned=None, window=0,
+        not_before=0, progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
@@ -436,11 +437,11 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
     identifier = task["task"]
     if task["open"] or task["kids"]:
         names = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {names}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     if task["window"]:
         left = span(task["window"] - tx.now)
-        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {identifier} N`."
+        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {quoted(identifier)} N`."
         raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
     if task["assigned"] and task["assigned"]["agent"] != call.agent:
         until = iso(tx, task["assigned"]["until"])
@@ -464,8 +465,15 @@ OPERATIONS = (
         fields=(
             Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
@@ -480,8 +488,15 @@ OPERATIONS = (
         fields=(
             board.ID,
             Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT_MS, metavar="D"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",

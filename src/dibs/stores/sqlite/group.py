@@ -34,7 +34,6 @@ def run(store: SqliteStore, fns: Sequence[Function]) -> list[Outcome]:
     while len(outcomes) < len(fns):
         left = fns[len(outcomes) :]
         try:
-            store._refuse_forked()
             outcomes += store._in_turn(lambda fns: _committed(store, fns), left)
         except Exception as error:  # noqa: BLE001 - it is the outcome of all that are left
             outcomes += [(None, error)] * len(left)
@@ -78,6 +77,9 @@ def _attempt(
             first = done[0][0]  # its clock is the oldest
             if clock.since_boot() + first.base - first.now > MAX_CLOCK_AGE_MS:
                 return None
+            for tx, _, error in done:
+                if error is None and tx.names:
+                    store._wakes().mark(tx.names)
             store._end(commits=last is not None)
         except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
             raise store._plain(error) from error

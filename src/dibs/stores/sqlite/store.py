@@ -98,7 +98,6 @@ class SqliteStore(Engine):
         self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
-        self._pid = os.getpid()  # neither a connection of SQLite nor the gate's lock survives a fork
         self._checked = False
         self._has_waited = False  # for another process that makes page checksums anew
         self._is_short_lived = short_lived
@@ -107,15 +106,15 @@ class SqliteStore(Engine):
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._is_closed = False  # changes only in a turn
-        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
+        self._turns = Turns(self._abandon, path)  # one connection, one transaction at a time, for all threads
         self._reader: Reader | None = None  # opened when a thread wants to look while another one writes
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
+        self._ahead: int | None = None  # the last `wall` of a transaction minus the clock since boot
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
-        self._refuse_forked()
         return self._in_turn(self._run, fn)
 
     def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
@@ -126,7 +125,6 @@ class SqliteStore(Engine):
 
     def is_free(self) -> bool:
         """Is no other thread at work here, and no other process inside the gate?"""
-        self._refuse_forked()
         return not self._turns.is_another() and self._turns.call(Gate.is_free, self._gate, self._timeout)
 
     def _in_turn(self, body: Callable[[A], T], argument: A) -> T:
@@ -172,6 +170,8 @@ class SqliteStore(Engine):
                     self._move_head(tx, *self._append(tx))
                 if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
+                if tx.names:
+                    self._wakes().mark(tx.names)
                 self._end(commits=tx.touched)
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
@@ -207,7 +207,7 @@ class SqliteStore(Engine):
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
-        self._refuse_forked()
+        self._turns.refuse_forked()
         try:
             return self._looked(fn)
         except Unavailable as error:
@@ -296,6 +296,7 @@ class SqliteStore(Engine):
 
     def close(self) -> None:
         """Close, after the turns of other threads; the last process to close folds the WAL into the database."""
+        self._turns.refuse_forked()
         if self._pipes is not None:
             self._pipes.close()
         try:
@@ -313,6 +314,10 @@ class SqliteStore(Engine):
         self._connection.close()
         if self._checked and not os.path.exists(f"{self.path}-wal"):
             self._gate.note(CLOSED)
+
+    def wall_ahead(self) -> int:
+        """As in the last transaction that told the time of day."""
+        return super().wall_ahead() if self._ahead is None else self._ahead
 
     # --- for checks of the engine itself
 
@@ -349,7 +354,6 @@ class SqliteStore(Engine):
 
     def compact(self) -> int:
         """Write the file anew without its free pages, behind the gate."""
-        self._refuse_forked()
 
         def through(gate: Gate) -> int:
             gate.enter()
@@ -390,6 +394,7 @@ class SqliteStore(Engine):
 
     def _wakes(self) -> Wakes:
         """The pipes, loaded at the first wait: most calls never wait."""
+        self._turns.refuse_forked()
         if self._pipes is None:
             from dibs.stores.sqlite.wakes import Wakes
 
@@ -473,15 +478,6 @@ class SqliteStore(Engine):
             finally:
                 connection.set_busy_timeout(int(self._timeout * 1000))
         return apsw.SQLITE_OK
-
-    def _refuse_forked(self) -> None:
-        """Refuse use after a fork.
-
-        The gate's lock is shared with the parent, and a release here would release the parent's.
-        """
-        if os.getpid() != self._pid:
-            message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
-            raise Unavailable(message, path=self.path, forked=True)
 
     def _refuse_replaced(self) -> None:
         """Refuse a file that other processes no longer find: its claims would bind nobody else (`git clean -fdx`)."""
@@ -613,7 +609,8 @@ class _Transaction(BaseTransaction):
     def wall(self) -> int:
         """The wall clock at `now`."""
         if not self._wall:
-            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            offset = self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            self._wall, self._store._ahead = self.now + offset, self.base + offset
         return self._wall
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
