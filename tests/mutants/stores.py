@@ -25,7 +25,7 @@ ROWS = (
     # several transactions, one commit: own numbers, own refusals, answered when durable
     ("stores/sqlite/group.py", '            self.sql("ROLLBACK TO one")\n', "",
      CONFORMANCE),
-    ("stores/sqlite/group.py", '            store._end(commits=last is not None)', "            pass", GROUPS),
+    ("stores/sqlite/group.py", "            store._end(commits=last is not None)", "            pass", GROUPS),
     ("stores/sqlite/group.py", "                head, last = tx.keep(), tx\n",
      "                tx.keep()\n                last = tx\n",
      f"{GROUPS}::test_a_group_on_sqlite_does_what_its_functions_do_one_by_one"),
@@ -94,7 +94,7 @@ ROWS = (
     ("stores/sqlite/store.py", "return measured if self._offset is None else self._offset", "return measured",
      "tests/doors/python/test_python.py::test_the_times_of_a_thing_are_the_same_in_every_answer"),
     # Promise 3 and 4: kept when answered, all or nothing
-    ("stores/sqlite/store.py", 'self._end(commits=tx.touched)', 'self._end(commits=False)', STORES),
+    ("stores/sqlite/store.py", "self._end(commits=tx.touched)", "self._end(commits=False)", STORES),
     ("stores/sqlite/store.py", "        if store_id and head[6] != store_id:", "        if False:",
      "tests/stores/test_sqlite.py"),
     ("stores/sqlite/store.py", "        if (found.st_dev, found.st_ino) != self._file:", "        if False:",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python.methods import Path
-    from dibs.operations.core.answers import BootAnswer, StateSetAnswer, UndoAnswer
+    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
@@ -192,7 +192,12 @@ class Workspace(Methods):
     def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
         asked = self.resources_of(given)
         given["resources"] = asked or None
-        return self._ask("claim", request_id, given, lambda answer: Claim(self, answer, asked, auto_renew=auto_renew))
+
+        def made(answer: ClaimAnswer) -> Claim:
+            return Claim(self, answer, asked, auto_renew=auto_renew)
+
+        claim: Claim = self._ask("claim", request_id, given, made)
+        return claim
 
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""
