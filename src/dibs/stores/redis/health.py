@@ -177,7 +177,7 @@ def _replication(facts: Facts) -> tuple[bool, str]:
         lag = facts.settings.get("min-replicas-max-lag", "?")
         return True, f"{text}. Cut off from its replicas, it takes no writes after {lag} s (min-replicas-to-write)"
     return False, (
-        f"{text}. Cut off from its replicas, it goes on granting what the promoted one grants as well: set "
+        f"{text}. Cut off from its replicas, it continues to grant what the promoted one grants as well: set "
         "`min-replicas-to-write 1`, and `min-replicas-max-lag` below the time after which a replica is promoted"
     )
 
