@@ -15,7 +15,7 @@ from itertools import combinations
 from time import monotonic
 
 from dibs import jsontext
-from dibs.errors import DibsError, Invalid
+from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
@@ -164,7 +164,13 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> No
             agents = [one["agents"] for one in known["sides"] if one["side"] == pair[side]] if known else []
             pair[name] = agents[0] if agents else authors.of(pair[side], [row[0] for row in pair["files"]])
     place = f"{processes.host()}\t{session.place.common}"
-    session.run(conflicts.REPORT, call, {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off})
+    fields = {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off}
+    try:
+        session.run(conflicts.REPORT, call, fields)
+    except Forbidden as error:
+        if "sender" not in error.fields:
+            raise
+        found.notes.append(f"not reported: {error.message}")
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:

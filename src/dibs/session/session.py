@@ -77,10 +77,11 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
-            from dibs.session import launcher
+            from dibs.session import launcher, push_look
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
+            push_look.begin(self.place)
             workspace_store.second_copy_path(self.place.local, self.place.shared)
         elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
@@ -92,6 +93,9 @@ class Session:
             if shared is None
             else shared.config(self.place)
         )
+        error = self.config.error
+        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+            raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
@@ -121,7 +125,7 @@ class Session:
                 self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
             except Invalid as error:
                 return error.message
-        return ""
+        return self.config.problem
 
     @property
     def store(self) -> Store:

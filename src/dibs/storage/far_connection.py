@@ -16,7 +16,7 @@ import os
 import ssl
 
 from dibs import jsontext
-from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable
+from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, quoted
 from dibs.stores.turns import forked
 
 TYPE_CHECKING = False
@@ -192,7 +192,7 @@ def _private_text(path: str) -> str:
         with open(path, encoding="ascii") as file:
             status = os.fstat(file.fileno())
             if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
-                message = f"{path} has a credential that others may read: `chmod 600 {path}`"
+                message = f"{path} has a credential that others may read: `chmod 600 {quoted(path)}`"
                 raise Invalid(message, path=path)
             return file.read(MAX_TOKEN_FILE)
     except (OSError, UnicodeError) as error:

@@ -6,6 +6,7 @@ each step is one operation.
 
 from __future__ import annotations
 
+from dibs.errors import DibsError
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python.workspace import Workspace
-    from dibs.errors import DibsError
     from dibs.operations.core.answers import ClaimAnswer, Mode
 
     OnLost = Callable[["Claim", DibsError], None]
+
+
+MAX_INTERRUPTS = 8  # while an interrupted release is repeated; a person does not press more often
 
 
 class Claim:
@@ -110,25 +113,40 @@ class Claim:
     def __enter__(self) -> Self:
         if not self._is_ours():  # the block would run without it, and nothing would say so
             self.check()
-        if self._auto_renew:
-            self._workspace.renewals.add(self)
+        try:
+            if self._auto_renew:
+                self._workspace.renewals.add(self)
+        except BaseException:  # the block does not begin, so nothing else would release it
+            self._leave()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._workspace.renewals.remove(self)
-        if self.answer.get("renewed") or self.released:
-            return
-        if kind is None:
-            self.release()
-            return
-        from dibs.errors import DibsError
-
-        try:  # the error on its way matters more than that the claim is gone already
-            self.release()
+        try:
+            self._workspace.renewals.remove(self)
+            if not self.answer.get("renewed") and not self.released:
+                self.release()
         except DibsError:
-            pass
+            if kind is None:  # else the error on its way matters more than that the claim is gone already
+                raise
+        except BaseException:  # interrupted: the block is over, and the claim must not stay
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Release it, also if that is interrupted: each further attempt finds what the last one left."""
+        for _ in range(MAX_INTERRUPTS):
+            try:
+                self._workspace.renewals.remove(self)
+                if not self.answer.get("renewed") and not self.released:
+                    self.release()
+            except DibsError:  # the interrupted attempt has released it
+                return
+            except BaseException:  # noqa: BLE001, S112 - the interrupt on its way is raised
+                continue
+            return
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""

@@ -9,7 +9,7 @@ transaction that writes nothing, or raises, is run again on the server's data.
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.stores.seam import COMMIT_TEXT, sha1_of
+from dibs.stores.seam import COMMIT_TEXT, filled_entry, sha1_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,8 @@ class Cache:
                 self._rows.pop(key, None)
             else:
                 filled = text.replace(COMMIT_TEXT, str(commit))
-                self._rows[key] = f"{commit}\n{one or ''}\n{two or ''}\n{filled}".encode("utf-8", "surrogatepass")
+                one, two = filled_entry(one, commit) or "", filled_entry(two, commit) or ""  # noqa: PLW2901
+                self._rows[key] = f"{commit}\n{one}\n{two}\n{filled}".encode("utf-8", "surrogatepass")
         self._learnt(at)
 
     def _learnt(self, at: int) -> None:

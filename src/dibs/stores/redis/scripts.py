@@ -283,6 +283,11 @@ local function forget(key)
   return true
 end
 
+local function entry(text)
+  if not string.find(text, '\\26', 1, true) then return text end
+  return (string.gsub(text, '\\26', string.format('%016d', tonumber(number))))
+end
+
 -- events first: should the log not take one, nothing was written yet
 local seq, link = tonumber(head[2]), head[3]
 local at_last, at_wall = whole(last), whole(last - offset)
@@ -304,7 +309,7 @@ end
 for commit = 1, tonumber(commits) do
   number = whole(before + commit)
   for n = 1, tonumber(arg()) do
-    local key, text, one, two = arg(), arg(), arg(), arg()
+    local key, text, one, two = arg(), arg(), entry(arg()), entry(arg())
     if text == '' then
       if forget(key) then
         count(1, -redis.call('HDEL', V, key))

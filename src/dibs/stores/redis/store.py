@@ -28,6 +28,7 @@ from dibs.stores.seam import (
     Unsettled,
     fill,
     sha1_of,
+    unknown_outcome,
 )
 from dibs.stores.turns import Turns
 from dibs.stores.urls import hidden
@@ -453,7 +454,7 @@ class RedisStore(Engine):
             answer = self.script(scripts.APPLY, self.keys, words)
         except Unavailable as error:
             if sent > 1 or (sent and error.fields.get("unreachable")):
-                raise _unknown(error) from None
+                raise unknown_outcome(error) from None
             raise
         if sent > 1:
             commit_attempt.unsure = commit_attempt.unsure or commit_attempt.began
@@ -505,7 +506,7 @@ class _CommitAttempt:
     def refuse_late(self, url: str) -> None:
         """Refuse another run once the server may have dropped the outcome: a second run could apply it twice."""
         if self.unsure and clock.since_boot() - self.unsure > OUTCOME_KEPT_MS:
-            raise _unknown(plain(ConnectionLost("it was paused for long"), url))
+            raise unknown_outcome(plain(ConnectionLost("it was paused for long"), url))
 
 
 class _AlreadySettledError(Exception):
@@ -518,12 +519,6 @@ def _digest(text: str) -> str:
     if digest is None:
         digest = DIGESTS[text] = sha1_of(text.encode())
     return digest
-
-
-def _unknown(error: DibsError) -> DibsError:
-    """The error for a transaction that was sent and not answered: it may have been applied."""
-    message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
-    return Unavailable(message.replace(" Nothing was changed.", ""), **error.fields, unknown=True)
 
 
 def _chance() -> float:

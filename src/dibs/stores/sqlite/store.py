@@ -23,7 +23,7 @@ from dibs.stores.seam import (
     COMMIT_TEXT,
     FETCH_LIMIT,
     MAX_CLOCK_AGE_MS,
-    MAX_RUNS,
+    MAX_STALE_RUNS,
     BaseTransaction,
     Engine,
     Event,
@@ -33,8 +33,11 @@ from dibs.stores.seam import (
     Seal,
     digest_of,
     fill,
+    filled_entry,
     link_of,
     prefix_range,
+    too_slow,
+    unknown_outcome,
 )
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.gate import CLOSED, MENDING, Gate
@@ -139,7 +142,7 @@ class SqliteStore(Engine):
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
         try:
-            for _ in range(MAX_RUNS):
+            for _ in range(MAX_STALE_RUNS):
                 tx, result = self._attempt(fn, identifier)
                 if tx is None:
                     continue
@@ -150,7 +153,7 @@ class SqliteStore(Engine):
         except BaseException:
             self._repair()  # in case an interrupt hit the lines below that release
             raise
-        raise Busy(tried=MAX_RUNS)
+        raise too_slow()
 
     def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
         """Run it once; returns no transaction if it took too long and has to be run again.
@@ -167,7 +170,9 @@ class SqliteStore(Engine):
                     self._move_head(tx, *self._append(tx))
                 if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
-                self._sql("COMMIT" if tx.touched else "ROLLBACK")
+                if tx.names:
+                    self._wakes().mark(tx.names)
+                self._end(commits=tx.touched)
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
             finally:
@@ -182,6 +187,17 @@ class SqliteStore(Engine):
         finally:
             if gate.file is not None:
                 flock(gate.file, LOCK_UN)
+
+    def _end(self, *, commits: bool) -> None:
+        """End the transaction.
+
+        A commit whose fsync fails is complete in the WAL, and the next process that opens the database alone finds it
+        there; while another one has it open, the next commit overwrites it.
+        """
+        try:
+            self._sql("COMMIT" if commits else "ROLLBACK")
+        except apsw.IOError as error:
+            raise unknown_outcome(self._plain(error)) from error
 
     def _repair(self) -> None:
         """End what an interrupted call may have left: an open transaction, the gate's lock."""
@@ -654,7 +670,7 @@ class _Transaction(BaseTransaction):
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self.sql(PUT, (key, text, self.number, i1, i2))
+        self.sql(PUT, (key, text, self.number, filled_entry(i1, self.number), filled_entry(i2, self.number)))
 
     def delete(self, key: str) -> None:
         self._may_write()

@@ -70,6 +70,8 @@ def run(words: parse.Words) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
     else:
         how = "verified" if shown["verified"] else "not verified, as requested"
+        how += ", as a rollback" if shown.get("rollback") else ""
+        how += ", without a comparison with the remote" if shown.get("unsynced") else ""
         sys.stdout.write(f"deployed {shown['target']} ({shown['commit'][:12] or 'no commit'}), {how}\n")
     return YES
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
 # What a line says of an event's data.
-NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit")
+NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit", "rollback", "unsynced")
 KIND_COLUMNS = 20  # columns for an event's kind, when they are printed one by one
 FOLLOW_S = 5.0  # for one wait; after it the log is read in any case
 
