@@ -220,6 +220,13 @@ ROWS = (
      "tests/doors/python/test_clock_skew.py::test_commands_under_a_claim_are_not_ended_by_the_time_of_day"),
     ("stores/redis/store.py", "snapshot.wall - self._asked_at\n", "snapshot.wall - clock.since_boot()\n",
      "tests/doors/python/test_clock_skew.py::test_a_deadline_is_measured_from_before_the_question"),
+    # two primaries: the one that was cut off confirms nothing, and their tokens differ
+    ("operations/claims/tokens.py", "            tx.certify()\n", "",
+     f"{REDIS_FAULTS}::test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_have_a_replica"),
+    ("stores/redis/scripts.py", "redis.call('HSET', KEYS[1], 'certified', ARGV[2])\n", "",
+     f"{REDIS_FAULTS}::test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_have_a_replica"),
+    ("stores/redis/epoch.py", "    number += int(sha1_of(store.wire.run_id.encode())[:8], 16) % FIRST_NUMBERS\n", "",
+     f"{REDIS_FAULTS}::test_two_primaries_that_begin_in_the_same_second_do_not_give_the_same_tokens"),
     # what dibs needs of a server's memory is not dropped unnoticed, and a user without INFO notices a restart
     ("stores/redis/scripts.py", "if sized and head[15] and head[15] ~= whole(outcome_count()) then return {'damaged'} end\n",
      "", "tests/stores/test_redis.py::test_a_key_that_was_evicted_is_missed_at_the_next_question"),

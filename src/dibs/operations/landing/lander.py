@@ -307,7 +307,10 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
 
 def _confirm(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
     """Is this process still the lander?"""
-    return _mine(tx, call, onto, token, turn)[1] or {}
+    refusal = _mine(tx, call, onto, token, turn)[1]
+    if refusal is None:
+        tx.certify()
+    return refusal or {}
 
 
 def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str, Any]:
