@@ -9,6 +9,10 @@ PLACES = "tests/doors/test_alert_places.py::test_each_kind_is_raised_once_is_see
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
+    ("operations/alerts/records.py", "        if own:\n            todo", "        if False:\n            todo",
+     f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
+    ("operations/alerts/records.py", '_own_remedy(one, agent) or one["remedy"]', 'one["remedy"]',
+     f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
     # once for a cause
     ("operations/alerts/kinds.py", '            records.repeat(tx, known, suspicion["commits"])\n            return False\n', "            pass\n",
      f"{ALERTS}::test_the_same_cause_again_is_counted_while_its_alert_is_open_or_acknowledged"),

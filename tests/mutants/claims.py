@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 AGENTS = "tests/operations/agents/test_agents.py"
+ALERTS = "tests/operations/alerts/test_alerts.py"
 CLAIMS = "tests/operations/claims/test_claims.py"
 CYCLES = "tests/operations/claims/test_cycles.py"
 LISTINGS = "tests/operations/core/test_listings.py"
@@ -13,6 +14,10 @@ WAITING = "tests/operations/claims/test_waiting.py"
 WIDE = "tests/operations/claims/test_wide_claims.py"
 
 ROWS = (
+    ("operations/claims/grants.py", '    if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  #', "    if True:  #",
+     "tests/operations/guards/test_changes.py::test_a_restore_leaves_the_reason_that_the_agent_gave"),
+    ("operations/claims/holds.py", '        if _is_dead(tx, record["agent"]):\n', "        if False:\n",
+     f"{ALERTS}::test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refusal_says_that_it_is_dead"),
     ("operations/claims/tokens.py", "    waiters.leave_interest(tx, wish)\n", "",
      "tests/operations/claims/test_claims.py::test_an_agent_that_asked_is_told_when_it_is_free"),
     (

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Forbidden, Held
-from dibs.operations.agents.roles import safe, scratch_of
+from dibs.operations.agents.marks import safe
+from dibs.operations.agents.roles import scratch_of
 from dibs.operations.guards import commit_guard
 from dibs.operations.guards.shell_guard import COMMAND
 from tests.operations.fleet import TREE, Fleet, guards, item, resource

@@ -108,6 +108,7 @@ def _started(
         agent["client_type"] = client_type
     agent["can"] = sorted(set(can)) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
+    agent.pop("ended", None)
     if process is not None and agent["process"] != process:
         set_process(tx, agent, process, program=call.is_program(process), host=call.host)
     agent["client"] = call.kind or agent.get("client", "")

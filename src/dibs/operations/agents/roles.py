@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents.marks import safe
-from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, RANKS, VIEWER, WORKER, Field, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, PERSON, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
 
 TYPE_CHECKING = False
@@ -53,9 +53,9 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
 
 
 def told(call: Call, agent: Record) -> dict[str, Any] | None:
-    """The caller's role and what it lets it do, for its briefing; None without one."""
+    """The caller's role and what it lets it do, for its briefing; None without one, and for a person's credential."""
     name, rights = of(call, agent, call.kind)
-    if rights is None:
+    if rights is None or rank_of(call, name) == PERSON:
         return None
     scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
     return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}

@@ -348,6 +348,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Record | None) -> tuple[
     from dibs.operations.agents.records import put_agent, set_process
 
     agent["seen"] = tx.now
+    agent.pop("ended", None)  # it connected again
     if agent["process"] is None and call.client is not None:
         set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)
