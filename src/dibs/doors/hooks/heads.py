@@ -112,6 +112,8 @@ def _create(found: Look, effect: GitEffect) -> None:
     """A new branch, from here or from elsewhere."""
     new, start = [*effect.refspecs, "", ""][:2]
     commit = found.commit_of(start)
+    if start and not commit and not effect.later and not effect.unknown:
+        return  # git knows no such commit, and makes no branch
     fresh = not effect.has("orphan") and not effect.unknown and not found.commit_of(f"refs/heads/{new}")
     begins = commit if start else git.head(found.where)
     switched(found, effect, new, new=new, start=start, commit=begins if fresh else "")
@@ -151,8 +153,9 @@ def _reset(found: Look, effect: GitEffect) -> None:
 
     remotes.ask_all(found, effect)
     commit, here = found.commit_of(name), git.head(found.where)
-    if name and not commit and effect.later:
-        found.doubt(effect)
+    if name and not commit:  # without an earlier command that brings it, git fails
+        if effect.later:
+            found.doubt(effect)
         return
     paths: list[str] = []
     if effect.tree:
