@@ -11,9 +11,10 @@ import os
 
 from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import links
+from dibs.facts import links, workspace
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
+from dibs.facts.git import under_way
 from dibs.operations.guards.ledger import MISSING
 from dibs.operations.guards.working_tree import OTHER_WAY
 
@@ -129,12 +130,14 @@ class Look:
     def text(self, path: str) -> str:
         """A path from git as claims write it: letters may be composed, or case folded."""
         path = self.prefix + path
-        if path.isascii() and not self.session.paths.fold:
+        if path.isascii() and path.isprintable() and not self.session.paths.fold:
             return path
         try:
             return self.session.paths.located(path, self.top, literal=True)[1]
         except Invalid:  # such a name cannot be claimed
-            return path
+            from dibs.facts.paths import shown
+
+            return shown(path, fold=self.session.paths.fold)
 
     def commit_of(self, name: str) -> str:
         """The commit that a name means now; "" if git does not know it."""
@@ -176,6 +179,11 @@ class Look:
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
+        busy = "" if self.prefix else under_way.refuses_paths(os.path.dirname(workspace.private_of(self.top)))
+        if busy:
+            other = f"A {busy} is under way here, and git commits no single files meanwhile. {OWN_TREE}"
+            self.sweep(effect, paths, "commit", other=other)
+            return
         drop = ("a", "all", "i", "include", "o", "only")
         dropped = [f"-{name}" if len(name) == 1 else f"--{name}" for name, _ in effect.options if name in drop]
         self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=drop), dropped=" and ".join(dropped))
@@ -339,14 +347,18 @@ class Look:
         self.sweep(effect, paths, does, other=OWN_TREE, drops=drops)
 
     def submodule(self, effect: GitEffect) -> None:
-        """Claims in a submodule are affected with its files."""
-        if not effect.force:
+        """Claims in a submodule are affected with its files; an update takes it off its branch, too."""
+        if not effect.force and effect.action != "update":
             return
         from dibs.facts.git import aliases
 
         folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
         inside = [os.path.relpath(folder, self.top) for folder in folders]
-        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
+        if not effect.force:
+            recorded = git.submodules(self.top, inside)
+            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
+        names = [self.text(path) for path in inside]
+        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
 
     def init(self, effect: GitEffect) -> None:
         """Another repository inside this one: what is in its folder is no longer this one's to commit."""

@@ -10,6 +10,7 @@ import os
 
 from dibs.errors import Invalid
 from dibs.facts import caller, links
+from dibs.facts.git.ignored import ignored_among
 from dibs.facts.paths import of_parts
 
 TYPE_CHECKING = False
@@ -25,17 +26,21 @@ GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
-    """The doubts that concern a working tree; `below` has resources, or None for anywhere."""
+    """The doubts that concern a working tree; `below` has resources, or None for anywhere.
+
+    `exact`: they are files that git does not ignore, of which the command may write any.
+    """
     found: list[dict[str, Any]] = []
     for doubt in doubts:
         if doubt.below is None:
             found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None, "end": doubt.end})
             continue
-        trees: dict[str, list[Canonical]] = {}
+        trees: dict[tuple[str, bool], list[Canonical]] = {}
         for beginning in doubt.below:
             tree, resources = _file(session, beginning) if doubt.exact else _resources(session, beginning)
             if resources:
-                trees.setdefault(tree, []).extend(resources)
+                exact = doubt.exact and not ignored_among(tree, session.paths.common, [resources[0][1]])
+                trees.setdefault((tree, exact), []).extend(resources)
         found += [
             {
                 "words": doubt.words,
@@ -43,9 +48,10 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
                 "below": below,
                 "end": doubt.end,
                 "whole": doubt.whole,
+                "exact": exact,
                 "without": _without(tree, doubt.without),
             }
-            for tree, below in trees.items()
+            for (tree, exact), below in trees.items()
         ]
     return found
 

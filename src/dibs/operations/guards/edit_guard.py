@@ -7,7 +7,9 @@ One transaction decides, in this order, and the first "no" is the answer:
 - unseen: a write that overwrites without reading is refused if the agent has not seen the present content; the claim is
   kept for the retry. A tool that reads the file while it writes merges, and passes; it is told who changed the file
   since. Content from before the agent's start, by a person or an ended session, may be overwritten; it is kept.
-Free paths (ignored by git, or free by the config) need no claim and pass after the role.
+Free paths (ignored by git, or free by the config) need no claim and pass after the role. A path that the command itself
+claims by hand before it writes it is left to that claim: it is refused if another agent holds it and the write would
+run all the same.
 
 Retry: an edit of a held file writes nothing until half of the claim's life has passed. Crash: the claim exists or not;
 if its process is dead, it ends at the next look. Race: the second transaction sees the first.
@@ -20,7 +22,7 @@ from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
@@ -42,6 +44,8 @@ FREE, GUARDED, STRICT = "free", "guarded", "strict"
 # What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
 # missing
 SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
+# The command itself claims the path first: it writes only if that was granted, or in any case
+DEPENDS, BEFORE = "depends", "before"
 NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
@@ -52,9 +56,11 @@ def target(
     content: str = "",
     facts: dict[str, Any] | None = None,
     inside: Sequence[str] = (),
+    claimed: str = "",
 ) -> Target:
     """One path that an agent wants to write, with the facts that the door gathered about it (`_TARGETS`)."""
-    return {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
+    found = {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
+    return {**found, "claimed": claimed} if claimed else found
 
 
 class _Caller:
@@ -103,6 +109,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     """The claims on the files of one working tree, or the refusal."""
     wanted: list[Target] = []
     strict: list[Target] = []
+    claimed: list[Target] = []
     for target in targets:
         refusal: DibsError | None = roles.refusal_of_write(
             call, caller.agent, target["resource"], local=local, client=caller.client, tool=caller.tool
@@ -110,10 +117,16 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
         level = level_of(call.policy.guards, target)
+        if target.get("claimed") and level != FREE:
+            claimed.append(target)
+            continue
         if level == STRICT:
             strict.append(target)
         if level != FREE:
             wanted.append(target)
+    refusal = _claims_first(tx, call, claimed, tree)
+    if refusal is not None:
+        return refusal
     if not wanted:
         return []
     normal = resources.normal([target["resource"] for target in wanted])
@@ -138,6 +151,20 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
 
         changes.settle(tx, tree, disputed)
     return [held]
+
+
+def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str) -> DibsError | None:
+    """Refuse what the command claims itself, if another agent holds it and the write would not wait for that claim.
+
+    What the agent has not seen is refused, too, unless the claim has to wait: then nobody knows what will be there.
+    """
+    for target in claimed:
+        met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
+        held = _held_by_others(tx, call, target, tree, met)
+        refused = _unseen(tx, call, target, []) if held is None else held if target["claimed"] != DEPENDS else None
+        if refused is not None:
+            return _refuse(tx, call, target, tree, refused)
+    return None
 
 
 def _take(
@@ -217,8 +244,8 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
         return held
     name = resources.show(target["resource"])
     return Forbidden(
-        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
-        "again, then edit.",
+        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {quoted(name)} --reason WHY`, "
+        "read it again, then edit.",
         path=name,
         strict=True,
     )
@@ -271,7 +298,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
     name, known, author = resources.show(target["resource"]), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
-        if known in {OLDER, BLIND}:
+        if known in {OLDER, BLIND} and author != call.agent:
             _note(tx, call, f"{_who(tx, author)} changed {name} since you last read it; your change was made to that.")
         return None
     if known in {SAME, GONE}:
@@ -280,7 +307,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
         when = "since you last read or wrote it" if known == OLDER else "and you have not read what is there now"
         who = "your own command" if author == call.agent else _who(tx, author)
         return Conflict(
-            f"{who} changed {name} {when}. You hold it now: read it again, then change what is there.",
+            f"{who} changed {name} {when}. {_hold(target)}ead it again, then change what is there.",
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
@@ -291,7 +318,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
         who = _who(tx, living[0] if living else author)
         did = "changed" if makers or not living or living[0] in others else "may have changed"
         return Conflict(
-            f"{who} {did} {name}, and you have not read it. You hold it now: read it, then change what is there.",
+            f"{who} {did} {name}, and you have not read it. {_hold(target)}ead it, then change what is there.",
             path=name,
             changed_by=living[0] if living else author if author not in NO_AGENT else None,
         )
@@ -302,6 +329,10 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
     return None
 
 
+def _hold(target: Target) -> str:
+    return "R" if target.get("claimed") else "You hold it now: r"
+
+
 def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     """Tell the agent, after its call, how a person's changes come back that it dropped without having read them."""
     if not paths:
@@ -310,7 +341,7 @@ def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     had = named[0] if len(paths) == 1 else f"{len(paths)} files"
     listed = "" if len(paths) == 1 else f": {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
     files = " ".join([quoted(name) for name in named]) if more <= 0 else "PATH…"
-    back = f"`dibs undo {call.agent} {files} --yes` brings them back."
+    back = f"`dibs undo {quoted(call.agent)} {files} --yes` brings them back."
     _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
 
 
@@ -373,7 +404,7 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
         name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
-        mailbox.post(tx, record["agent"], "dibs", "across", text, resource=name)
+        mailbox.post(tx, record["agent"], call.voice, "across", text, resource=name)
         text = f"{_who(tx, record['agent'])} changes {name} in {record['tree']}, and you in {tree}: {coming}"
         mailbox.post(tx, call.agent, "dibs", "across", text, resource=name)
 
@@ -408,11 +439,12 @@ _TARGETS = Field(
         Field("content", "text", "the blob of the file as it is now; empty if there is none", required=True),
         Field("facts", "object", "what the ledger says; nothing if it says nothing", items=_FACTS),
         Field("inside", "raws", "the files in it, if it is a directory", required=True),
+        Field("claimed", "choice", "how the command itself claims it first", choices=(DEPENDS, BEFORE), default=""),
     ),
 )  # fmt: skip
-_TREE = Field("tree", "raw", "the top of their working tree", required=True)
+_TREE = Field("tree", "tree", "the top of their working tree", required=True)
 EDIT = Operation(
-    "edit", _edit, "May these files be written now?",
+    "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(
         _TARGETS,
         _TREE,

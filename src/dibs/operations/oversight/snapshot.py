@@ -9,7 +9,7 @@ from dibs.operations.agents import presence, roles
 from dibs.operations.alerts import delivery, records
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import iso
-from dibs.operations.core.declare import AGENT, PERSON, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
@@ -133,13 +133,19 @@ def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, A
     found = values_of(tx, [f"v\t{change}" for change in ids])
     return [
         {"id": one["violation"], "path": one["path"], "tree": one["tree"], "holder": one["holder"],
-         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"])}
+         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"]), "grade": one.get("grade", ""),
+         "suspects": one["suspects"]}
         for one in found.values() if one is not None
     ]  # fmt: skip
 
 
 READ = Operation(
-    "oversight read", _read, "Read what the audit of a workspace looks at.", wants=("rules",), writes=False
+    "oversight read",
+    _read,
+    "Read what the audit of a workspace looks at.",
+    sent_by=ANYWHERE,
+    wants=("rules",),
+    writes=False,
 )
 
 INTERNAL = (READ,)

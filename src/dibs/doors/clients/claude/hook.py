@@ -23,6 +23,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 deny, context = clients.claude_denial, clients.claude_context

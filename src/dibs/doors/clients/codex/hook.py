@@ -19,6 +19,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 deny, context = clients.claude_denial, clients.claude_context

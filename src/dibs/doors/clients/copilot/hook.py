@@ -30,6 +30,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 

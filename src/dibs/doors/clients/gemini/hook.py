@@ -19,6 +19,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = False  # its shell sets core.hooksPath to nothing
 NAMELESS = ()
 
 context = claude_context

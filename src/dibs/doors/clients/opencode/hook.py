@@ -22,6 +22,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = "OPENCODE_PROJECT_DIR"  # the plugin sets it, to the working tree that it lies in
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 
