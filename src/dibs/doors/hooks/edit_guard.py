@@ -172,8 +172,8 @@ def _located(
                 if write.goes:
                     continue  # nobody can hold such a file: it may go
                 raise Forbidden(
-                    f"{real[len(session.place.top) + 1 :]!r} has a control character in its name, such as a tab or a line "
-                    "break. Nobody can claim such a file, so no agent writes one. Choose another name.",
+                    f"{os.path.basename(real)!r} has a control character in it, such as a tab or a line break. Nobody "
+                    "can claim a file of that name, so no agent writes one. Choose another name.",
                     path=repr(real),
                 ) from None
             if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
