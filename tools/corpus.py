@@ -95,7 +95,7 @@ def _plain_lines(path: Path) -> list[str]:
 
 
 class Progress:
-    """A line on stderr, for whoever waits."""
+    """A line on stderr while it takes its time."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total, self._next = what, total, time.monotonic() + PROGRESS_S
@@ -212,7 +212,8 @@ class Play:
         }  # fmt: skip
         try:
             self._hook(sent, tool_call.before)
-            self._hook({**sent, "hook_event_name": "PostToolUse", "tool_response": {}}, tool_call.after)
+            if shell.read(command, self.top).kind != "harmless":  # else no call has begun that could end
+                self._hook({**sent, "hook_event_name": "PostToolUse", "tool_response": {}}, tool_call.after)
         except Exception as error:  # noqa: BLE001 - a refusal, or what should not be
             return error
         return None

@@ -130,7 +130,7 @@ ROWS = (
      f"{PUSHES}::test_a_forced_push_over_a_commit_of_an_agent_at_work_is_refused"),
     ("doors/hooks/git_scope.py", "self.stashed += bool(changes)", "self.stashed += 1",
      f"{PUSHES}::test_a_stash_of_another_agent_is_not_taken"),
-    ("doors/hooks/git_scope.py", "if number < self.stashed:", "if False:",
+    ("doors/hooks/git_scope.py", "if self.stashed and effect.action", "if False and effect.action",
      f"{PUSHES}::test_a_stash_that_the_line_itself_makes_may_be_taken_again"),
     ("doors/hooks/heads.py", 'commit="" if detached else commit)', "commit=commit)",
      f"{PUSHES}::test_a_branch_elsewhere_is_refused_while_others_are_at_work"),

@@ -48,8 +48,8 @@ def switched(
 ) -> None:  # fmt: skip
     """HEAD would be on another branch, or on none.
 
-    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and whoever is
-    at work here is told afterwards (operations/guards/head_moves.py).
+    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and the agents
+    at work here are told afterwards (operations/guards/head_moves.py).
     """
     if not found.prefix and not (commit and commit == git.head(found.where)):
         found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
