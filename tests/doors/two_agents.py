@@ -195,7 +195,8 @@ class World:
         if tidy != content:
             self.say(player, f"  … its client formats {path}")
             (self.scratch.folder / path).write_bytes(tidy)
-            self.formatted.add((path, blob_of(content), blob_of(tidy)))
+            if self.parts[path, content] <= {player.session}:  # else there is more in it than its edit
+                self.formatted.add((path, blob_of(content), blob_of(tidy)))
             self._take_in(player, command)
 
     def kill(self, player: Player) -> None:

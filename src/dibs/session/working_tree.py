@@ -273,13 +273,15 @@ class Tree:
 
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
+        is_staged = is_git and seen.path in self.staged
         verdict = attribution.judge(
-            self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
+            self.state, seen.path, seen.content, changed, now, self.offset, known=head,
+            git=is_git and not is_staged,
             written=contents.written_at(seen.signature), signature=seen.signature,
             tidies=lambda blob: self._tidies(blob, seen),
         )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
-        if is_git and seen.path in self.staged:
+        if is_staged:
             flags += STAGED
         if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
             flags += CARRIED
