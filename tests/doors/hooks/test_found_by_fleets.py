@@ -519,6 +519,24 @@ def test_relatives_continue_each_others_work_without_a_word(repo: Repository, tw
 
 
 @pytest.mark.parametrize("edits", [False, True])
+def test_what_a_program_took_away_and_put_back_can_be_committed(
+    edits: bool, repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    assert bob.may_run("make", "make").silent
+    repo.write("a.py", "a.py at first\n")
+    ada.may_run("make")
+    if edits:  # and fails, because that text is not there: its end is not reported
+        assert ada.may_edit("a.py").allowed
+    repo.write("a.py", "of ada\n")
+    bob.did("Bash", "make", command="make")
+    assert "a.py" in ada.hook("UserPromptSubmit", prompt="go on").told
+    done, _ = ada.bash("git commit -qm a -- a.py")
+    assert done.code == 0, done
+
+
+@pytest.mark.parametrize("edits", [False, True])
 def test_what_a_commit_hook_took_away_and_put_back_can_be_committed(
     edits: bool, repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
