@@ -21,7 +21,8 @@ WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
     ("operations/guards/ledger.py", "        if change.is_drop and head.change is not None and head.change.grade == NOBODY:\n",
-     "        if False:\n", "tests/doors/hooks/test_two_agents.py::test_once_found"),
+     "        if False:\n",
+     "tests/operations/guards/test_ledger.py::test_what_is_thrown_away_may_be_the_work_of_any_that_may_have_made_it"),
     ("operations/guards/ledger.py",
      "head.named = max([call.opened for call in self.calls.values() if row[4] in call.named], default=0)",
      "head.named = 0", "tests/doors/hooks/test_two_agents.py::test_once_found"),

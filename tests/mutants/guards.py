@@ -89,7 +89,7 @@ ROWS = (
      f"{LINES}::test_a_commit_of_what_is_there_ends_ownership_and_one_of_something_else_does_not"),
     ("operations/guards/ledger.py", "                how[0] = how[0].upper()\n", "",
      f"{WHOSE}::test_an_expectation_explains_one_change_and_a_second_is_judged_without_it"),
-    ("operations/guards/ledger.py", "if call.agent == row[2] and not call.closed and not call.ended:", "if not call.closed:",
+    ("operations/guards/ledger.py", "            if call.agent == row[2] and not call.ended:", "            if not call.ended:",
      f"{LINES}::test_a_prompt_ends_the_agents_own_open_calls_and_leaves_those_of_others_and_of_its_children"),
     # whose change
     ("operations/guards/attribution.py", "    if len(exact) == 1:\n", "    if False:\n",

@@ -101,6 +101,13 @@ STORIES = {
         a do Read c.txt
         b do git reset --hard
     """,
+    "what another reads while its author's program runs is still its author's": """
+        a before sh gen.sh (writes c.txt)
+        a run
+        b do Read c.txt
+        a after
+        b do git commit -am
+    """,
     "what another has read is still its author's": """
         a do sh gen.sh (writes c.txt)
         b do Read c.txt

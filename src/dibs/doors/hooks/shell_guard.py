@@ -310,7 +310,7 @@ def _write(target: Any, claimed: str) -> Write:
 
 def _claimed(event: Event, reading: Any) -> dict[str, str]:
     """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
-    if "dibs" not in event.command or "claim" not in event.command:
+    if "dibs" not in event.command:
         return {}
     from dibs.facts import dibs_commands
 
