@@ -405,3 +405,23 @@ def test_a_dead_agents_install_stops_nobody(repo: Repository, two: tuple[Agent, 
     repo.write("package.json", '{"left": 1}\n')
     ada.client.kill()
     assert bob.may_run("npm install ./right").silent
+
+
+# --- one change, one sentence
+
+
+def test_the_message_the_alert_the_story_and_the_check_say_the_same_of_a_change(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    bob.bash("python3 put.py a.py 'of bob'")
+    said = "was changed; probably bob did it"
+    assert f"a.py, which you hold, {said}" in news(ada)
+    repo.person.dibs("sweep")
+    [alert] = [one for one in repo.person.dibs("alerts")["alerts"] if one["kind"] == "violation"]
+    assert f"a.py, which ada holds, {said}" in alert["text"]
+    assert said in str(repo.person.dibs("explain", "a.py"))
+    assert said in str(repo.person.dibs("check", "--check", "14"))
+    refused, _ = ada.bash("git commit -qm x a.py")
+    assert f"a.py {said}" in refused.err
