@@ -271,6 +271,20 @@ def test_what_a_commits_hook_takes_away_for_good_is_told_when_the_commit_is_over
     assert (repo.folder / "a.py").read_text() == "of ada\n"
 
 
+def test_what_a_git_command_took_away_is_told_before_its_owner_writes_there_again(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run("git commit -qm x b.py", "commit").allowed
+    ada.edit("a.py", "of ada\n")
+    ada.stop()
+    repo.write("a.py", "a.py at first\n")
+    assert "changed a.py since you last read or wrote it" in ada.may_run("rm a.py").refusal
+    assert [path for _, path in accusations(repo)] == ["a.py"]
+    assert ada.dibs("restore", "a.py")["ok"] is True
+    assert (repo.folder / "a.py").read_text() == "of ada\n"
+
+
 # --- another working tree
 
 
