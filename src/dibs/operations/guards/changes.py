@@ -180,6 +180,13 @@ def who_did_it(grade: str, names: Sequence[str]) -> str:
     return "who did it is not known" + (f": {' or '.join(names[:MAX_SUSPECTS_TOLD])}" if names else "")
 
 
+def actor_of(tx: Transaction, identifier: str) -> str:
+    """The same about a change that was reported."""
+    record = tx.fetch([f"v\t{identifier}"]).values[f"v\t{identifier}"] or {"grade": "", "by": "", "suspects": ()}
+    agents = [record["by"]] if record["by"] else record["suspects"]
+    return who_did_it(record.get("grade", ""), [name_of(tx, one) for one in agents])
+
+
 def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
     """Keep what a restore needs, log the change, and tell all sides."""
     actor, first = report.actor, report.victims[0]
