@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dibs.operations.core.call import process_name
+from dibs.canonical import Canonical
+from dibs.operations.core.call import Call, process_name
 from dibs.server.store_half import StoreHalf
 from tests.server.link import ELSEWHERE, Link, process
 
@@ -158,6 +159,33 @@ def test_a_process_of_the_server_s_own_machine_is_its_connection_s_or_none(link:
         link.got("agent", "boot", client=mine, ancestors=[mine], here=here, **pid)
     assert {one["agent"]: one["pid"] for one in link.web.workspace.agents(all=True)["agents"]}["mallory"] is None
     assert link.refused("agent", "boot", {"pid": mine}, here=here) == "forbidden"
+
+
+def test_a_process_of_an_agent_that_no_credential_registered_is_nobody_s_elsewhere(link: Link) -> None:
+    there = ["shared-box", "b", "n"]  # a machine that opens the store itself, as on Redis
+    session = link.web.host.session()
+    call = Call(session.config.policy, agent="near", client=process(1, there))
+    session.run(session.operation("claim"), call, {"resources": [Canonical(("file", "a.py", ""))]})
+    dead = {process_name(process(1, there)): False}
+    for who, agent in (("agent", "mallory"), ("machine", "eve")):
+        answer = link.ask(who, "claim", FILE, agent=agent, here=there, facts=dead)
+        assert answer["refused"][0] == "held", who
+        link.got(who, "boot", agent=agent, client=process(1, there), here=there, facts=dead)
+        assert link.refused(who, "boot", {"pid": process(1, there)}, agent=agent, here=there) == "forbidden"
+    found = link.web.host.store.look(lambda tx: tx.fetch([f"p\t{process_name(process(1, there))}"])).values
+    assert [one["agent"] for one in found.values() if one] == ["near"]
+
+
+def test_a_deploy_and_a_landing_are_ended_by_their_own_agents_alone(link: Link) -> None:
+    link.got("person", "claim", {"resources": [["name", "deploy:prod"]]}, agent="ann")
+    token = link.web.workspace.status()["claims"][0]["token"]
+    for name, fields in (("deploy-start", {}), ("deploy-finish", {"result": "ok"})):
+        assert link.refused("agent", name, {"target": "prod", "token": token, **fields}) == "fenced"
+    assert link.claims() == [("ann", ["deploy:prod"])]
+    taken = link.got("person", "land-take", {"onto": "main", "lander": process(1)}, agent="ann", here=ELSEWHERE)
+    step = {"onto": "main", "token": taken["token"], "turn": taken["turn"]}
+    for name in ("land-done", "land-back", "land-leave", "land-confirm"):
+        assert link.refused("machine", name, step, agent="eve") == "fenced", name
 
 
 # --- files of the server
