@@ -40,7 +40,7 @@ ROWS = (
     ("operations/agents/roles.py", "    if call.sender == BY_AGENT:", "    if False:", NO_ROLE),
     # machines and processes
     ("operations/core/entry.py", "    if call.here and not call.barred:", "    if False:", MACHINE),
-    ("operations/agents/places.py", "        _bind(tx, record, call.here)\n", "        pass\n", MACHINE),
+    ("operations/agents/places.py", "        _bind(tx, record, call.here)\n", "        pass\n", TAKEN),
     ("operations/agents/places.py", "        call.client, call.ancestors = None, []\n", "", SECOND),
     ("operations/agents/places.py", "        if named:\n", "        if False:\n", SECOND),
     ("operations/agents/places.py", '    if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:', "    if False:", TAKEN),
