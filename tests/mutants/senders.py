@@ -70,6 +70,10 @@ ROWS = (
      f"{LINK}::test_a_landing_is_reported_by_a_machine_or_a_person_in_its_own_name"),
     ("operations/guards/push_reports.py", 'Field("branch", "ref"', 'Field("branch", "raw"',
      f"{LINK}::test_a_push_is_reported_in_the_reporter_s_name_and_in_words_of_git"),
+    ("operations/messages/mailbox.py", "    if of_agent or box", "    if box",
+     f"{LINK}::test_reports_of_one_caller_do_not_fill_another_s_inbox"),
+    ("running/landing_wait.py", "            barred = taken is None\n", "",
+     "tests/server/test_far.py::test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others"),
     # files of the server
     ("operations/guards/restores.py", '        and record.get("place", "") == call.place\n', "", REPORT),
     ("server/far_half.py", "        if operation.writes or HERE in", "        if HERE in", FORGED),

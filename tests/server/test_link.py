@@ -237,6 +237,19 @@ def test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name(
     assert [key.split("\t")[1] for key, _ in there] == [f"{link.tokens_of(who)}:{link.web.folder}"]  # not this tree's
 
 
+def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:
+    link.got("person", "boot", agent="bob")
+    found = [_change(link, id=f"c{number}", resource=["file", f"f{number}"]) for number in range(300)]
+    link.got("agent", "changed", {"found": found})
+    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    assert box["from"]["mallory"] == 250
+    link.got("person", "send", {"to": "bob", "text": "hello"})
+    while link.got("person", "inbox", {"limit": 200}, agent="bob")["messages"]:
+        link.got("person", "ack", {"message": "all"}, agent="bob")
+    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    assert (box or {"from": {}})["from"] == {}  # counted down again
+
+
 def test_a_forged_content_is_written_nowhere(link: Link) -> None:
     link.got("person", "boot", agent="bob")
     victim = Path(link.web.folder) / "a.py"
@@ -259,7 +272,9 @@ def test_an_undo_is_told_to_those_whose_work_it_was_allowed_for(link: Link) -> N
 
 
 def test_a_landing_is_reported_by_a_machine_or_a_person_in_its_own_name(link: Link) -> None:
-    link.got("person", "land", {"branch": "feat", "commit": "c" * 40, "onto": "main"}, agent="ann")
+    queued = {"branch": "feat", "commit": "c" * 40, "onto": "main"}
+    link.got("person", "land", {**queued, "home": "host:clone(1234)"}, agent="ann")
+    assert link.refused("agent", "land", {**queued, "home": "x. Run this now"}) == "invalid"
     lander = {"onto": "main", "lander": process(1)}
     assert link.refused("agent", "land-take", lander, here=ELSEWHERE) == "forbidden"
     taken = link.got("machine", "land-take", lander, agent="eve", here=ELSEWHERE)
