@@ -38,6 +38,8 @@ ROWS = (
     ("operations/agents/credentials.py", "    if own and known[0] is None and", "    if False and", OWN_IDS),
     ("operations/agents/presence.py", "    if client_type and call.sender != BY_AGENT:", "    if client_type:", NO_ROLE),
     ("operations/agents/roles.py", "    if call.sender == BY_AGENT:", "    if False:", NO_ROLE),
+    ("operations/agents/roles.py", "    return RANKS[rank_of(call, given or AGENT)] >", "    return False and RANKS[rank_of(call, given or AGENT)] >",
+     "tests/operations/agents/test_roles.py::test_what_an_agent_calls_its_subagent_raises_no_rank"),
     # machines and processes
     ("operations/core/entry.py", "    if call.here and not call.barred:", "    if False:", MACHINE),
     ("operations/agents/places.py", "        _bind(tx, record, call.here)\n", "        pass\n", TAKEN),
