@@ -215,8 +215,10 @@ def test_an_assignment_speaks_of(pattern: str, agents: list[str], others: list[s
 
 def test_what_an_agent_calls_its_subagent_raises_no_rank() -> None:
     fleet = fleet_of("worker", {"*-lead": "orchestrator", "*-free": "", "p/*": "orchestrator"})
-    allowed = [one for one in ("a-lead", "a-lead/x", "me/x-lead", "me/x-free", "p/x") if may_write(fleet, one, "x.py")]
-    assert allowed == ["a-lead", "a-lead/x", "p/x"]
+    allowed = [
+        one for one in ("a-lead", "a-lead/b-lead", "me/x-lead", "me/x-free", "p/x") if may_write(fleet, one, "x.py")
+    ]
+    assert allowed == ["a-lead", "a-lead/b-lead", "p/x"]
     fleet.clean()
 
 
