@@ -64,7 +64,7 @@ ROWS = (
      "            error = failed\n", f"{ACCESS}::test_no_route_but_healthz_answers_without_a_credential_that_counts"),
     ("doors/http/guard.py", "        wait = self._calls.take(known.id)\n", "        wait = 0.0\n",
      f"{ACCESS}::test_a_credential_that_calls_too_often_is_slowed_and_another_is_not"),
-    ("doors/http/guard.py", "        self._failures.take(_address(scope))\n", "        pass\n",
+    ("doors/http/guard.py", "        wait = self._failures.take(_address(scope))\n", "        wait = 0.0\n",
      f"{ACCESS}::test_wrong_credentials_of_one_address_are_limited_and_good_ones_still_pass"),
     ("doors/http/guard.py", '            if len(headers) != len(scope["headers"]):', "            if False:",
      f"{REQUESTS}::test_a_header_that_stands_twice_where_one_counts_is_refused"),

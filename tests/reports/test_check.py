@@ -266,7 +266,7 @@ def test_11_guards_that_let_a_forbidden_write_pass_fail(shell: Shell) -> None:
     assert shell.json("check", "--check", "guards", exit=0)["checks"][0]["status"] == "n/a"
     shell.json("init", "--clients", "claude", exit=0)
     (line,) = shell.json("check", "--check", "11", exit=0)["checks"]
-    assert "a forbidden write is refused by claude" in line["message"]
+    assert "a forbidden write, and a killed agent's call, is refused by claude" in line["message"]
     with dibs.open(str(shell.folder), "ann") as ws:  # what cannot try them has the last proof
         assert "refused by claude" in ws.check(check="guards")["checks"][0]["message"]
     hook = shell.folder / ".dibs" / "hook"
@@ -282,6 +282,8 @@ def test_11_guards_that_let_a_forbidden_write_pass_fail(shell: Shell) -> None:
 def test_13_a_killed_agent_is_named_until_it_is_revived_or_settled(place: Place) -> None:
     place.as_("bob").claim("db:x")
     place.as_("root").kill("bob", why="it ran wild")
+    whole = place.as_("root").check(check="agents")
+    assert (whole["severity"], whole["risk"]) == ("low", "time is lost, or a proof is missing")
     line = place.check("agents")
     assert "bob was killed (it ran wild) and is refused everything (event " in line["message"]
     (event,) = line["findings"][0]["events"]
@@ -295,22 +297,35 @@ def test_13_a_killed_agent_is_named_until_it_is_revived_or_settled(place: Place)
     assert place.check("agents")["status"] == "ok"
 
 
-def test_14_a_change_under_the_holder_is_named_until_the_path_is_settled(place: Place) -> None:
+@pytest.mark.parametrize(
+    ("how", "grade", "by", "suspects", "said", "severity"),
+    [
+        ("violated", "sure", "bob", [], "bob did it, against rule 5", "high"),
+        ("unattributed", "likely", "", ["bob"], "probably bob did it", "medium"),
+        ("unattributed", "unknown", "", ["bob", "ann"], "who did it is not known: bob or ann", "medium"),
+        ("unattributed", "outside", "", [], "no agent did it: a person, or a program that runs in the background",
+         "medium"),
+    ],
+)  # fmt: skip
+def test_14_a_change_under_the_holder_is_named_until_the_path_is_settled(
+    place: Place, how: str, grade: str, by: str, suspects: list[str], said: str, severity: str
+) -> None:
     place.as_("ann").claim("a.py")
 
     def violate(tx: Any) -> None:
         until = tx.now + 10**9
-        tx.put("v\tv1", {"violation": "v1", "path": "a.py", "tree": "", "holder": "ann", "by": "bob", "at": tx.now,
-                         "blob": "b", "overwritten": "c", "until": until, "how": "violated",
-                         "suspects": []})  # fmt: skip
+        tx.put("v\tv1", {"violation": "v1", "path": "a.py", "tree": "", "holder": "ann", "by": by, "at": tx.now,
+                         "blob": "b", "overwritten": "c", "until": until, "how": how, "grade": grade,
+                         "suspects": suspects})  # fmt: skip
         tx.put("vu\t\ta.py", {"ids": ["v1"], "until": until})
-        tx.append("edit.violated", "bob", "a.py", {"id": "v1", "holder": "ann", "tree": ""})
+        tx.append(f"edit.{how}", by or "ann", "a.py", {"id": "v1", "holder": "ann", "tree": ""})
 
     store = place.as_("ann").session.store
     store.run(violate)
     line = place.check("violations")
-    assert (line["severity"], line["remedy"]) == ("high", "dibs restore v1")
-    assert re.match(r"bob changed a.py, which ann held, against rule 5 \(event \d+\)$", line["message"])
+    assert (line["severity"], line["remedy"]) == (severity, "dibs restore v1")
+    changed = "a.py, which ann held or had unfinished work in, was changed"
+    assert re.match(rf"{changed}; {said} \(event \d+\)$", line["message"])
     store.run(lambda tx: tx.delete("vu\t\ta.py"))
     assert place.check("14")["message"].endswith("; 1 earlier, all settled")
 

@@ -172,7 +172,7 @@ def test_an_edit_that_is_refused_and_a_change_that_nobody_owns_up_to() -> None:
         "ben was refused x.py: ada held x.py.",
         "ada was refused an edit of x.py: it had not seen what is in the file now, or the file is not settled.",
         (
-            "x.py, which ada held, was changed: perhaps by ben or cy. "
+            "x.py, which ada held or had unfinished work in, was changed; who did it is not known: ben or cy. "
             f"`dibs restore v{change_id}` brings back what was there."
         ),
         f"ada accepted what is in x.py now (change v{change_id}).",

@@ -7,11 +7,15 @@ with `DIBS_AGENT` before it, through env, or set earlier in the same command. No
 
 from __future__ import annotations
 
+import os
+
+from dibs.facts import links
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.facts.shell.findings import Simple
+    from dibs.facts.shell.findings import Reading, Simple, Target
 
 PYTHONS = ("python", "pypy")
 RUNNERS = frozenset({"uv", "uvx", "pipx", "poetry", "pdm", "hatch", "rye"})  # `run dibs …`, `run -- dibs …`
@@ -21,6 +25,8 @@ RESERVED = frozenset(  # the same as in operations/core/authority.py
     {"kill", "revive", "seal", "prune", "init --uninstall", "store move"}
 )
 UNKNOWN_AGENT = "?"  # an agent that the words do not name
+# How a command claims a file before it writes it: the write runs only if it was granted, or in any case
+DEPENDS, BEFORE = "depends", "before"
 
 
 def speaks_as(commands: Iterable[Simple]) -> list[tuple[str, str]]:
@@ -39,6 +45,34 @@ def speaks_as(commands: Iterable[Simple]) -> list[tuple[str, str]]:
         elif simple.words and _base(simple.words[0]) == "git" and whom:
             found.append(("git", whom))  # its hooks call dibs as that agent
     return [*dict.fromkeys([one for one in found if one[1] or one[0] in RESERVED])]
+
+
+def claims_first(command: str, reading: Reading) -> dict[str, str]:
+    """The files that the command itself claims before it writes them, by their paths, and how."""
+    found: dict[str, str] = {}
+    for place, simple in enumerate(reading.commands):
+        words = _arguments(simple.words)
+        if not words or words[0] != "claim" or simple.cwd is None:
+            continue
+        claimed = [links.real(os.path.join(simple.cwd, word)) for word in words[1:] if word and word[0] != "-"]
+        later = [one.text for one in reading.commands[place + 1 :]]
+        for target in reading.writes:
+            real = links.real(target.path)
+            if any(target.words in text for text in later) and any(_is_at(real, one) for one in claimed):
+                found[target.path] = DEPENDS if _depends(command, simple.text, target) else BEFORE
+    return found
+
+
+def _is_at(real: str, claimed: str) -> bool:
+    return real == claimed or real.startswith(f"{claimed}/")
+
+
+def _depends(command: str, claim: str, target: Target) -> bool:
+    """Does the write run only if the claim was granted? A sign in quotation marks may look like a separator."""
+    after = command.partition(claim)[2]
+    between = after[: after.rfind(target.words)].replace("&&", " ").replace(">&", " ").replace("&>", " ")
+    stops = "|&" if command.lstrip().startswith("set -e") else "|&;\n"
+    return not any(sign in between for sign in stops)
 
 
 def _base(word: str | None) -> str:

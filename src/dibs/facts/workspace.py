@@ -13,6 +13,7 @@ import os
 from dibs.errors import Invalid
 
 MAX_GIT_FILE_BYTES = 16384  # a `.git` file holds one path, a repository's config some lines
+REGISTRY = ".agent/registry/"  # of a home-made folder of agents (agent_folder/)
 DIBS_FOLDER, LEDGER_FOLDER = "dibs", "ledger"  # below git's directory; the private folder without git
 _DIRECTORY, _FILE, _KIND = 0o040000, 0o100000, 0o170000  # st_mode, without importing stat
 
@@ -81,11 +82,16 @@ def tree_of(place: Place, real: str) -> str:
     if real.startswith(f"{place.top}/") and not place.common:
         return place.top
     directory = os.path.dirname(real)
-    while directory != "/":
+    while directory.strip("/"):  # "//" is its own parent
         if directory in {place.top, place.root} or (place.common and _kind(f"{directory}/.git") == _FILE):
             return directory if directory in {place.top, place.root} or common_of(directory) == place.common else ""
         directory = os.path.dirname(directory)
     return ""
+
+
+def follows_record(local: str, path: str) -> bool:
+    """Is this a file that follows dibs' own record: of a registry that was imported? It is nobody's work."""
+    return f"/{REGISTRY}" in f"/{path}" and os.path.isdir(f"{local}/registry")
 
 
 def private_of(top: str) -> str:
@@ -107,7 +113,7 @@ def _working_tree(directory: str) -> tuple[str, str, str]:
         common, git_dir = _common(directory, is_real=True)
         if common:
             usual = common == os.path.join(directory, ".git")  # no need to read its config
-            bare = not usual and git_dir == common and _settings(common).get("bare") == "true"
+            bare = not usual and git_dir == common and core_settings(common).get("bare") == "true"
             return ("" if bare else directory), common, git_dir
         if _is_repository(directory):
             return "", directory, directory
@@ -165,7 +171,7 @@ def _main(top: str, common: str, git_dir: str) -> str:
         return top
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)
-    settings = _settings(common)
+    settings = core_settings(common)
     worktree = settings.get(
         "worktree"
     )  # git writes it for submodules, whose linked worktrees must find the main one too
@@ -180,8 +186,8 @@ def _main(top: str, common: str, git_dir: str) -> str:
     raise Invalid(message, path=top)
 
 
-def _settings(common: str) -> dict[str, str]:
-    """`core.bare` and `core.worktree` as the repository's own config says; git may keep them in config.worktree."""
+def core_settings(common: str) -> dict[str, str]:
+    """`core.bare`, `core.worktree` and the like, as the repository's own config and config.worktree say."""
     found: dict[str, str] = {}
     for name in ("config", "config.worktree"):
         try:

@@ -153,7 +153,7 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> No
     now = {_pair(pair["one"], pair["other"]): pair for pair in found.conflicts}
     looked = stored["looked_at"]
     same = before.keys() == now.keys() and all(_paths(before[key]) == _paths(now[key]) for key in now)
-    if same and looked is not None and stored["looked"] == found.sides and not _is_old(looked):
+    if same and looked is not None and stored["looked"] == found.sides and not _is_old(session, looked):
         return
     pairs = found.conflicts[: conflicts.MAX_PAIRS]
     left_off = len(found.conflicts) - len(pairs)
@@ -181,11 +181,9 @@ def _paths(pair: dict[str, Any]) -> list[str]:
     return sorted(file["path"] if isinstance(file, dict) else file[0] for file in pair["files"])
 
 
-def _is_old(looked_at: str) -> bool:
+def _is_old(session: Session, looked_at: str) -> bool:
     """Is the last written look so old that its readers need a new one?"""
-    from dibs.running.child_process import deadline_of
-
-    return clock.since_boot() - deadline_of(looked_at) > conflicts.TOUCHED_EVERY_MS
+    return clock.since_boot() - session.deadline(looked_at) > conflicts.TOUCHED_EVERY_MS
 
 
 class _Authors:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from dibs.server.host import Host
     from dibs.server.identity import Identity
 
+    Route = Callable[[Identity, dict[str, Any]], dict[str, Any]]
+
 MAX_EVENTS = 1_000  # in one page
 MAX_POLL_S = 20.0  # of one wait; the caller asks again
 MAX_WATCHED = 4_096  # names under which callers are woken
@@ -56,11 +58,11 @@ class FarHalf:
         self._waiting = 0
         self._stopped = threading.Event()
 
-    def routes(self) -> dict[str, tuple[str, Callable[[Identity, dict[str, Any]], dict[str, Any]]]]:
+    def routes(self) -> dict[str, tuple[str, Route]]:
         """Path → method and function of (identity, the body or the query's words)."""
         return {
-            "/link/run": ("POST", self.run),
-            "/link/answer": ("POST", self.answer),
+            "/link/run": ("POST", self._dated(self.run)),
+            "/link/answer": ("POST", self._dated(self.answer)),
             "/link/watch": ("POST", self.watch),
             "/link/wait": ("POST", self.wait),
             "/link/unwatch": ("POST", self.unwatch),
@@ -70,6 +72,15 @@ class FarHalf:
             "/link/seals": ("GET", self.seals),
             "/link/describe": ("GET", self.describe),
         }
+
+    def _dated(self, answer: Route) -> Route:
+        """Add the store's time of day: a caller whose own is another computes its deadlines with it."""
+
+        def dated(identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+            found = answer(identity, given)
+            return {**found, "wall": clock.since_boot() + self.host.store.wall_ahead()}
+
+        return dated
 
     def stop(self) -> None:
         """End the waits: the server ends."""

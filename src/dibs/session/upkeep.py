@@ -84,10 +84,11 @@ def _is_older(path: str, age: int) -> bool:
 def _look(session: Session, agent: str) -> bool:
     """Sweep what is due; returns whether old events are to leave the store."""
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
-    from dibs.session import push_look
+    from dibs.session import push_look, removed_trees
 
     call = Call(session.config.policy, agent=agent)
     push_look.look(session, call)
+    removed_trees.look(session, call)
     fields = {"store": _of_store(session)}
     for _ in range(MAX_ROUNDS):
         found = session.run(UPKEEP_DUE, call, fields)

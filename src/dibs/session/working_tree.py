@@ -59,6 +59,7 @@ class Tree:
 
     def __init__(self, top: str, folder: str) -> None:
         self.top, self.folder = top, folder
+        self.local = ""  # the workspace's folder with the agents' signs of life; "" if none is to be looked at
         self.objects = f"{folder}/objects"
         self.now, self.offset = ledger_files.now()
         self._state: State | None = None
@@ -67,7 +68,8 @@ class Tree:
         self._staged: dict[str, tuple[str, str]] | None = None  # what git's index has, and HEAD has not
         self._lines: list[Line] = []  # to be appended
         self._pending: set[str] = set()  # the ids of the changes among them
-        self._half_done = False  # a later look must take something
+        self._half_done: set[str] = set()  # what a later look must take
+        self.ending = ""  # the call whose end this hook reports
         self._is_whole = False  # this is a look at the whole tree, so git knows more than its index
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
@@ -116,12 +118,30 @@ class Tree:
 
     def survey(self, more: Iterable[str] = ()) -> None:
         """Look at all watched paths, and at these. One line says that the rest is unchanged."""
+        self._bury(self.state.at_work())
         moves = self.state.moves
         watched = self.state.watched(self.now)
-        self._half_done = False
+        self._half_done.clear()
         self.look([*watched, *more])
         if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
+
+    def is_accompanied(self, agent: str) -> bool:
+        """Is another agent there, as far as is known?"""
+        others = self.state.others(agent)
+        return len(self._bury(others)) < len(others)
+
+    def _bury(self, agents: Iterable[str]) -> list[str]:
+        """Those of these agents whose client is gone: their calls ended with it, and no hook will say so.
+
+        They ended before this look: what it does not find, they have not done.
+        """
+        gone = [agent for agent in agents if self.local and ledger_files.is_gone(self.local, agent)]
+        if gone:
+            wall, offset = ledger_files.now()
+            self.add(*[("Z", f"{wall - 2 * INODE_LAG_NS}:{offset}", agent) for agent in gone])
+            self.write()
+        return gone
 
     def look(self, paths: Iterable[str], *, always: bool = False) -> None:
         """Look at these paths; news goes into the ledger with the next `write`, with `always` also unchanged paths.
@@ -133,6 +153,8 @@ class Tree:
         access, there = os.access, os.F_OK  # for many paths
         seen = []
         for path in dict.fromkeys(paths):
+            if workspace.REGISTRY in path and workspace.follows_record(self.local, path):
+                continue
             head, full = heads.get(path), f"{top}/{path}"
             if head is not None and head.signature == missing and not access(full, there, follow_symlinks=False):
                 if not always:  # it is still missing; a link would count, too
@@ -144,6 +166,8 @@ class Tree:
                 if always:
                     self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
                 continue
+            if signature == missing and os.path.exists(f"{full}/.git"):
+                continue  # a submodule or another repository: what it has checked out is no content of this tree's
             content, data = (MISSING, None) if signature == contents.MISSING else contents.read(full)
             seen.append(Seen(path, signature, content, data))
         if seen:
@@ -163,10 +187,24 @@ class Tree:
         self.survey(changed[:most])
         self._is_whole = False
         self.write()
-        clean = set(self.state.owned()) - set(changed)
+        clean = set(self.state.owned()) - set(changed) - self._half_done
+        clean -= self._changed_inside(clean)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
+
+    def _changed_inside(self, paths: Iterable[str]) -> set[str]:
+        """The changed ones of these paths in repositories inside this tree (submodules), of which its git says nothing."""
+        from dibs.facts.git.queries import dirty
+
+        inner: dict[str, None] = {}
+        for path in paths:
+            folder = os.path.dirname(path)
+            while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
+                folder = os.path.dirname(folder)
+            if folder:
+                inner[folder] = None
+        return {f"{folder}/{change.path}" for folder in inner for change in dirty(f"{self.top}/{folder}")}
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made the changes just seen."""
@@ -182,18 +220,24 @@ class Tree:
         """Record one path that is new, or not certainly unchanged."""
         head = self.state.heads.get(seen.path)
         if seen.data == b"" and (head is None or head.content != seen.content) and self._is_half_done(seen, head):
-            self._half_done = True
+            self._half_done.add(seen.path)
             return
-        self.found[seen.path] = seen
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
-            if head.signature[-1:] == seen.signature[-1:] or not self._became(seen, head):
+            self.found[seen.path] = seen
+            kind = contents.kind_of(head.signature)
+            if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
         is_large = seen.content[:1] == contents.SAMPLED and self.index.has(seen.path, seen.signature)
         if is_large:
             in_git = seen.content  # a large file has another id than git's
+        dropped = head is not None and bool(head.owners) and seen.content == in_git
+        if dropped and self.state.is_put_aside(seen.path, self.now, self.ending):
+            self._half_done.add(seen.path)
+            return
+        self.found[seen.path] = seen
         if seen.content != in_git or (is_large and seen.path in self.staged):
             self.keep(seen)
         before = head.content if head is not None else in_git
@@ -201,7 +245,8 @@ class Tree:
             mode, blob = self.staged[seen.path]
             before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
-            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            if head is not None or not self._keeps_modes(kind, seen) or not self._became(seen, head, kind):
+                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         if head is not None:
             kind = contents.kind_of(head.signature)
@@ -213,10 +258,16 @@ class Tree:
             return False
         return contents.changed_at(f"{self.top}/{seen.path}", seen.signature) > self.state.full - INODE_LAG_NS
 
-    def _became(self, seen: Seen, head: Head) -> bool:
+    def _keeps_modes(self, kind: str, seen: Seen) -> bool:
+        """Does the file differ from what git has by its mode alone, where git trusts the filesystem's modes?"""
+        if seen.content == MISSING or kind == contents.kind_of(seen.signature):
+            return False
+        return workspace.core_settings(workspace.common_of(self.top)).get("filemode") != "false"
+
+    def _became(self, seen: Seen, head: Head | None, was: str) -> bool:
         """Is it executable now and was not, or the other way round? Then that is noted as a change of its own."""
-        was, now = contents.kind_of(head.signature), contents.kind_of(seen.signature)
-        if was == now or not head.signature:
+        now = contents.kind_of(seen.signature)
+        if was == now:
             return False
         from dibs.operations.guards import attribution
 
@@ -249,6 +300,7 @@ class Tree:
         verdict = attribution.judge(
             self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
             written=contents.written_at(seen.signature), signature=seen.signature,
+            tidies=lambda blob: self._tidies(blob, seen),
         )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_git and seen.path in self.staged:
@@ -258,6 +310,13 @@ class Tree:
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
             flags += UNSURE
         self._change(seen, before, kind, verdict.actor, verdict.grade, verdict.suspects, flags)
+
+    def _tidies(self, blob: str, seen: Seen) -> bool:
+        """Is what was seen a formatter's version of this content?"""
+        from dibs.operations.guards import attribution
+
+        before = contents.kept(self.objects, blob) if seen.data is not None and blob != MISSING else None
+        return before is not None and attribution.same_words(before, seen.data or b"")
 
     def _carries(self, head: Head, path: str, actor: str) -> bool:
         """Was there something uncommitted that no agent made and the actor had not read? It may still be in it."""
@@ -473,17 +532,17 @@ def _without_repeats(lines: list[Line]) -> list[Line]:
 
 def of(place: Place) -> Tree:
     """The working tree in use."""
-    return _tree(place.top, place.private)
+    return _tree(place.top, place.private, place)
 
 
 def at(top: str, place: Place) -> Tree:
     """The working tree with this top."""
-    return _tree(top, place.private if top == place.top else workspace.private_of(top))
+    return _tree(top, place.private if top == place.top else workspace.private_of(top), place)
 
 
-def _tree(top: str, folder: str) -> Tree:
+def _tree(top: str, folder: str, place: Place) -> Tree:
+    ledger_files.settle(folder, top)
     other = caller.other()
-    if other is None:
-        return Tree(top, folder)
-    found: Tree = other.tree(top, folder)  # a server has read its ledger before
+    found: Tree = Tree(top, folder) if other is None else other.tree(top, folder)  # a server has read its ledger before
+    found.local = place.local
     return found

@@ -24,7 +24,7 @@ from tests.operations.field_values import TEXTS, usual_request, values
 from tests.operations.fleet import Fleet
 
 INTERNAL = catalogue.internal()
-SERVERS_OWN = {"bearer", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
+SERVERS_OWN = {"bearer", "bearers", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
 FREE = {"recovered": "agents"}  # records of a damaged database, which are not looked into: never from a wire
 
 
@@ -85,7 +85,7 @@ def test_an_odd_value_in_a_nested_field_is_refused() -> None:
     fleet = Fleet()
     check, judge = catalogue.operation("commit-check"), catalogue.operation("deploy-judge")
     with pytest.raises(Invalid, match="owned: item 1: owners: a list of texts"):
-        fleet.internal("a", check, owned=[[Canonical(("file", "x.py")), "b"]])
+        fleet.internal("a", check, owned=[[Canonical(("file", "x.py")), "b", False]])
     with pytest.raises(Invalid, match="syncs: item 2: behind: a whole number"):
         fleet.internal("a", judge, target="prod", syncs=[{"behind": 0}, {"behind": "0"}])
     with pytest.raises(Invalid, match="under: token is missing"):
@@ -94,7 +94,7 @@ def test_an_odd_value_in_a_nested_field_is_refused() -> None:
 
 def test_a_file_of_nobody_is_nobodys_unfinished_work() -> None:
     fleet = Fleet()
-    owned = [["tree", Canonical(("file", "x.py")), []]]
+    owned = [["tree", Canonical(("file", "x.py")), [], False]]
     answer = fleet.internal(
         "a", catalogue.operation("command"), tree="tree", sweeps=[{"what": "git add -A"}], owned=owned
     )

@@ -12,7 +12,7 @@ from dibs.operations.guards import changes
 from dibs.operations.guards.audits import AUDIT
 from dibs.operations.guards.commit_guard import CHECK
 from dibs.operations.guards.edit_guard import NOTHING, SAME
-from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE
+from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.guards.restores import RESTORABLE, RESTORE
 from tests.operations.fleet import OTHER_TREE, TREE, Fleet, change, item, known
 
@@ -35,7 +35,9 @@ def commit(fleet: Fleet, agent: str, name: str = "x.py", tree: str = TREE) -> No
 def test_a_change_of_what_another_holds_is_a_violation_kept_logged_and_told_to_both(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     (found,) = fleet.overwrite("b", change("b", id="77"))
-    assert found.pop("text").startswith("your command changed x.py, which a holds. What was there is kept: undo it")
+    assert found.pop("text").startswith(
+        "your command changed x.py, which a holds. What was there is kept, and a is told"
+    )
     assert found == {"violation": "v77", "path": "x.py", "blob": "old", "tree": TREE, "how": "violated"}
     kept = fleet.record("v\tv77")
     assert (kept["path"], kept["tree"], kept["holder"], kept["by"]) == ("x.py", TREE, "a", "b")
@@ -172,7 +174,7 @@ def test_a_change_that_several_may_have_made_accuses_nobody_and_is_told_to_all_o
     fleet.edit("a", "x.py")
     (found,) = fleet.overwrite("b", change("unknown", grade=NOBODY, suspects=["b", "c"]))
     assert found["how"] == "unattributed"
-    assert "was changed while several agents were at work" in found["text"]
+    assert found["text"].startswith("your command may have changed x.py, which a holds.")
     assert fleet.record(f"v\t{found['violation']}")["by"] == ""
     ((kind, text),) = fleet.told("a")
     assert kind == "violation"
@@ -265,7 +267,8 @@ def test_work_that_a_call_let_pass_by_the_edit_guard_went_on_with_is_taken_over_
     (found,) = fleet.overwrite("b", change("b", owners=["a"], named=True))
     assert (found["how"], found["text"]) == ("taken", None)
     ((_, text),) = fleet.told("a")
-    assert text.startswith("b continued x.py, which you left unfinished. `dibs restore v")
+    assert text.startswith("b continued x.py, in which you have uncommitted work. ")
+    assert f"`dibs restore {found['violation']}`" in text
     assert kinds(fleet) == ["edit.taken"]
     commit(fleet, "b")
 
@@ -277,7 +280,8 @@ def test_what_one_of_several_owners_certainly_changed_is_told_to_the_others(flee
     (found,) = fleet.overwrite("b", change("b", owners=["a", "b"]))
     assert (found["how"], found["text"]) == ("taken", None)
     ((_, text),) = fleet.told("a")
-    assert text.startswith("b continued x.py, which you left unfinished. `dibs restore v")
+    assert text.startswith("b continued x.py, in which you have uncommitted work. ")
+    assert f"`dibs restore {found['violation']}`" in text
     assert len(fleet.internal("a", RESTORABLE)["kept"]) == 1
     commit(fleet, "b")
 
@@ -301,7 +305,7 @@ def test_of_several_owners_whose_work_is_thrown_away_relatives_and_others_are_to
     (found,) = fleet.overwrite("p/c", change("p/c", owners=["a", "p"], drops=True))
     assert found["how"] == "taken"
     ((_, text),) = fleet.told("a")
-    assert text.startswith("p/c continued x.py, which you left unfinished.")
+    assert text.startswith("p/c continued x.py, in which you have uncommitted work.")
     ((_, text),) = fleet.told("p")
     assert text.startswith("p/c took away what you had not committed in x.py.")
 
@@ -381,14 +385,73 @@ def test_a_restore_settles_it(fleet: Fleet) -> None:
     assert fleet.events("commit.checked")
 
 
-def test_what_was_put_back_by_somebody_else_is_told_and_kept_but_settles_both(fleet: Fleet) -> None:
+def test_a_restore_leaves_the_reason_that_the_agent_gave(fleet: Fleet) -> None:
+    fleet.call("a", "claim", resources=["x.py"], reason="new checkout route")
+    (found,) = fleet.overwrite("b", change("b"))
+    fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["new checkout route"]
+    fleet.call("a", "claim", resources=["x.py"], reason="another one")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["another one"]
+
+
+@pytest.mark.parametrize("grade", [SURE, LIKELY, OUTSIDE])
+def test_what_was_put_back_by_another_one_is_settled_and_told_without_a_remedy(fleet: Fleet, grade: str) -> None:
     fleet.edit("a", "x.py")
-    fleet.overwrite("b", change("b", was="old", now="new"))
-    (found,) = fleet.overwrite("b", change("b", was="new", now="old"))
-    assert found["how"] == "violated"
-    assert len(fleet.told("a")) == 2
+    (first,) = fleet.overwrite("b", change("b", was="old", now="new"))
+    back = change("" if grade == OUTSIDE else "b", was="new", now="old", grade=grade, heard=["a"])
+    (found,) = fleet.overwrite("b", back)
+    assert found["text"] is None
+    assert kinds(fleet) == ["edit.violated", "edit.restored"]
+    assert fleet.told("a")[-1] == ("violation", f"x.py is again as it was before change {first['violation']}.")
     assert len(fleet.internal("a", RESTORABLE)["kept"]) == 2
     commit(fleet, "a")
+
+
+def test_what_was_put_back_settles_no_earlier_change(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    (first,) = fleet.overwrite("b", change("b", was="old", now="new"))
+    fleet.overwrite("c", change("c", was="new", now="newer"))
+    fleet.overwrite("c", change("c", was="newer", now="new"))
+    with pytest.raises(Conflict, match=f"`dibs restore {first['violation']}`"):
+        commit(fleet, "a")
+
+
+@pytest.mark.parametrize("how", ["left", "dead"])
+@pytest.mark.parametrize("grade", [SURE, LIKELY, NOBODY, OUTSIDE])
+def test_the_work_of_an_agent_that_is_gone_is_kept_and_nobody_has_to_settle_it(
+    fleet: Fleet, grade: str, how: str
+) -> None:
+    fleet.call("a", "boot", client=11)
+    fleet.edit("a", "x.py", process=11)
+    if how == "left":
+        fleet.call("a", "leave", client=11)
+    else:
+        fleet.kill9(11)
+    actor = "b" if grade in {SURE, LIKELY} else ""
+    (found,) = fleet.overwrite("b", change(actor, grade=grade, owners=["a"], suspects=["b"], heard=["a", "b"]))
+    assert found["blob"] == "old"
+    assert kinds(fleet) == ["edit.taken" if actor else "edit.unattributed"]
+    assert (found["text"] or "").startswith("your command changed x.py, in which a, which has ended" if actor else "")
+    commit(fleet, "b")
+
+
+@pytest.mark.parametrize("grade", [SURE, LIKELY, NOBODY])
+def test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted(fleet: Fleet, grade: str) -> None:
+    fleet.edit("a", "x.py")
+    actor = "b" if grade != NOBODY else ""
+    (held,) = fleet.overwrite("b", change(actor, grade=grade, suspects=["b"]))
+    assert "dibs restore" not in held["text"]
+    assert "leave that file alone" in held["text"]
+    (left,) = fleet.overwrite("b", change(actor, "y.py", grade=grade, suspects=["b"], owners=["a"]))
+    assert f"`dibs restore {left['violation']}`" in left["text"]
+    assert "y.py, in which a has uncommitted work" in left["text"]
+    fleet.internal("b", RESTORE, kept=left["violation"], resource=["file", "y.py", ""], tree=TREE)
+    for _, text in fleet.told("a"):
+        assert "dibs restore" in text
+    fleet.overwrite("b", change(actor, grade=grade, suspects=["b"], owners=["c"]))
+    ((_, text),) = fleet.told("c")
+    assert "x.py, in which you have uncommitted work" in text
+    assert "when a has released the file" in text
 
 
 def test_another_content_than_the_one_that_was_taken_away_puts_nothing_back(fleet: Fleet) -> None:
@@ -428,10 +491,10 @@ def test_a_change_is_told_in_the_transaction_that_keeps_it_or_not_at_all(fleet: 
 # --- unfinished work in a commit
 
 
-def take_in(fleet: Fleet, agent: str, *owners: str) -> None:
+def take_in(fleet: Fleet, agent: str, *owners: str, read: bool = False) -> None:
     """Before a commit of a file with unfinished work of these agents; raises the refusal."""
     path = ["file", "x.py", ""]
-    fleet.internal(agent, CHECK, paths=[path], tree=TREE, owned=[[path, list(owners)]])
+    fleet.internal(agent, CHECK, paths=[path], tree=TREE, owned=[[path, list(owners), read]])
 
 
 def test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there(fleet: Fleet) -> None:
@@ -440,6 +503,16 @@ def test_a_commit_does_not_take_in_unfinished_work_of_an_agent_that_is_there(fle
         take_in(fleet, "b", "a")
     (blocker,) = refusal.value.blockers
     assert (blocker["agent"], blocker["resource"], blocker["reason"]) == ("a", "x.py", "its uncommitted work")
+
+
+def test_a_commit_takes_in_unfinished_work_of_another_that_the_agent_holds_and_has_read(fleet: Fleet) -> None:
+    fleet.call("a", "boot")
+    with pytest.raises(Held):
+        take_in(fleet, "b", "a", read=True)
+    fleet.claim("b", "x.py")
+    with pytest.raises(Held):
+        take_in(fleet, "b", "a")
+    take_in(fleet, "b", "a", read=True)
 
 
 def test_of_several_owners_one_that_is_there_is_enough(fleet: Fleet) -> None:

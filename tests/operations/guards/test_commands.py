@@ -30,9 +30,26 @@ EVERYTHING = [{"what": "git pull", "paths": None, "does": "change", "else": "Wor
 # --- sweeps
 
 
+@pytest.mark.parametrize(("does", "passes"), [("take in", True), ("commit", True), ("write over", False)])
+def test_what_an_agent_holds_and_has_read_it_may_take_in_and_not_throw_away(
+    fleet: Fleet, does: str, passes: bool
+) -> None:
+    fleet.call("a", "boot")
+    fleet.claim("b", "x.py")
+    facts = [{"what": "git x", "paths": ["x.py"], "does": does}]
+    with pytest.raises(Held):
+        run(fleet, "b", sweeps=facts, owned=[[TREE, resource("x.py"), ["a"], False]])
+    row = [TREE, resource("x.py"), ["a"], True]
+    if passes:
+        run(fleet, "b", sweeps=facts, owned=[row])
+    else:
+        with pytest.raises(Held):
+            run(fleet, "b", sweeps=facts, owned=[row])
+
+
 def test_a_sweep_over_work_that_may_be_the_callers_or_anothers_is_refused(fleet: Fleet) -> None:
     fleet.edit("a", "elsewhere.py")
-    shared = [[TREE, resource("it's.py"), ["b", "a"]], [TREE, resource("own.py"), ["b", "b/sub"]]]
+    shared = [[TREE, resource("it's.py"), ["b", "a"], False], [TREE, resource("own.py"), ["b", "b/sub"], False]]
     with pytest.raises(Held) as refusal:
         run(fleet, "b", sweeps=sweep("it's.py", "own.py"), owned=shared)
     assert refusal.value.message == (
@@ -444,7 +461,7 @@ def test_dibs_own_record_is_not_taken_away_and_no_push_goes_past_the_hook(fleet:
 
 def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
     with pytest.raises(
-        Forbidden, match=r"Run it as `dibs deploy prod --unverified -- wrangler deploy --min`"
+        Forbidden, match=r"Run it as `dibs deploy prod --verify CMD -- wrangler deploy --min`"
     ) as refusal:
         run(fleet, "a", deploys=[["wrangler deploy --min", "prod", ""]], index=[INDEX])
     assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --min", "prod")
@@ -453,9 +470,9 @@ def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) 
 
 
 def test_the_line_to_run_instead_of_a_deploy_runs_as_it_is(fleet: Fleet) -> None:
-    with pytest.raises(Forbidden, match="`dibs deploy prod --unverified -- env A=1 fly deploy`"):
+    with pytest.raises(Forbidden, match="`dibs deploy prod --verify CMD -- env A=1 fly deploy`"):
         run(fleet, "a", deploys=[["A=1 fly deploy", "prod", ""]])
-    with pytest.raises(Forbidden, match="Put `dibs deploy prod --unverified --` before `kubectl apply -f -`"):
+    with pytest.raises(Forbidden, match="Put `dibs deploy prod --verify CMD --` before `kubectl apply -f -`"):
         run(fleet, "a", deploys=[["kubectl apply -f -", "prod", ""]])
     checked = guards()
     declared = Fleet(guards={**checked, "deploy": {**checked["deploy"], "targets": {"prod": {"verify": "true"}}}})

@@ -311,7 +311,8 @@ def test_a_prompt_ends_the_agents_own_open_calls_and_leaves_those_of_others_and_
     done = book.begin("a", 1)
     book.end(done, 2)
     book.step("a", 5)
-    assert [book.state.calls[call].ended for call in (*calls, done)] == [ns(5), 0, 0, 0]
+    assert [book.state.calls[call].ended for call in (*calls, done)] == [ns(5), 0, 0, ns(5)]
+    assert book.state.calls[done].closed == ns(2)
     book.step("a", 9)
     assert book.state.calls[calls[0]].ended == ns(5)
 
@@ -330,19 +331,6 @@ def test_an_agent_is_first_heard_of_with_its_first_line_whatever_comes_later(boo
     book.begin("a", 3)
     book.write(("B", stamp(9), "a"))
     assert book.state.began == {"a": ns(3)}
-
-
-def test_others_are_at_work_while_a_call_of_theirs_has_no_end(book: Book) -> None:
-    call = book.begin("b", 1)
-    book.begin("a", 1)
-    book.begin("a/child", 1)
-    assert book.state.is_busy("a")
-    book.end(call, 2)
-    assert not book.state.is_busy("a")
-    book.begin("b", 3)
-    book.step("b", 4)
-    assert not book.state.is_busy("a")
-    assert book.state.is_busy("b")
 
 
 def test_an_agent_whose_file_changed_by_itself_after_its_edit_with_nobody_else_there_is_known_to_format(
@@ -419,23 +407,38 @@ def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(
     book.write(("F", stamp(1), str(SECOND_NS)))
     long, short = book.begin("a", 10), book.begin("a", 25)
     closed = book.begin("a", 10, is_open=False)
-    owes = [book.state.owes(book.state.calls[call], ns(40)) for call in (long, short, closed)]
-    assert owes == [True, False, False]
+    calls = [book.state.calls[call] for call in (long, short, closed)]
+    assert [book.state.owes(call, ns(40), accompanied=False) for call in calls] == [True, False, False]
 
 
-def test_such_a_look_is_owed_sooner_while_another_agents_command_runs(book: Book) -> None:
-    """Later it could not be told which of the two wrote what."""
+def test_such_a_look_is_owed_by_every_open_call_while_another_agent_is_there(book: Book) -> None:
+    """Later it could not be told which of the two wrote what, or it is overwritten by then."""
     book.write(("F", stamp(1), str(SECOND_NS)))
-    others = book.begin("b", 10)
-    quick, instant, closed = book.begin("a", 25), book.begin("a", 39), book.begin("a", 25, is_open=False)
+    calls = [book.state.calls[one] for one in (book.begin("a", 39), book.begin("a", 25, is_open=False))]
+    assert [book.state.owes(call, ns(40), accompanied=True) for call in calls] == [True, False]
 
-    def owes() -> list[bool]:
-        return [book.state.owes(book.state.calls[call], ns(40)) for call in (quick, instant, closed)]
 
-    assert owes() == [True, False, False]
-    book.begin("a/child", 10)
-    book.end(others, 40)
-    assert owes() == [False, False, False], "a subagent's is its own"
+def test_the_others_are_the_agents_outside_the_family_whose_sessions_have_not_ended(book: Book) -> None:
+    for agent in ("a", "a/child", "b", "c", "d"):
+        book.begin(agent, 1)
+    book.leave("c", 2)
+    book.write(("Z", stamp(2), "d"))
+    assert book.state.others("a") == ["b"]
+    assert book.state.at_work() == ["a", "a/child", "b"]
+
+
+def test_the_calls_of_an_agent_whose_process_is_gone_ended_with_it(book: Book) -> None:
+    call, done = book.begin("a", 1), book.begin("a", 1)
+    book.end(done, 2)
+    book.write(("Z", stamp(5), "a"))
+    calls = book.state.calls
+    assert [(calls[one].closed, calls[one].ended) for one in (call, done)] == [(ns(5), ns(5)), (ns(2), ns(5))]
+    assert book.state.ended == {"a": ns(5)}
+    again = State(book.state.lines(ns(6)))
+    assert [(again.calls[one].closed, again.calls[one].ended) for one in (call, done)] == [
+        (ns(5), ns(5)),
+        (ns(2), ns(5)),
+    ]
 
 
 # --- cutting it down

@@ -29,27 +29,32 @@ def report(
     event: Event,
     place: Place,
     known: Iterable[Tree],
-    tell_missed: Callable[[Session, Call, Sequence[str]], None],
+    tell_missed: Callable[[Session, Call, Sequence[tuple[str, str]]], None],
     *,
     release: Sequence[str] = (),
     diary: int = -1,
+    merging: Callable[[Session, Call], None] | None = None,
+    unmade: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Report everything that is due; returns what the model should know.
 
-    `tell_missed` reports commits that git's hooks did not report.
+    `tell_missed` reports commits that git's hooks did not report, `merging` a merge that is under way or over.
+    `unmade`: the files that the call named, and that are as missing as before it, each with its working tree.
     """
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
     from dibs.session import mail_hint
 
-    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
-    if not (due or release or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
+    hinted = mail_hint.taken(place, event.agent) or ledger_files.is_elsewhere(place.local)
+    if not (due or release or unmade or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.caller import identify, open_session
 
     session = open_session(place)
     call = identify(session, event)
-    told = audit(session, call, due, release=release, tool=event.tool)
+    if merging is not None:
+        merging(session, call)
+    told = audit(session, call, due, release=release, tool=event.tool, unmade=unmade)
     if missed:
         tell_missed(session, call, missed)
     if moves:
@@ -63,7 +68,7 @@ def report(
     return told
 
 
-def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
+def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[tuple[str, str]]]:
     """What moved HEAD since git's reflog had this length, and the new commits."""
     if diary < 0 or not place.common:
         return [], []
@@ -95,7 +100,10 @@ def _done(place: Place, tree: Tree, violations: list[dict[str, Any]]) -> None:
     tree.write()
 
 
-def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "") -> str:
+def audit(
+    session: Session, call: Call, due: Iterable[Tree], *, release: Sequence[str] = (), tool: str = "",
+    unmade: Sequence[tuple[str, str]] = (),
+) -> str:  # fmt: skip
     """Run the operation on the unreported changes, and keep the contents that they removed."""
     from dibs.doors.hooks import briefing
     from dibs.operations.guards.audits import AUDIT
@@ -103,10 +111,15 @@ def audit(session: Session, call: Call, due: Iterable[Tree], *, release: Sequenc
     found: list[dict[str, Any]] = []
     for tree in due:
         found += facts_of(session, tree)
-    news = session.run(AUDIT, call, {"found": found, "release": list(release), "tool": tool})
+    fields: dict[str, Any] = {"found": found, "release": list(release), "tool": tool}
+    if unmade:
+        from dibs.doors.hooks.git_paths import resource_of
+
+        fields["unmade"] = [[top, resource_of(session, path, top)] for top, path in unmade]
+    news = session.run(AUDIT, call, fields)
     for tree in due:
         _done(session.place, tree, news["violations"])
-    ledger_files.heard(session.place.local, call.agent)
+    ledger_files.heard(session.place.local, call.agent, call.client)
     _look_for_trouble(session, call)
     return briefing.news(session, news)
 

@@ -11,7 +11,7 @@ import os
 
 from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
-from dibs.facts import contents, ledger_files, workspace
+from dibs.facts import contents, ledger_files, links, workspace
 from dibs.facts.paths import of_parts
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
@@ -38,7 +38,7 @@ MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 class Write:
     """One path that a call names, and how it writes it."""
 
-    __slots__ = ("content", "edits", "goes", "how", "link", "path")
+    __slots__ = ("claimed", "content", "edits", "goes", "how", "link", "path")
 
     def __init__(
         self,
@@ -49,8 +49,10 @@ class Write:
         *,
         goes: bool = False,
         link: str = FOLLOWED,
+        claimed: str = "",
     ) -> None:
         self.path, self.how = path, how
+        self.claimed = claimed  # the call claims it by hand before it writes it (facts/dibs_commands.py says how)
         self.link = link  # what is written if the path is a symbolic link
         self.content = content  # the whole new content, if that is known
         self.edits = edits  # or the replacements in it
@@ -177,7 +179,7 @@ def _located(
     for top, items in named.items():
         free = ignored_among(top, session.paths.common, [one.text for one in items])
         for one in items:
-            one.ignored = one.text in free
+            one.ignored = one.text in free or workspace.follows_record(session.place.local, one.path)
     return named, outside
 
 
@@ -189,7 +191,7 @@ def _link(session: Session, event: Event, write: Write) -> tuple[str, _NamedPath
     from dibs.doors.hooks.git_paths import resource_of
 
     folder, name = os.path.split(full)
-    real = f"{os.path.realpath(folder)}/{name}"
+    real = f"{links.real(folder)}/{name}"
     top = workspace.tree_of(session.place, real)
     if not top:
         return None
@@ -204,10 +206,12 @@ def _target(tree: Tree, agent: str, one: _NamedPath) -> Target:
     resource = of_parts(one.kind, one.text, one.alias)
     if one.ignored:
         return target(resource, ignored=True)
+    claimed = one.write.claimed
     if one.kind == "tree":
-        return target(resource, inside=_within(one.real, tree.top))
+        return target(resource, inside=_within(one.real, tree.top), claimed=claimed)
     content = _content(tree, one.path)
-    return target(resource, content="" if content == MISSING else content, facts=facts_of(tree, agent, one))
+    facts = facts_of(tree, agent, one)
+    return target(resource, content="" if content == MISSING else content, facts=facts, claimed=claimed)
 
 
 def _content(tree: Tree, path: str) -> str:
@@ -330,7 +334,7 @@ def _before(tree: Tree, one: _NamedPath) -> bytes | None:
 
 def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None:
     """Write the names into the ledger, with their call."""
-    busy = tree.state.is_busy(agent)
+    accompanied = bool(tree.state.others(agent))
     for one in items:
         if one.kind == "tree" and not one.ignored:
             tree.name(event.key, f"{one.path}/", one.write.how)
@@ -339,4 +343,4 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
             before = b"" if is_new else _before(tree, one) if one.write.edits else None
             expected = one.write.expected(before)
             goes = one.write.goes or (is_new and expected is None)  # it fails: there is no text to replace
-            tree.name(event.key, one.path, one.write.how, expected, goes=goes, keep=busy)
+            tree.name(event.key, one.path, one.write.how, expected, goes=goes, keep=accompanied)

@@ -43,7 +43,7 @@ def boot(event: Event, place: Place) -> str:
         fields.update(env_beliefs.fields(), files=memory_files.digests(files))
     result = session.run(session.operation("boot"), call, fields)
     audit.tell(session, call, [tree])
-    ledger_files.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent, call.client)
     from dibs.doors.hooks import leftovers
 
     left = leftovers.told(session, call, tree)
@@ -61,8 +61,9 @@ def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     from dibs.session import working_tree
 
     tree = working_tree.of(place)
+    stamp = tree.stamp()  # of what its client ran before that, nothing comes after this look
     tree.survey()
-    tree.add(("X" if over else "E", tree.stamp(), event.agent))
+    tree.add(("X" if over else "E", stamp, event.agent))
     tree.write()
     return tree
 

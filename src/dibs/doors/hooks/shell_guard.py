@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import audit
+from dibs.doors.hooks import audit, index_turn
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, clock, contents, ledger_files, shell
+from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
-# for git's index, which others hold for as long as a commit takes
-INDEX_LOCK_TIMEOUT_S = 10.0
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
-INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
 BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
@@ -41,8 +38,8 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
-    known = _trees(event, place)
+    reading = _read(event)
+    known = _trees(event, place, reading)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
         tree.survey(shown.get(top, ()))
@@ -69,6 +66,16 @@ def before(event: Event, place: Place) -> str:
     return ""
 
 
+def _read(event: Event) -> Any:
+    """The words of the command, in the language of its tool."""
+    home = caller.environ().get("HOME", "")
+    if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
+        from dibs.facts.shell import powershell
+
+        return powershell.read(event.command, event.where, home=home)
+    return shell.read(event.command, event.where, home=home)
+
+
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     """The dibs commands in it that act as another agent, or that are not for agents."""
     if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
@@ -78,16 +85,34 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     return dibs_commands.speaks_as(reading.commands)
 
 
-def _trees(event: Event, place: Place) -> dict[str, Tree]:
-    """The working tree in use, and the command's own, if that is another."""
+def _trees(event: Event, place: Place, reading: Any) -> dict[str, Tree]:
+    """The working tree in use, and others: the command's own, and those that it goes to, or names to a program."""
     found = {place.top: working_tree.of(place)}
-    here = os.path.realpath(event.where)
-    if here != place.top and not here.startswith(f"{place.top}/"):
-        from dibs.facts import workspace
+    for where in dict.fromkeys([event.where, *_elsewhere(place, reading)]):
+        here = os.path.realpath(where)
+        if here != place.top and not here.startswith(f"{place.top}/"):
+            from dibs.facts import workspace
 
-        top = workspace.tree_of(place, f"{here}/.")
-        if top and top != place.top:
-            found[top] = working_tree.at(top, place)
+            top = workspace.tree_of(place, f"{here}/.")
+            if top and top not in found:
+                found[top] = working_tree.at(top, place)
+    return found
+
+
+def _elsewhere(place: Place, reading: Any) -> list[str]:
+    """The directories that the commands run in, and the paths that they give to programs, outside of this tree."""
+    inside = f"{place.top}/"
+    found = []
+    for simple in reading.commands:
+        cwd = simple.cwd
+        if cwd is not None and cwd != place.top and not cwd.startswith(inside):
+            found.append(cwd)
+        if reading.kind != "open" or cwd is None or simple.words[:1] == ["git"]:  # git's are looked at by its effects
+            continue
+        for word in (*simple.words, *simple.assignments.values()):
+            path = word.rpartition("=")[2] if word else ""
+            if path[:1] == "/" or path[:2] == "..":
+                found.append(os.path.join(cwd, path))
     return found
 
 
@@ -95,7 +120,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
     """The files that the command shows to the agent, by working tree."""
     found: dict[str, list[str]] = {}
     for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
-        real = os.path.realpath(path)
+        real = links.real(path)
         for top in known:
             if real.startswith(f"{top}/"):
                 found.setdefault(top, []).append(real[len(top) + 1 :])
@@ -115,7 +140,7 @@ def _note(
     *, undone: bool,
 ) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
-    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    partly = {links.real(path) for path, how in reading.git_shown if how == "show"}
     for top, paths in shown.items():
         tree = known[top]
         seen = []
@@ -128,16 +153,58 @@ def _note(
             seen.append((path, head.content, tree.now))
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
-    if reading.kind == "harmless" and not taken and not undone:
+    moded, unnamed = _name_moded(event, place, reading, known)
+    if reading.kind == "harmless" and not taken and not undone and not moded:
         return
+    known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
-            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
-            claims=taken,
+            tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,
+            diary=reflog.size(place.top), claims=taken,
         )  # fmt: skip
 
 
+def _name_moded(event: Event, place: Place, reading: Any, known: dict[str, Tree]) -> tuple[bool, bool]:
+    """Name the files whose mode the command changes: its own doing, though nothing is claimed for that.
+
+    Does it change any; and does it change some that its words do not name (`chmod -R`, a glob)?
+    """
+    changers = [one for one in reading.commands if one.words[:1] == ["chmod"]] if "chmod" in event.command else []
+    unnamed = False
+    for simple in changers:
+        for word in simple.words[1:]:
+            real = os.path.realpath(os.path.join(simple.cwd, word)) if word and simple.cwd is not None else "/"
+            path = known[place.top].inner(real)
+            if path and os.path.isfile(real):
+                known[place.top].name(event.key, path, MERGES)
+            else:
+                unnamed = unnamed or real == "/" or os.path.isdir(real) or any(sign in word for sign in "*?[")
+    return bool(changers), unnamed
+
+
 def _decide(
+    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    known: dict[str, Tree],
+) -> tuple[list[str], bool]:  # fmt: skip
+    """The decisions, on git's index when no other agent's command holds it: what that one staged is of a moment."""
+    first: list[str] = []
+    if effects and index_turn.is_busy(event, known):
+        first = index_turn.take(session, call, effects)
+    try:
+        try:
+            return _decided(session, call, event, reading, effects, deploys, known)
+        except Held as error:
+            if first or not error.fields.get("transient"):
+                raise
+        first = index_turn.take(session, call, effects)
+        return _decided(session, call, event, reading, effects, deploys, known)
+    except DibsError:
+        if first:
+            _give_back(session, call, first)
+        raise
+
+
+def _decided(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
@@ -147,7 +214,8 @@ def _decide(
     """
     from dibs.doors.hooks.edit_guard import ITSELF, Write, allow
 
-    writes = [_write(target) for target in _not_claimed(reading)]
+    claimed = _claimed(event, reading)
+    writes = [_write(target, claimed.get(target.path, "")) for target in reading.writes]
     unresolved = _open_targets(session, reading)
     sweeps: list[dict[str, Any]] = []
     index: list[Canonical] = []
@@ -165,6 +233,15 @@ def _decide(
             loose = _loose(session, call, swept)
         writes += [Write(path, WHOLE, link=ITSELF) for path in found.named]
         unresolved += [{"words": words} for words in found.unresolved]
+    elif any(doubt.get("exact") for doubt in unresolved):
+        for tree in known.values():
+            owned += _work_in(session, call, tree)
+    if ".git" in event.command or effects or any(write.goes for write in writes):
+        from dibs.doors.hooks import git_folder
+
+        gone = git_folder.look(session, reading, effects)
+        sweeps = [*gone, *sweeps]
+        owned = owned or (_owned(session, call, known) if gone else [])
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
@@ -172,7 +249,9 @@ def _decide(
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
-        taken = _command(session, call, fields)
+        from dibs.operations.guards.shell_guard import COMMAND
+
+        taken = session.run(COMMAND, call, fields)["claims"]
     if writes:
         try:
             allow(session, call, event, writes, known)
@@ -180,6 +259,10 @@ def _decide(
             if taken:
                 _give_back(session, call, taken)
             raise
+    for doubt in unresolved:
+        if doubt.get("exact") and doubt["tree"] in known:  # it holds them while it runs: their changes are its own
+            for resource in doubt["below"]:
+                known[doubt["tree"]].name(event.key, resource[1], MERGES)
     if undone:
         _name_undone(session, event, undone, known, writes, sure=_only_brings_back(reading, effects))
     return taken, bool(undone)
@@ -248,38 +331,44 @@ def _loose(session: Session, call: Call, known: dict[str, Tree]) -> list[list[An
 
 def _owned(session: Session, call: Call, known: dict[str, Tree]) -> list[list[Any]]:
     """Other agents' unfinished work in these working trees, after a look at all files that git calls changed."""
-    from dibs.doors.hooks.git_paths import resource_of
-
     found = []
     for tree in known.values():
         if not session.place.common:
             continue
         tree.look_at_all()
         audit.tell(session, call, [tree])
-        found += [
-            [tree.top, resource_of(session, path, tree.top), owners]
-            for path, owners in tree.state.owned(call.agent).items()
-        ]
+        found += _work_in(session, call, tree)
     return found
 
 
-def _write(target: Any) -> Write:
+def _work_in(session: Session, call: Call, tree: Tree) -> list[list[Any]]:
+    """Other agents' unfinished work in a working tree, and whether this one has read what is there."""
+    from dibs.doors.hooks.git_paths import resource_of
+
+    seen = ledger_files.Seen(tree.folder, call.agent)
+    return [
+        [tree.top, resource_of(session, path, tree.top), owners, seen.last(path) == tree.state.heads[path].content]
+        for path, owners in tree.state.owned(call.agent).items()
+    ]
+
+
+def _write(target: Any, claimed: str) -> Write:
     """A target of the command, for the edit guard."""
     from dibs.doors.hooks.edit_guard import EITHER, FOLLOWED, ITSELF, Write
 
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
     link = ITSELF if target.how in REPLACES_LINKS else FOLLOWED if target.how in {"append", "touch"} else EITHER
-    return Write(target.path, how, target.text, goes=target.how in {"delete", "move"}, link=link)
+    gone = target.how in {"delete", "move"}
+    return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed)
 
 
-def _not_claimed(reading: Any) -> list[Any]:
-    """The targets, without those that the command itself claims first (`dibs claim F --wait 60s && … > F`)."""
-    first = reading.commands[0] if reading.commands else None
-    words = first.words if first is not None else []
-    if words[:2] != ["dibs", "claim"] or first is None or first.cwd is None:
-        return list(reading.writes)
-    claimed = {os.path.realpath(os.path.join(first.cwd, word)) for word in words[2:] if word and word[0] != "-"}
-    return [target for target in reading.writes if os.path.realpath(target.path) not in claimed]
+def _claimed(event: Event, reading: Any) -> dict[str, str]:
+    """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
+    if "dibs" not in event.command:
+        return {}
+    from dibs.facts import dibs_commands
+
+    return dibs_commands.claims_first(event.command, reading)
 
 
 def _open_targets(session: Session, reading: Any) -> list[Any]:
@@ -300,6 +389,12 @@ def _effects(reading: Any) -> list[Effect]:
     return aliases.effects(reading)
 
 
+def effects_of(event: Event) -> set[str]:
+    """The git commands that its words run."""
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    return {effect.kind for effect in _effects(reading)}
+
+
 def _acts(effects: list[Effect]) -> list[str]:
     """The acts that a role may forbid."""
     acts = []
@@ -308,23 +403,6 @@ def _acts(effects: list[Effect]) -> list[str]:
     if any(effect.kind == "push" for effect in effects):
         acts.append("deploy")
     return acts
-
-
-def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
-    """The decision; if only git's index is in the way, it is retried until that is free."""
-    from dibs.operations.guards.shell_guard import COMMAND
-
-    until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
-    while True:
-        try:
-            claims: list[str] = session.run(COMMAND, call, fields)["claims"]
-        except Held as error:
-            if not error.fields.get("transient") or clock.since_boot() > until:
-                raise
-            call.facts.clear()
-            clock.sleep(INDEX_LOCK_POLL_S)
-        else:
-            return claims
 
 
 def _give_back(session: Session, call: Call, taken: list[str]) -> None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
-MAX_FILES_CHECKED = 300  # after a command; the next sweep takes the rest
 # The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, Gemini's, OpenCode's. None writes a file.
 OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
 
@@ -51,8 +50,28 @@ def before(event: Event, place: Place) -> str:
     audit.tell(session, call, [tree])
     for top in edit_guard.allow(session, call, event, writes, known):
         begin(known[top], event, is_open=False)
-    ledger_files.heard(place.local, call.agent)
+    ledger_files.heard(place.local, call.agent, call.client)
     return ""
+
+
+def refuse_killed(event: Event, place: Place) -> None:
+    """Was the agent killed, or one above it? A mark says that it may have been; the store knows. Raises the refusal."""
+    from dibs.errors import Unavailable
+    from dibs.operations.agents.stops import STOPPED
+    from dibs.session import stop_marks
+
+    is_marked = stop_marks.is_left(place.local, event.agent)
+    session = open_session(place)
+    call = identify(session, event)
+    try:
+        session.run(STOPPED, call, {})
+    except Unavailable:
+        if is_marked:
+            raise
+        return  # as long as nothing speaks for a kill, a store that is away stops no harmless call
+    if is_marked:
+        stop_marks.remove(place.local, event.agent)
+        session.run(STOPPED, call, {})  # a kill in the meantime had its mark taken away
 
 
 def use(event: Event, place: Place) -> None:
@@ -99,34 +118,47 @@ def after(event: Event, place: Place) -> str:
         known += [working_tree.at(top, place) for top in _others(event, place)]
     elif event.cwd and not os.path.realpath(event.cwd).startswith(f"{place.top}/"):
         known += [working_tree.at(top, place) for top in _tops(place, [event.cwd])]
+    reached = known[0].state.calls.get(event.key)
+    if reached is not None:
+        known += [working_tree.at(top, place) for top in reached.trees if all(top != tree.top for tree in known)]
     claims: list[str] = []
+    unmade: list[tuple[str, str]] = []
     diary = -1
     for tree in known:
         call = tree.state.calls.get(event.key)
         if call is None or call.closed:
             continue
         over = ledger_files.now()
+        tree.ending = event.key
         claims += call.claims
         diary = max(diary, call.diary) if tree.top == place.top else diary
         (tree.look if event.kind == EDIT else tree.survey)([path for path in call.named if path[-1:] != "/"])
         left = "1" if call.left or event.background or _yielded(event, over[0] - call.opened) else ""
         tree.add(("C", f"{over[0]}:{over[1]}", event.key, left))
         tree.write()
-        if place.common and tree.state.owes(call, over[0]):
-            tree.look_at_all(MAX_FILES_CHECKED)
+        accompanied = call.is_open and tree.is_accompanied(event.agent)
+        if place.common and tree.state.owes(call, over[0], accompanied=accompanied):
+            tree.look_at_all()
+        if event.kind == SHELL:
+            unmade += [(tree.top, path) for path in call.named if tree.state.is_unmade(call, path)]
         tree.cut()
-    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary)
+
+    def missed(session: Session, call: Call, commits: Sequence[tuple[str, str]]) -> None:
+        from dibs.doors.hooks import missed_commits
+
+        missed_commits.tell(session, call, event, known, commits)
+
+    merging = None
+    if claims and place.common:
+        from dibs.doors.hooks import merging as merges
+
+        merging = merges.reported(event, place)
+    return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging, unmade=unmade)
 
 
 def _yielded(event: Event, ns: int) -> bool:
     """Does the client report the end of a command that may still run?"""
     return 0 < event.dialect.YIELDS_AFTER_NS < ns
-
-
-def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    from dibs.doors import git_hooks
-
-    git_hooks.tell_missed(session, call, commits)
 
 
 def _others(event: Event, place: Place) -> list[str]:

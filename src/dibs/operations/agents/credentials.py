@@ -22,6 +22,7 @@ from __future__ import annotations
 from _operator import _compare_digest as same_text  # hmac's own, without its imports
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.operations.agents.roles import rank_of
 from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
 from dibs.operations.core.declare import BY_PERSON, NEAR, PAGED, PERSON, RANKS, Field, Operation
 from dibs.operations.core.policy import DAY, MAX_DURATION_MS, MINUTE
@@ -78,8 +79,10 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     record = live(tx, identifier, digest, got.values[key_of(identifier)])
     kind, who = record["kind"], record["who"]
     call.role, call.machine, call.person = record["role"], "", False
+    if call.model and call.role and rank_of(call, call.role) == PERSON:
+        call.role = ""  # no model has a person's rank: the config says what it may do
     if kind == PERSON_KIND:
-        call.person = call.agent == who
+        call.person = call.agent == who and not call.model
         return None
     if kind == AGENT_KIND:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
@@ -253,6 +256,15 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
     return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
 
 
+def _bearers(tx: Transaction, call: Call) -> dict[str, Any]:
+    """All credentials with the hashes of their secrets, for a server that compares them itself."""
+    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    return {"bearers": [{
+        **{name: record[name] for name in ("id", "hash", "kind", "who", "role")},
+        "why": "" if (state := _state(tx, record)) == "live" else state,
+    } for _, record in rows]}  # fmt: skip
+
+
 _HASH = Field(
     "hash", "text", "SHA-256 of the secret", default="", internal=True, longest=HASH_CHARS, sent_by=NEAR | {BY_PERSON}
 )
@@ -275,6 +287,8 @@ BEARER = Operation(
     fields=(Field("id", "text", "the credential's id", default="", internal=True, sent_by=NEAR), _HASH),
     writes=False,
 )
+
+BEARERS = Operation("bearers", _bearers, "List the credentials with their hashes.", writes=False)
 
 OPERATIONS = (
     Operation(

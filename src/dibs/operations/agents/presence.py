@@ -8,7 +8,7 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, stops
 from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
@@ -73,6 +73,7 @@ def _boot(
     answer = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
+        "role": roles.told(call, agent),
         **_briefing(tx, call, claims, unended, [task, *believed]),
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
@@ -254,16 +255,18 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
+    call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     found = _killed(tx, call, target, why)
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided}
+    return {"agents": [found], "killed": 1, **voided, "running": []}
 
 
 def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, Any]:
     """The record of an agent that is killed from now on, written; as people see it."""
     _parts(tx, target)
     put_agent(tx, target)
+    stops.mark(tx, target)
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
     return shown(tx, call, target)
 
@@ -565,6 +568,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="KillAnswer",
+        afterwards="still running",
         destructive=True,
     ),
     Operation(

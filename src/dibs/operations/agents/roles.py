@@ -9,9 +9,9 @@ that person. authority.py decides which operations a role may call, by its rank.
 from __future__ import annotations
 
 from dibs.errors import Forbidden
+from dibs.operations.agents.marks import safe
 from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
-from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
-MAX_FILE_NAME_CHARS = 120  # a longer part of an id is cut and gets a digest
 NO_RIGHTS: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
 ALL_RIGHTS: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
 
@@ -30,17 +29,6 @@ ALL_RIGHTS: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "dep
 def scratch_of(agent: str) -> str:
     """The agent's own folder, relative to the workspace's root. A subagent's lies in its parent's."""
     return f"{LOCAL_FOLDER}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
-
-
-def safe(name: str) -> str:
-    """A part of an agent's id as a file name: other characters are escaped, so that no two ids collide."""
-    plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
-    return plain if len(plain) <= MAX_FILE_NAME_CHARS else f"{plain[: MAX_FILE_NAME_CHARS - 20]}%{digest_of(name)[:16]}"
-
-
-def mark_of(agent: str) -> str:
-    """The name of the file that says this agent has mail, for readers that do not open the store."""
-    return f"@{safe(agent)}"
 
 
 def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
@@ -72,6 +60,15 @@ def _is_own_promotion(call: Call, pattern: str, agent: str, given: str) -> bool:
         return False
     usual = call.policy.guards["roles"]["default"]
     return RANKS[rank_of(call, given or AGENT)] > RANKS[rank_of(call, usual or AGENT)]
+
+
+def told(call: Call, agent: Record) -> dict[str, Any] | None:
+    """The caller's role and what it lets it do, for its briefing; None without one."""
+    name, rights = of(call, agent, call.kind)
+    if rights is None:
+        return None
+    scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
+    return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}
 
 
 def _rights(call: Call, name: str) -> dict[str, Any]:

@@ -54,6 +54,7 @@ class Call:
         "agent",
         "ancestors",
         "barred",
+        "began",
         "client",
         "credential",
         "decided",
@@ -66,6 +67,7 @@ class Call:
         "jobs",
         "kind",
         "machine",
+        "model",
         "name",
         "operation",
         "person",
@@ -96,6 +98,7 @@ class Call:
         how: str = "",
         credential: tuple[str, str] | None = None,
         host: str = "",
+        model: bool = False,
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: the agent registered for one of the ancestors, else the fallback
@@ -109,6 +112,7 @@ class Call:
         self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
         # of a server's caller: the credential's id and the hash of its secret; verified on the way in (credentials.py)
         self.credential = credential
+        self.model = model  # a model's own call, by a door that serves models alone: never a person's
         self.role = ""  # set on the way in: the credential's role
         self.machine = ""  # set on the way in: the machine whose credential it is
         self.person = False  # set on the way in: it is a person's, and the person speaks for itself
@@ -121,6 +125,7 @@ class Call:
         self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, if the operation wants it
+        self.began = 0  # when its first transaction began, for one that takes several
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         # the last transaction's decision, for a caller that was interrupted before it got the answer
         self.decided: Any = None
@@ -209,6 +214,8 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent cannot be called `{agent}`: {RESERVED[agent.casefold()]}", agent=agent)
     if agent.startswith(OF_TYPE):
         raise Invalid(f"an agent's id does not begin with `{OF_TYPE}`: that means the agents of a type", agent=agent)
+    if agent.startswith("-"):
+        raise Invalid("an agent's id does not begin with a dash: a command would take it for an option", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 

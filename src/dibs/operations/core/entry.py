@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Forbidden, Invalid, Killed, from_parts
+from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -113,9 +113,8 @@ def _refuse_misspelt_name(tx: Transaction, call: Call) -> None:
 
     near = names.slip(tx, call.agent)
     if near:
-        text = (
-            f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
-        )
+        add = f"To add it, `dibs boot --as {quoted(call.agent)}` first."
+        text = f"no agent {call.agent} is known here; did you mean {near}? {add}"
         raise Invalid(text, field="as", near=near)
 
 
@@ -284,6 +283,8 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
 
     known = {call.agent: call.name} if call.name else {}
     if isinstance(result, DibsError):
+        if isinstance(result, Held) and call.is_person:
+            result.fields["person"] = True
         names.tell(tx, result.fields, known)
         result.say_again()
     else:

@@ -180,7 +180,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "tw⇥WAITER": (
         "tasks",
         "an agent that waits for work, or for one `task`",
-        "`line⇥TASK⇥WAITER` if it waits for one task",
+        "`line⇥TASK⇥COMMIT⇥WAITER` if it waits for one task",
         "`task-waits⇥AGENT⇥WAITER` if it waits for one task",
     ),
     "tb⇥TASK⇥AGENT": (

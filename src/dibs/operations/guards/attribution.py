@@ -7,6 +7,10 @@ them, so `sure` is right about agents; `likely` and `unknown` say that there are
 A call counts firmly from its beginning to its end, or for some minutes if its end was not reported (declined, aborted,
 killed). It counts weakly after that, until the agent's next prompt, stop or boot closes it; and weakly for some seconds
 after its end, for a formatter or a program that it left running. An undo leaves nothing running: it counts to its end.
+The calls of an agent whose process is gone ended with it.
+
+A client may run a formatter of its own around the end of an edit. What has the same words as the edit's content is that
+formatter's, whoever else is at work: the edit's agent did it, and knows it.
 """
 
 from __future__ import annotations
@@ -27,12 +31,14 @@ from dibs.operations.guards.ledger import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from dibs.operations.guards.ledger import Call, Head, State
 
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
 AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
+AFTER_EDIT_NS = 60 * SECOND_NS  # the same, if it left the words as they were: clients give a hook a minute
+WORD_SHARE = 20  # a formatter drops at most one of this many different words (an unused import), and brings none
 AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
 AFTER_LEFT_NS = 8 * 3600 * SECOND_NS  # for a program that was left running
 CLOCK_JUMP_S = 2  # the wall clock was set by more than this, so ctime means nothing
@@ -53,14 +59,14 @@ class Verdict:
 class _Suspect:
     """One agent that may have done it."""
 
-    __slots__ = ("after", "agent", "could", "how", "met", "running", "unmet")
+    __slots__ = ("after", "agent", "announced", "could", "how", "met", "running")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.running = False  # and at the time of the last write
         self.how = ""  # a call that ran at that time names the path: how it writes it
         self.met = False  # a call names the path and announced this content
-        self.unmet = False  # a call that ran at that time names the path and announced another content
+        self.announced: list[str] = []  # other contents that calls announced which ran at that time and name the path
         self.after = True  # only the seconds after the end of a call make it a suspect
         self.could = False  # it had a call, or such seconds, when the content was written
 
@@ -77,12 +83,13 @@ def judge(
     git: bool = False,
     written: int = 0,
     signature: str = "",
+    tidies: Callable[[str], bool] = lambda _: False,
 ) -> Verdict:
     """Attribute a change: `changed` is the file's ctime, `known` the ledger's last content of the path.
 
     `git`: the new content is what git has, which no formatter makes. `written` is the file's mtime: if no suspect could
     write at that time, none of them made this content. `signature` is the file's own: a file that appears may have been
-    elsewhere before.
+    elsewhere before. `tidies` says whether the new content is a formatter's version of another one.
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
@@ -94,9 +101,12 @@ def judge(
     movers = _moved(state, path, signature) if head is None or head.content == MISSING else []
     if movers and not any(one.how for one in suspects):
         return Verdict(movers[0], LIKELY, movers) if len(movers) == 1 else Verdict(NOBODY, NOBODY, movers)
+    editor = "" if git or head is None else _editor(state, path, head, changed)
+    if editor and not any(one.met for one in suspects) and head is not None and tidies(head.content):
+        return Verdict(editor, LIKELY, [editor, *[one.agent for one in suspects]], MERGES)
     if not any(one.could for one in suspects):
         return Verdict(OUTSIDE, OUTSIDE)
-    verdict = _first_fit(state, suspects, head, git=git)
+    verdict = _first_fit(state, suspects, head, tidies, git=git)
     if verdict.grade == SURE and head is None and not verdict.how:
         verdict.grade = LIKELY  # a rewrite of the same bytes changes the ctime as well
     return verdict
@@ -114,7 +124,25 @@ def _moved(state: State, path: str, signature: str) -> list[str]:
     return []
 
 
-def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git: bool) -> Verdict:
+def _editor(state: State, path: str, head: Head, changed: int) -> str:
+    """The agent whose edit, that has just ended, left what was there; "" if there is none."""
+    for call in reversed(state.calls.values()):
+        if call.closed and call.how(path)[0] and head.authors.get(head.content) == call.agent:
+            done = min(call.closed + AFTER_EDIT_NS, call.ended or changed)
+            return call.agent if call.opened <= changed <= done else ""
+    return ""
+
+
+def same_words(before: bytes, after: bytes) -> bool:
+    """Does a content have the words of another one, and hardly fewer? Blanks and signs are a formatter's to set."""
+    blanks = bytes([one if one > 127 or chr(one).isalnum() else 32 for one in range(256)])  # noqa: PLR2004 - ASCII
+    was, now = [set(text.translate(blanks).lower().split()) for text in (before, after)]
+    return now <= was and len(was - now) * WORD_SHARE <= len(was)
+
+
+def _first_fit(
+    state: State, suspects: list[_Suspect], head: Head | None, tidies: Callable[[str], bool], *, git: bool
+) -> Verdict:
     """The first rule that fits: the announced content, a name, the only suspect, the only one that ran at the write."""
     names = [one.agent for one in suspects]
     nobody = Verdict(NOBODY, NOBODY, names)
@@ -124,18 +152,22 @@ def _first_fit(state: State, suspects: list[_Suspect], head: Head | None, *, git
     named = [one for one in suspects if one.how]
     running = [one for one in suspects if one.running]
     alone = len(suspects) == 1
-    if len(named) > 1 or (named and named[0].unmet and not alone):
+    if len(named) > 1:
+        return nobody
+    if named and named[0].announced and not alone and not any(tidies(one) for one in named[0].announced):
         return nobody
     if named:
         return Verdict(named[0].agent, SURE if alone else LIKELY, names, named[0].how)
     if alone and running:
         return Verdict(names[0], SURE, names)
     owners = head.owners if head is not None else []
-    tidies = [one.agent for one in suspects if one.after and one.agent in owners]
+    format_ = [one.agent for one in suspects if one.after and one.agent in owners]
     there = head is not None and head.content != MISSING  # a formatter makes no file
-    if tidies and there and not git and (alone or tidies[0] in state.formats):
-        return Verdict(tidies[0], LIKELY, names)  # a formatter that its client runs after its edits
-    return Verdict(running[0].agent, LIKELY, names) if len(running) == 1 else nobody
+    if format_ and there and not git and (alone or format_[0] in state.formats):
+        return Verdict(format_[0], LIKELY, names)  # a formatter that its client runs after its edits
+    if len(running) != 1:
+        return nobody
+    return Verdict(running[0].agent, LIKELY, [one.agent for one in suspects if not one.after])
 
 
 def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int, written: int) -> list[_Suspect]:
@@ -161,7 +193,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
             one.how, one.met, one.could = how, True, True
         elif running:
             one.how = one.how or how
-            one.unmet = one.unmet or bool(expected)
+            one.announced += [expected] if expected else []
     agents = list(found)
     return [
         one
@@ -177,6 +209,9 @@ def _times(call: Call, now: int, *, named: bool) -> tuple[int, int, int]:
         after = AFTER_LEFT_NS if call.left else AFTER_NAMED_NS if named else AFTER_OPEN_NS
         if call.id.startswith(UNDO):
             after = 0  # `dibs undo` writes what it announced and leaves nothing running
+        if call.ended and not call.left and (named or call.ended == call.closed):
+            # Its formatter ran before the agent went on, and the hook that says so has looked; or it died then.
+            after = min(after, max(0, call.ended - 2 * INODE_LAG_NS - call.closed))
         return first, call.closed, call.closed + after
     if call.ended:  # it may never have run
         return first, first - 1, call.ended

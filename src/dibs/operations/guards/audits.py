@@ -68,12 +68,32 @@ def _audit(
     found: Sequence[dict[str, Any]] = (),
     release: Sequence[str] = (),
     tool: str = "",
+    unmade: Sequence[tuple[str, Sequence[str]]] = (),
 ) -> dict[str, Any]:
-    """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news."""
+    """Judge the changed files, end the claims that lasted for the call, and answer with the agent's news.
+
+    `unmade`: files that the call named, and that are as missing as before it (made and removed): nothing is held there.
+    """
     violations = changes.tell(tx, call, found, tool)
+    if unmade:
+        _end_unmade(tx, call, unmade)
     _give_back(tx, call, got, release)
     sweeps.some(tx, call, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
     return {"violations": violations, **_news(tx, call, got)}
+
+
+def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequence[str]]]) -> None:
+    """End the edit guard's claims on files that were missing when they were claimed, and are missing again."""
+    wanted = {(tree, path[1]) for tree, path in unmade}
+    freed: list[Any] = []
+    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        base = claim.get("base") or {} if claim["by"] == BY and claim["until"] > tx.now else {}
+        gone = [one for one in claim["resources"] if base.get(one[1]) == "" and (claim["tree"], one[1]) in wanted]
+        if gone:
+            gone = holds.with_aliases(claim["resources"], gone)
+            endings.give_back(tx, claim, gone, "unchanged")
+            freed += gone
+    endings.serve(tx, freed)
 
 
 def _give_back(tx: Transaction, call: Call, got: Fetched, release: Sequence[str] = ()) -> dict[str, Any]:
@@ -215,8 +235,13 @@ OTHERS = Operation(
 MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", sent_by=ANYWHERE, writes=False)
 KNOWN = Operation("known", _known, "Am I registered?", sent_by=ANYWHERE, writes=False)
 _RELEASE = Field("release", "words", "the claims that end with the call", default=())
+_UNMADE = Field(
+    "unmade", "rows", "files that the call named, and that are as missing as before it", default=(),
+    items=(Field("tree", "tree", "the working tree", required=True), Field("path", "resource", "it", required=True)),
+)  # fmt: skip
 AUDIT = Operation(
-    "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE, fields=(_FOUND, _RELEASE, _TOOL),
+    "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE,
+    fields=(_FOUND, _RELEASE, _TOOL, _UNMADE),
     wants=("rules", "deliveries"),
 )  # fmt: skip
 GIVE_BACK = Operation(

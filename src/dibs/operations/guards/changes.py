@@ -10,6 +10,8 @@ The owner of a path is the agent with unfinished work in it.
 - By no agent, and its holder runs no hooks here (a person, a script): the holder's own work, as far as is known.
 - By another agent otherwise: a violation. By nobody certain: unattributed. Both sides are told, the earlier content is
   kept for `dibs restore`, and the path is unsettled: no commit takes it until an agent decides what it should contain.
+- Back to what an unsettled change took away: that settles it, and its owner is told; nothing is to be undone.
+- The work of agents that are gone: it is kept, and its actor is told; it is not unsettled, because nobody holds it.
 
 A change has an id; reported again (a hook was killed, two hooks met), it has no second effect. The same content a
 second time is a second change.
@@ -43,7 +45,7 @@ def tell(
     for change in changes:
         if call.place:
             _bind(tx, call, change)
-        told = _one(tx, call, call.agent if direct else "", change, tool)
+        told = _one(tx, call, change, tool, direct=direct)
         if told is not None:
             found.append(told)
     return found
@@ -66,13 +68,37 @@ def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
         change.update(actor="", grade=NOBODY)
 
 
-def _one(tx: Transaction, call: Call, here: str, change: dict[str, Any], tool: str) -> dict[str, Any] | None:
+def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:
     key = f"v\tv{change['id']}"
     if tx.fetch([key]).values[key] is not None:
         return None
-    holder = _holder(tx, change)
-    known = change["grade"] in {SURE, LIKELY}
-    actor = change["actor"] if known else ""
+    holder = _holder(tx, call, change)
+    actor = change["actor"] if change["grade"] in {SURE, LIKELY} else ""
+    victims = _victims(change, holder, actor)
+    report = _Report(call, change, holder, victims, actor, tool, call.agent if direct else "")
+    kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
+    kin = [one for one in kin if not _is_gone(tx, call, one)]
+    if kin and all(related(victim, actor) for victim in victims):  # the work of no other agent
+        report.victims = kin
+        return _record(tx, report, "taken")
+    if not victims:
+        return None
+    if actor and any(related(victim, actor) for victim in victims):
+        _put_back(tx, report)
+        if change["grade"] == SURE or change["named"]:
+            return None
+        return _record(tx, report, "doubted")
+    there = [victim for victim in victims if not _is_gone(tx, call, victim)]
+    report.left = not there  # an agent that is gone holds nothing: nobody has to settle it
+    report.victims = [*(there or victims), *kin]
+    shared = change["grade"] == SURE and any(related(owner, actor) for owner in change["owners"])
+    if actor and (change["named"] or shared or report.left) and (holder is None or related(holder["agent"], actor)):
+        return _record(tx, report, "taken")
+    return _record(tx, report, "violated" if change["grade"] == SURE else "unattributed")
+
+
+def _victims(change: dict[str, Any], holder: Record | None, actor: str) -> list[str]:
+    """The agents whose file it was: the holder, and those with unfinished work in it."""
     victims = [*change["owners"]]
     if holder is not None:  # work of another agent may lie in it: that one is told as well
         near = (holder["agent"], actor, *change["suspects"])
@@ -81,133 +107,210 @@ def _one(tx: Transaction, call: Call, here: str, change: dict[str, Any], tool: s
         victims = [owner for owner in change["owners"] if not related(owner, actor)] or victims
     if change["grade"] == OUTSIDE:  # a holder whose calls are not reported (a person, a script) may have done it
         victims = [victim for victim in victims if any(related(victim, agent) for agent in change["heard"])]
-    kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
-    kin = [one for one in kin if _is_there(tx, one)]
-    if kin and all(related(victim, actor) for victim in victims):  # the work of no other agent
-        return _record(tx, call, here, change, kin, actor, "taken", tool)
-    if not victims:
-        return None
-    if actor and any(related(victim, actor) for victim in victims):
-        now = "" if change["now"] == MISSING else change["now"]
-        _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)
-        if change["grade"] == SURE or change["named"]:
-            return None
-        return _record(tx, call, here, change, victims, actor, "doubted", tool)
-    victims += kin
-    shared = change["grade"] == SURE and any(related(owner, actor) for owner in change["owners"])
-    if actor and (change["named"] or shared) and (holder is None or related(holder["agent"], actor)):
-        return _record(tx, call, here, change, victims, actor, "taken", tool)
-    how = "violated" if change["grade"] == SURE else "unattributed"
-    return _record(tx, call, here, change, victims, actor, how, tool)
+    return victims
 
 
-def _holder(tx: Transaction, change: dict[str, Any]) -> Record | None:
-    """The holder of the path, by a live claim."""
+def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Record | None:
+    """The holder of the path, by a live claim. An agent that is gone holds nothing."""
     for record in holds.meeting(tx, resources.normal([change["resource"]]), change["tree"]):
         if (
             holds.CLAIM in record
             and record["until"] > tx.now
             and record["mode"] == resources.WRITE
             and not record["pending"]
+            and not _is_gone(tx, call, record["agent"])
         ):
             return record
     return None
 
 
-def _is_there(tx: Transaction, agent: str) -> bool:
-    """Has the agent's session not ended?"""
+def _is_gone(tx: Transaction, call: Call, agent: str) -> bool:
+    """Has that agent's session ended, or its process? One that is not registered may be there."""
     record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
-    return record is not None and not record["left"]
+    return record is not None and (bool(record["left"]) or call.alive(record["process"]) is False)
 
 
-def _record(
-    tx: Transaction, call: Call, here: str, change: dict[str, Any], victims: list[str], actor: str, how: str, tool: str
-) -> dict[str, Any]:
-    """Keep what a restore needs, log the change, and tell all sides; the agents in `here` by the answer."""
-    identifier, name, tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
-    was = "" if change["was"] == MISSING else change["was"]
-    now = "" if change["now"] == MISSING else change["now"]
-    suspects = [one for one in change["suspects"] if one != actor]
+class _Report:
+    """One change that is to be told: whose file it was, and who did it."""
+
+    __slots__ = ("actor", "call", "grade", "here", "holder", "id", "left", "name", "now", "suspects", "tool", "tree",
+                 "victims", "was")  # fmt: skip
+
+    def __init__(
+        self, call: Call, change: dict[str, Any], holder: Record | None, victims: list[str], actor: str, tool: str,
+        here: str,
+    ) -> None:  # fmt: skip
+        self.call = call  # whose word it is
+        self.id, self.name, self.tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
+        self.was = "" if change["was"] == MISSING else change["was"]
+        self.now = "" if change["now"] == MISSING else change["now"]
+        self.holder = holder["agent"] if holder is not None else ""
+        self.victims, self.actor, self.grade = victims, actor, change["grade"]
+        self.suspects = [one for one in change["suspects"] if one != actor]
+        self.left = False  # no victim is there any more
+        self.tool, self.here = tool, here  # the agent in `here` is told by the answer
+
+    def whose(self, tx: Transaction, reader: str = "") -> str:
+        """Whose file it is, for one reader."""
+        if reader:
+            own = self.holder and related(self.holder, reader)
+            return "which you hold" if own else "in which you have uncommitted work"
+        names = " and ".join([name_of(tx, victim) for victim in self.victims[:2]])
+        if self.victims[0] == self.holder:
+            return f"which {names} {'hold' if ' and ' in names else 'holds'}"
+        return f"in which {names} {'have' if ' and ' in names else 'has'} uncommitted work"
+
+    def did(self, tx: Transaction) -> str:
+        """Who did it, as far as is known."""
+        return who_did_it(self.grade, [name_of(tx, one) for one in ([self.actor] if self.actor else self.suspects)])
+
+    def may_restore(self, agent: str) -> bool:
+        """Would `dibs restore` be granted to that agent? Not while another one holds the file."""
+        return bool(self.was) and (not self.holder or related(self.holder, agent))
+
+
+def who_did_it(grade: str, names: Sequence[str]) -> str:
+    """The one sentence about the actor of a change, in messages, alerts and reports."""
+    if grade == OUTSIDE:
+        return "no agent did it: a person, or a program that runs in the background"
+    if grade == SURE and names:
+        return f"{names[0]} did it"
+    if grade == LIKELY and names:
+        return f"probably {names[0]} did it"
+    return "who did it is not known" + (f": {' or '.join(names[:MAX_SUSPECTS_TOLD])}" if names else "")
+
+
+def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
+    """Keep what a restore needs, log the change, and tell all sides."""
+    actor, first = report.actor, report.victims[0]
+    sure = how != "unattributed"
     record: Record = {
-        "violation": identifier, "path": name, "tree": tree, "holder": victims[0], "by": actor if how != "unattributed"
-        else "", "at": tx.now, "blob": was, "overwritten": now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
-        "suspects": [*([actor] if actor and how == "unattributed" else []), *suspects][:MAX_SUSPECTS_TOLD],
+        "violation": report.id, "path": report.name, "tree": report.tree, "holder": first, "by": actor if sure else "",
+        "at": tx.now, "blob": report.was, "overwritten": report.now, "until": tx.now + CONTENT_LIFE_MS, "how": how,
+        "suspects": [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD],
+        "grade": report.grade,
     }  # fmt: skip
-    if call.place:  # it can be restored there, and nowhere else
-        record["place"] = call.place
-    tx.put(f"v\t{identifier}", record, i2=due(record["until"]))
-    if how in {"violated", "unattributed"} and not _put_back(tx, tree, name, was, now):
-        _unsettle(tx, tree, name, identifier)
+    if report.call.place:  # it can be restored there, and nowhere else
+        record["place"] = report.call.place
+    tx.put(f"v\t{report.id}", record, i2=due(record["until"]))
+    counts = how in {"violated", "unattributed"}
+    restored = _put_back(tx, report) if counts else ""
     data = {
-        "id": identifier, "holder": victims[0], "tree": tree, "was": was, "now": now,
-        "grade": change["grade"], "suspects": record["suspects"], "tool": check_text(tool, "tool"),
+        "id": report.id, "holder": first, "tree": report.tree, "was": report.was, "now": report.now,
+        "grade": report.grade, "suspects": record["suspects"], "tool": check_text(report.tool, "tool"),
     }  # fmt: skip
-    tx.append(f"edit.{how}", actor if how in {"violated", "taken"} else victims[0], name, data)
+    if restored:
+        data = {"id": restored, "tree": report.tree, "was": report.was, "now": report.now, "undo": report.id}
+        tx.append("edit.restored", actor, report.name, data)
+        texts = dict.fromkeys(report.victims, f"{report.name} is again as it was before change {restored}.")
+    else:
+        tx.append(f"edit.{how}", actor if how in {"violated", "taken"} else first, report.name, data)
+        texts = _texts(tx, report, how)
+        if counts and not report.left:
+            _unsettle(tx, report.tree, report.name, report.id)
+            _alert(tx, report, how, texts)
+    return {
+        "violation": report.id, "path": report.name, "blob": report.was, "tree": report.tree, "how": how,
+        "text": _post(tx, report, texts),
+    }  # fmt: skip
+
+
+def _alert(tx: Transaction, report: _Report, how: str, told: Iterable[str]) -> None:
+    from dibs.operations.alerts import suspicions
+
+    by = report.actor if how == "violated" else ""
+    whose = report.whose(tx)
+    text = f"{name_of(tx, by)} changed {report.name}, {whose}." if by else (
+        f"{report.name}, {whose}, was changed; {report.did(tx)}."
+    )  # fmt: skip
+    suspicions.put(
+        tx, "violation", f"{report.tree}/{report.name}" if report.tree else report.name, by or report.victims[0],
+        event=report.name, told=told, path=report.name, tree=report.tree, holder=report.victims[0], how=how,
+        id=report.id, blob=report.was, text=text, reporter=report.call.reporter,
+    )  # fmt: skip
+
+
+def _post(tx: Transaction, report: _Report, texts: dict[str, str]) -> str | None:
+    """Send these texts; returns the one for the caller, which reads it in the answer."""
     from dibs.operations.messages import mailbox
 
-    told = None
-    texts = _texts(tx, record, victims, actor, change["grade"])
-    if how in {"violated", "unattributed"} and unsettled(tx, tree, [name]):
-        from dibs.operations.alerts import suspicions
-
-        suspicions.put(
-            tx, "violation", f"{tree}/{name}" if tree else name, record["by"] or victims[0], event=name, told=texts,
-            path=name, tree=tree, holder=victims[0], by=record["by"], how=how, id=identifier, blob=was,
-            reporter=call.reporter,
-        )  # fmt: skip
     for agent, text in texts.items():
-        if agent == here:
-            told = text
-        else:
-            mailbox.post(tx, agent, call.voice, "violation", text, resource=name, violation=identifier)
-    return {"violation": identifier, "path": name, "blob": was, "tree": tree, "how": how, "text": told}
+        if agent != report.here:
+            mailbox.post(tx, agent, report.call.voice, "violation", text, resource=report.name, violation=report.id)
+    return texts.get(report.here)
 
 
-def _texts(tx: Transaction, record: Record, victims: list[str], actor: str, grade: str) -> dict[str, str]:
-    """The short texts for each side."""
-    path, how = record["path"], record["how"]
-    back = f" `dibs restore {record['violation']}` brings back what was there." if record["blob"] else ""
-    holder = " and ".join([name_of(tx, victim) for victim in victims[:2]])
+def _texts(tx: Transaction, report: _Report, how: str) -> dict[str, str]:
+    """The short texts for each side. A remedy is told only to an agent to which it is granted."""
+    path, actor = report.name, report.actor
     if how == "doubted":
-        others = ", ".join([name_of(tx, one) for one in record["suspects"]])
+        others = ", ".join([name_of(tx, one) for one in report.suspects])
         if not others:
-            who = "your client's formatter did it, or a person"
-            return {actor: f"{path} changed right after your edit: {who}. Read it before you change it again.{back}"}
-        return {actor: f"{path} changed while your command ran, and {others} was at work too.{back}"}
-    if how == "taken":
-        took = "took away" if grade == SURE else "probably took away"
-        did = {
-            True: f"{took} what you had not committed in {path}",
-            False: f"continued {path}, which you left unfinished",
+            did = (
+                "changed right after your edit: your client's formatter did it, or a person. Read it before you change "
+            )
+            return {actor: f"{path} {did}it again.{_back(tx, report, actor)}"}
+        return {
+            actor: f"{path} changed while your command ran, and {others} was at work too.{_back(tx, report, actor)}"
         }
-        return {victim: f"{name_of(tx, actor)} {did[related(victim, actor)]}.{back}" for victim in victims}
-    settle = (
-        f" It cannot be committed before that is settled: restore it, edit it, or `dibs ack {record['violation']}`."
+    if how == "taken":
+        return _taken(tx, report)
+    if report.left:
+        return {}
+    found: dict[str, str] = {}
+    for one in [actor] if how == "violated" else [*([actor] if actor else []), *report.suspects][:MAX_SUSPECTS_TOLD]:
+        did = "changed" if how == "violated" else "probably changed" if one == actor else "may have changed"
+        undo = f": {'' if how == 'violated' else 'if it was you, '}undo it with `dibs restore {report.id}`, and"
+        if not report.may_restore(one):
+            undo = f", and {name_of(tx, report.victims[0])} is told how to bring it back:"
+        kept = f" What was there is kept{undo} leave that file alone." if report.was else ""
+        found[one] = f"your command {did} {path}, {report.whose(tx)}.{kept}"
+    return found | {victim: _told(tx, report, victim, how) for victim in report.victims}
+
+
+def _back(tx: Transaction, report: _Report, agent: str) -> str:
+    """How what was there comes back: at once, or when the holder has released the file."""
+    if not report.was:
+        return ""
+    if report.may_restore(agent):
+        return f" `dibs restore {report.id}` brings back what was there."
+    return (
+        f" What was there is kept: `dibs restore {report.id}`, when {name_of(tx, report.holder)} has released the file."
     )
-    if how == "violated":
-        found = {actor: f"your command changed {path}, which {holder} holds. What was there is kept: undo it with "
-                 f"`dibs restore {record['violation']}`, and leave that file alone."}  # fmt: skip
-        return found | {victim: f"{name_of(tx, actor)} changed {path}, which you hold, by a command.{back}{settle}" for
-                        victim in victims}  # fmt: skip
-    who = "who did it is not known"
-    if grade == LIKELY:
-        who = f"probably {name_of(tx, actor)} did it"
-    elif grade == OUTSIDE:
-        who = "no agent did it: a person, or a program that runs in the background"
-    found = {
-        one: f"your command probably changed {path}, which {holder} holds. What was there is kept: if it was you, undo "
-        f"it with `dibs restore {record['violation']}`."
-        if one == actor
-        else f"{path}, which {holder} holds, was changed while several agents were at work. If it was your command: "
-        f"`dibs restore {record['violation']}`."
-        for one in record["suspects"]
+
+
+def _taken(tx: Transaction, report: _Report) -> dict[str, str]:
+    """The work was continued, or thrown away by a relative; or its agent is gone, and the actor is told."""
+    path, actor = report.name, report.actor
+    if report.left:
+        left = f"in which {name_of(tx, report.victims[0])}, which has ended, left uncommitted work"
+        return {actor: f"your command changed {path}, {left}.{_back(tx, report, actor)}"}
+    took = "took away" if report.grade == SURE else "probably took away"
+    did = {
+        True: f"{took} what you had not committed in {path}",
+        False: f"continued {path}, in which you have uncommitted work",
     }
-    if grade == OUTSIDE:  # it is likely to stay: what brings back the earlier content comes last
-        kept = f"`dibs ack {record['violation']}` to keep it as it is"
-        back = f"{'; or ' if back else '.'}{back.strip()}"
-        settle = f" Read it. It cannot be committed before that is settled: edit it, or {kept}{back}"
-        return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{settle}")
-    return found | dict.fromkeys(victims, f"{path}, which you hold, was changed; {who}.{back}{settle}")
+    return {
+        victim: f"{name_of(tx, actor)} {did[related(victim, actor)]}.{_back(tx, report, victim)}"
+        for victim in report.victims
+    }
+
+
+def _told(tx: Transaction, report: _Report, victim: str, how: str) -> str:
+    """What one whose file it was is told."""
+    path, whose = report.name, report.whose(tx, victim)
+    accept = f"`dibs ack {report.id}`"
+    restore = report.may_restore(victim)
+    if report.grade == OUTSIDE:  # it is likely to stay: what brings back the earlier content comes last
+        back = f"; or{_back(tx, report, victim)}" if restore else "."
+        settle = (
+            f" Read it. It cannot be committed before that is settled: edit it, or {accept} to keep it as it is{back}"
+        )
+        return f"{path}, {whose}, was changed; {report.did(tx)}.{settle}"
+    settle = f" It cannot be committed before that is settled: {'restore it, ' if restore else ''}edit it, or {accept}."
+    if how == "violated":
+        return f"{name_of(tx, report.actor)} changed {path}, {whose}, by a command.{_back(tx, report, victim)}{settle}"
+    return f"{path}, {whose}, was changed; {report.did(tx)}.{_back(tx, report, victim)}{settle}"
 
 
 # --- what is unsettled
@@ -224,17 +327,21 @@ def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
     tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
 
 
-def _put_back(tx: Transaction, tree: str, name: str, was: str, now: str) -> bool:
-    """Is the content that an unsettled change removed there again? Then both changes are settled."""
-    key = _key(tree, name)
+def _put_back(tx: Transaction, report: _Report) -> str:
+    """The unsettled change whose removed content is there again; it and those after it are settled. "" if none is."""
+    key = _key(report.tree, report.name)
     record = tx.fetch([key]).values[key]
-    if record is None or not was:
-        return False
+    if record is None or not report.was:
+        return ""
     earlier = tx.fetch([f"v\t{one}" for one in record["ids"]]).values.values()
-    if any(one is not None and one["blob"] == now for one in earlier):
-        tx.delete(key)
-        return True
-    return False
+    for place, one in enumerate(earlier):
+        if one is not None and one["blob"] == report.now:
+            if place:
+                tx.put(key, {**record, "ids": record["ids"][:place]}, i2=due(record["until"]))
+            else:
+                tx.delete(key)
+            return str(one["violation"])
+    return ""
 
 
 def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
+from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -50,9 +51,9 @@ def _check(
     paths: Sequence[Sequence[str]] = (),
     tree: str = "",
     client: str = "",
-    owned: Sequence[tuple[Sequence[str], Sequence[str]]] = (),
+    owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
 ) -> Any:
-    """May the caller commit these paths of this working tree? `owned` says whose unfinished work is in them."""
+    """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
     refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
@@ -65,7 +66,7 @@ def _check(
     if others:
         blockers = [_blocker(tx, record, paths) for record in others[:MAX_SHOWN]]
         return _refuse(tx, call, Held(blockers=blockers, more=max(0, len(others) - MAX_SHOWN)), paths, tree)
-    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned)
+    lost = _lost(tx, call, paths, tree, own) or _unsettled(tx, call, paths, tree) or _foreign(tx, call, owned, own)
     if lost is not None:
         return _refuse(tx, call, lost, paths, tree)
     tokens = _tokens(paths, own)
@@ -88,12 +89,20 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
     return None
 
 
-def _foreign(tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Held | None:
-    """Refuse a path with unfinished work of another agent that is still there; an ended agent's may be committed."""
+def _foreign(
+    tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str], bool]], own: list[Record]
+) -> Held | None:
+    """Refuse a path with unfinished work of another agent that is still there.
+
+    An ended agent's may be committed, and what the caller holds and has read.
+    """
     if call.fallback and call.agent == call.fallback:
         return None  # a person
     blockers = []
-    for path, owners in owned:
+    held = [resource for claim in own for resource in claim["resources"]]
+    for path, owners, read in owned:
+        if read and resources.all_covered([path[:2]], held):
+            continue
         others = [owner for owner in owners if not related(owner, call.agent)]
         there = [owner for owner in others if is_present(tx, call, owner)] if len(others) == len(owners) else []
         if there:
@@ -254,11 +263,13 @@ def _committed(
     tree: str = "",
     items: Sequence[tuple[Sequence[str], bool]] = (),
     how: str = "checked",
+    suspects: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
-    replayed (git does not ask: a rebase, a cherry-pick).
+    replayed (git does not ask: a rebase, a cherry-pick, a client that switches git's hooks off). `suspects`: the agents
+    whose commands ran when it was made, if no words of theirs make a commit.
     """
     check_text(commit, "commit")
     others, own = _sorted(tx, call, [path for path, _ in items], tree)
@@ -277,7 +288,8 @@ def _committed(
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
     endings.serve(tx, released)
-    unseen = _report_bypass(tx, call, others, items, commit, tree, how) if how != "checked" else []
+    bypass = (commit, tree, how, suspects)
+    unseen = _report_bypass(tx, call, others, items, *bypass) if how != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
@@ -307,16 +319,19 @@ def _report_bypass(
     commit: str,
     tree: str,
     how: str,
+    suspects: Sequence[str],
 ) -> list[dict[str, Any]]:
     """The guard was bypassed: log it, and tell the holders of the committed paths."""
     from dibs.operations.messages import mailbox
 
+    names = " or ".join([name_of(tx, one) for one in suspects])
     paths = [path for path, _ in items]
     unseen = []
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
-        text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
+        who = f"a program or a person, while a command of {names} ran," if suspects else call.name
+        text = f"{who} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
         mailbox.post(tx, record["agent"], call.voice, "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         from dibs.operations.alerts import suspicions
@@ -331,7 +346,7 @@ def _report_bypass(
         tx.append("commit.unverified", call.agent, commit, data)
         suspicions.put(
             tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
-            holders=data["holders"], reporter=call.reporter,
+            holders=data["holders"], suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
         FOLLOW_UPS["suspicions"](tx, call)
     return unseen
@@ -346,7 +361,11 @@ CHECK = Operation(
         _TREE,
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "paths with unfinished work", default=(),
-              items=(_PATH, Field("owners", "words", "the agents whose work it is", required=True))),
+              items=(
+                  _PATH,
+                  Field("owners", "words", "the agents whose work it is", required=True),
+                  Field("read", "flag", "the caller has read what is there", required=True),
+              )),
     ),
     errors=(Held, Fenced, Conflict, Forbidden),
 )  # fmt: skip
@@ -358,6 +377,7 @@ COMMITTED = Operation(
         Field("items", "rows", "its paths", default=(),
               items=(_PATH, Field("same", "flag", "the file equals what was committed", required=True))),
         Field("how", "choice", "how the guard met it", choices=HOW, default=HOW[0]),
+        Field("suspects", "words", "who may have made it, if that is not certain", default=()),
     ),
 )  # fmt: skip
 

@@ -7,7 +7,9 @@ One transaction decides, in this order, and the first "no" is the answer:
 - unseen: a write that overwrites without reading is refused if the agent has not seen the present content; the claim is
   kept for the retry. A tool that reads the file while it writes merges, and passes; it is told who changed the file
   since. Content from before the agent's start, by a person or an ended session, may be overwritten; it is kept.
-Free paths (ignored by git, or free by the config) need no claim and pass after the role.
+Free paths (ignored by git, or free by the config) need no claim and pass after the role. A path that the command itself
+claims by hand before it writes it is left to that claim: it is refused if another agent holds it and the write would
+run all the same.
 
 Retry: an edit of a held file writes nothing until half of the claim's life has passed. Crash: the claim exists or not;
 if its process is dead, it ends at the next look. Race: the second transaction sees the first.
@@ -21,7 +23,7 @@ from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.core.policy import covers, matches
+from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
 TYPE_CHECKING = False
@@ -42,6 +44,8 @@ FREE, GUARDED, STRICT = "free", "guarded", "strict"
 # What an agent knows of a file: the present content, an earlier one, only that it changed it, nothing; or the file is
 # missing
 SAME, OLDER, BLIND, NOTHING, GONE = "same", "older", "blind", "nothing", "gone"
+# The command itself claims the path first: it writes only if that was granted, or in any case
+DEPENDS, BEFORE = "depends", "before"
 NO_AGENT = frozenset({"", GIT, OUTSIDE, UNKNOWN, "unknown"})
 
 
@@ -52,9 +56,11 @@ def target(
     content: str = "",
     facts: dict[str, Any] | None = None,
     inside: Sequence[str] = (),
+    claimed: str = "",
 ) -> Target:
     """One path that an agent wants to write, with the facts that the door gathered about it (`_TARGETS`)."""
-    return {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
+    found = {"resource": resource, "ignored": ignored, "content": content, "facts": facts, "inside": inside}
+    return {**found, "claimed": claimed} if claimed else found
 
 
 class _Caller:
@@ -103,6 +109,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     """The claims on the files of one working tree, or the refusal."""
     wanted: list[Target] = []
     strict: list[Target] = []
+    claimed: list[Target] = []
     for target in targets:
         refusal: DibsError | None = roles.refusal_of_write(
             call, caller.agent, target["resource"], local=local, client=caller.client, tool=caller.tool
@@ -110,10 +117,16 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         if refusal is not None:
             return _refuse(tx, call, target, tree, _held_within(tx, call, target, tree, refusal))
         level = level_of(call.policy.guards, target)
+        if target.get("claimed") and level != FREE:
+            claimed.append(target)
+            continue
         if level == STRICT:
             strict.append(target)
         if level != FREE:
             wanted.append(target)
+    refusal = _claims_first(tx, call, claimed, tree)
+    if refusal is not None:
+        return refusal
     if not wanted:
         return []
     normal = resources.normal([target["resource"] for target in wanted])
@@ -140,6 +153,20 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     return [held]
 
 
+def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str) -> DibsError | None:
+    """Refuse what the command claims itself, if another agent holds it and the write would not wait for that claim.
+
+    What the agent has not seen is refused, too, unless the claim has to wait: then nobody knows what will be there.
+    """
+    for target in claimed:
+        met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
+        held = _held_by_others(tx, call, target, tree, met)
+        refused = _unseen(tx, call, target, []) if held is None else held if target["claimed"] != DEPENDS else None
+        if refused is not None:
+            return _refuse(tx, call, target, tree, refused)
+    return None
+
+
 def _take(
     tx: Transaction, call: Call, got: Fetched | None, wanted: list[Target], normal: list[list[str]], tree: str
 ) -> dict[str, Any] | DibsError:
@@ -162,13 +189,17 @@ def level_of(guards: dict[str, Any], target: Target) -> str:
     """Free, guarded or strict: whether the target needs an explicit claim. A directory does if anything in it does."""
     if any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]):
         return STRICT
-    return guard_level(guards, target["resource"], ignored=target["ignored"])
+    return guard_level(guards, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
 
 
-def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
-    """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
-    if any(matches(pattern, resource) for pattern in guards["strict"]):
-        return STRICT
+def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool, known: bool = False) -> str:
+    """Free, guarded or strict; strict wins over free, because it was configured on purpose.
+
+    `known`: what is in the directory has been asked about, file by file.
+    """
+    for pattern in guards["strict"]:
+        if matches(pattern, resource) and (pattern != MIGRATIONS or (not known and is_migration(resource[1]))):
+            return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
         return STRICT
     if ignored or any(covers(pattern, resource) for pattern in guards["free"]):
@@ -213,8 +244,8 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
         return held
     name = resources.show(target["resource"])
     return Forbidden(
-        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
-        "again, then edit.",
+        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {quoted(name)} --reason WHY`, "
+        "read it again, then edit.",
         path=name,
         strict=True,
     )
@@ -267,7 +298,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
     name, known, author = resources.show(target["resource"]), facts["known"], facts["author"]
     others = [owner for owner in facts["owners"] if not related(owner, call.agent)]
     if facts["merges"]:
-        if known in {OLDER, BLIND}:
+        if known in {OLDER, BLIND} and author != call.agent:
             _note(tx, call, f"{_who(tx, author)} changed {name} since you last read it; your change was made to that.")
         return None
     if known in {SAME, GONE}:
@@ -276,7 +307,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
         when = "since you last read or wrote it" if known == OLDER else "and you have not read what is there now"
         who = "your own command" if author == call.agent else _who(tx, author)
         return Conflict(
-            f"{who} changed {name} {when}. You hold it now: read it again, then change what is there.",
+            f"{who} changed {name} {when}. {_hold(target)}ead it again, then change what is there.",
             path=name,
             changed_by=author if author not in NO_AGENT else None,
         )
@@ -287,7 +318,7 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
         who = _who(tx, living[0] if living else author)
         did = "changed" if makers or not living or living[0] in others else "may have changed"
         return Conflict(
-            f"{who} {did} {name}, and you have not read it. You hold it now: read it, then change what is there.",
+            f"{who} {did} {name}, and you have not read it. {_hold(target)}ead it, then change what is there.",
             path=name,
             changed_by=living[0] if living else author if author not in NO_AGENT else None,
         )
@@ -298,6 +329,10 @@ def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> 
     return None
 
 
+def _hold(target: Target) -> str:
+    return "R" if target.get("claimed") else "You hold it now: r"
+
+
 def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     """Tell the agent, after its call, how a person's changes come back that it dropped without having read them."""
     if not paths:
@@ -306,7 +341,7 @@ def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     had = named[0] if len(paths) == 1 else f"{len(paths)} files"
     listed = "" if len(paths) == 1 else f": {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
     files = " ".join([quoted(name) for name in named]) if more <= 0 else "PATH…"
-    back = f"`dibs undo {call.agent} {files} --yes` brings them back."
+    back = f"`dibs undo {quoted(call.agent)} {files} --yes` brings them back."
     _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
 
 
@@ -404,6 +439,7 @@ _TARGETS = Field(
         Field("content", "text", "the blob of the file as it is now; empty if there is none", required=True),
         Field("facts", "object", "what the ledger says; nothing if it says nothing", items=_FACTS),
         Field("inside", "raws", "the files in it, if it is a directory", required=True),
+        Field("claimed", "choice", "how the command itself claims it first", choices=(DEPENDS, BEFORE), default=""),
     ),
 )  # fmt: skip
 _TREE = Field("tree", "tree", "the top of their working tree", required=True)

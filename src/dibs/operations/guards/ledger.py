@@ -11,9 +11,11 @@ A line is a kind and its fields:
     O time call agent class left diary claims   a call begins: harmless calls are left out, `closed` names all it writes
     N call how expected path                    a path that it names: how it writes, the content that it will have or ""
                                                 (a "/" at its end: a folder, and whatever is in it)
+    V call tree                                 it may write in that working tree, too
     C time call left                            the call ended; `left`: a program that it started may still run
     E time agent                                the agent's calls ended: a prompt, a stop, a boot
     X time agent                                its session ended
+    Z time agent                                its client's process is gone, and its calls ended with it
     B time agent                                its session begins
     T id time from to signature actor grade suspects flags path      a change, found by a look at that time
     M id time from to signature actor grade suspects flags path      the same content became executable, or no longer
@@ -70,19 +72,18 @@ MAX_OBSOLETE_LINES = 64  # above it, the ledger is rewritten without them
 MAX_CHANGES_KEPT = 300  # of finished paths, in a compacted ledger
 MAX_PATHS_WATCHED = 300  # by one look
 DEFAULT_LOOK_COST_NS = SECOND_NS // 20  # of a look at the whole tree, before there was one
-LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it
-BUSY_LOOK_SHARE = 2  # while another agent's command runs: what is not looked at now may be either's later
+LOOK_SHARE = 20  # one part in 20 of a command's run time may be spent on such a look after it, if no other is there
 CALL_TIMEOUT_NS = 600 * SECOND_NS  # of a call whose end is not reported
 MAX_AUTHORS = 8  # contents of a path with known authors
-FIELDS = {"O": 8, "N": 5, "C": 4, "E": 3, "X": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3, "W": 3, "F": 3,
-          "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
+FIELDS = {"O": 8, "N": 5, "V": 3, "C": 4, "E": 3, "X": 3, "Z": 3, "B": 3, "T": 11, "S": 5, "K": 3, "D": 2, "P": 3,
+          "W": 3, "F": 3, "L": 3, "G": 3, "H": 9, "U": 12, "A": 2, "M": 11}  # fmt: skip
 
 
 class Call:
     """One call of one tool, as the ledger has it."""
 
     __slots__ = ("agent", "claims", "closed", "diary", "ended", "folders", "id", "is_open", "left", "named", "offset",
-                 "opened")  # fmt: skip
+                 "opened", "trees")  # fmt: skip
 
     def __init__(self, row: Line) -> None:
         self.opened, self.offset = moment(row[1])
@@ -92,9 +93,10 @@ class Call:
         self.diary = int(row[6] or -1)
         self.claims = row[7].split(",") if row[7] else []
         self.closed = 0  # when it ended; 0: not yet
-        self.ended = 0  # when the agent continued with something else, if the call's end was not reported
+        self.ended = 0  # when the agent continued with something else, or was gone
         self.named: dict[str, list[str]] = {}  # path → how, and the announced content
         self.folders: list[str] = []  # the folders among them, each with a slash at its end
+        self.trees: list[str] = []  # other working trees in which it may write
 
     def may_matter(self, since: int) -> bool:
         """Can it have caused a change after that time? A program that it left running may, for hours."""
@@ -119,6 +121,7 @@ class Call:
         left, diary = "1" if self.left else "", str(self.diary)
         found: list[Line] = [("O", stamp, self.id, self.agent, kind, left, diary, ",".join(self.claims))]
         found += [("N", self.id, *how, path) for path, how in self.named.items()]
+        found += [("V", self.id, tree) for tree in self.trees]
         if self.closed:
             found.append(("C", f"{self.closed}:{self.offset}", self.id, left))
         return found
@@ -256,6 +259,11 @@ class State:
                 head.named = max(head.named, call.opened)
                 self._move(head)
 
+    def _reached(self, row: Line) -> None:
+        call = self.calls.get(row[1])
+        if call is not None and row[2] not in call.trees:
+            call.trees.append(row[2])
+
     def _closed(self, row: Line) -> None:
         call = self.calls.get(row[2])
         if call is not None and not call.closed:
@@ -265,12 +273,19 @@ class State:
     def _stepped(self, row: Line) -> None:
         when = moment(row[1])[0]
         for call in self.calls.values():
-            if call.agent == row[2] and not call.closed and not call.ended:
+            if call.agent == row[2] and not call.ended:
                 call.ended = when
 
     def _left(self, row: Line) -> None:
         self._stepped(row)
         self.ended[row[2]] = moment(row[1])[0]
+
+    def _died(self, row: Line) -> None:
+        when = moment(row[1])[0]
+        for call in self.calls.values():
+            if call.agent == row[2] and not call.closed and not call.ended:
+                call.closed = when
+        self._left(row)
 
     def _began(self, row: Line) -> None:
         self.began.setdefault(row[2], moment(row[1])[0])
@@ -407,9 +422,9 @@ class State:
         self.formats.add(row[1])
 
     READ = {  # noqa: RUF012 - made once, never changed
-        "O": _opened, "N": _named, "C": _closed, "E": _stepped, "X": _left, "B": _began, "S": _same, "K": _committed,
-        "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed, "G": _counted, "H": _kept, "U": _owed,
-        "T": _changed, "A": _formatted, "M": _moded,
+        "O": _opened, "N": _named, "V": _reached, "C": _closed, "E": _stepped, "X": _left, "Z": _died, "B": _began,
+        "S": _same, "K": _committed, "D": _told, "P": _passed, "W": _watched, "F": _looked, "L": _surveyed,
+        "G": _counted, "H": _kept, "U": _owed, "T": _changed, "A": _formatted, "M": _moded,
     }  # fmt: skip
 
     # --- what follows from it
@@ -445,13 +460,23 @@ class State:
             if head.owners and not (agent and all(related(owner, agent) for owner in head.owners))
         }
 
-    def owes(self, call: Call, now: int) -> bool:
-        """Is a look at the whole tree due after this call?
+    def owes(self, call: Call, now: int, *, accompanied: bool) -> bool:
+        """Is a look at the whole tree due after this call, which may have written unnamed paths?
 
-        The call may have written unnamed paths, and it took long enough for a look to be cheap in comparison.
+        While another agent is there it always is: what is not looked at now, that one may overwrite unseen. Alone, the
+        call must have taken long enough for a look to be cheap in comparison.
         """
-        share = BUSY_LOOK_SHARE if self.is_busy(call.agent) else LOOK_SHARE
-        return call.is_open and (now - call.opened) > share * self.cost
+        return call.is_open and (accompanied or now - call.opened > LOOK_SHARE * self.cost)
+
+    def others(self, agent: str) -> list[str]:
+        """The agents outside its family whose sessions have not ended, as far as the lines say."""
+        return [one for one in self.began if one not in self.ended and not related(one, agent)]
+
+    def at_work(self) -> list[str]:
+        """The agents with a call that has not ended, if there are several agents."""
+        if len(self.began) == 1:
+            return []
+        return [*dict.fromkeys([call.agent for call in self.calls.values() if not call.closed and not call.ended])]
 
     def is_being_written(self, path: str, now: int) -> bool:
         """Is a call running that names the path? Then a file that was just emptied is about to be filled."""
@@ -460,11 +485,24 @@ class State:
             for call in self.calls.values()
         )
 
-    def is_busy(self, agent: str) -> bool:
-        """Has any other agent an open call, firmly or weakly?"""
+    def is_unmade(self, call: Call, path: str) -> bool:
+        """Is a path that the call names missing, and was it before? Then the call removed what it had made."""
+        head = self.heads.get(path)
+        if head is None or head.content != MISSING:
+            return False
+        return head.change is None or head.change.looked < call.opened
+
+    def is_put_aside(self, path: str, now: int, but: str) -> bool:
+        """May a git command that runs have put the path aside for a moment? `but`: a call that is over.
+
+        The pre-commit framework takes all unstaged changes off the working tree while its hooks run. A command that
+        would throw them away for good is not allowed to run, or names them.
+        """
         return any(
-            not call.closed and not call.ended and not related(call.agent, agent) for call in self.calls.values()
-        )
+            call.claims and not call.closed and not call.ended and now - call.opened < CALL_TIMEOUT_NS
+            and call.id != but and not call.how(path)[0]
+            for call in self.calls.values()
+        )  # fmt: skip
 
     def _kept_heads(self, now: int) -> list[tuple[str, Head]]:
         """Unfinished work, named paths, and the latest changes: their authors are asked for during a day."""

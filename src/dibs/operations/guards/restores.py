@@ -112,7 +112,7 @@ def _restore(
         undo = f"v{tx.id()}"
         until = tx.now + CONTENT_LIFE_MS
         before: Record = {
-            "violation": undo, "path": record["path"], "tree": record["tree"], "holder": call.agent, "by": call.agent,
+            "violation": undo, "path": record["path"], "tree": tree, "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,
         }  # fmt: skip
         before.update({"place": call.place} if call.place else {})

@@ -7,6 +7,9 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 - targets that cannot be read from the words (`> $F`): refused while other agents hold claims in this working tree, or,
   if the words show the folder (`> build/$n`) or the name (`> $OUT/report.json`), while other agents hold something
   there, or of that name.
+- files that a program may write, though it is not told to (a package manager's manifest and lock file): refused while
+  other agents hold them or have unfinished work in them; held while the command runs, so that no other such program
+  reads them in the meantime.
 - git's index and HEAD belong to a working tree, the stashes to a repository: a command that touches them holds
   `git:index`, `git:head`, `git:stash` while it runs. The claim of an aborted command, whose end was not reported,
   passes to the next git command of the same agent, and lasts two minutes at most.
@@ -16,7 +19,7 @@ guard (edit_guard.py) like any other edit. This file decides about everything el
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Forbidden, Held, say_blocked
+from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 # meanwhile. The claim ends with the call, or with the process.
 COMMAND_CLAIM_MS = 2 * MINUTE
 RUNS = "a git command runs"
+MAY_WRITE = "a command runs that may write it"
 MAX_CLAIMS_SHOWN = 10  # claims named in a refusal
 MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
@@ -51,11 +55,11 @@ def _command(
     acts: Sequence[str] = (),
     deploys: Sequence[Sequence[str]] = (),
     client: str = "",
-    owned: Sequence[tuple[str, Sequence[str], Sequence[str]]] = (),
+    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]] = (),
     loose: Sequence[tuple[str, Sequence[str], bool]] = (),
     spoken: Sequence[tuple[str, str]] = (),
 ) -> Any:
-    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owner.
+    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owners, read by the caller?
 
     `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
     `spoken`: the dibs commands that it would run, and as which agent.
@@ -74,23 +78,71 @@ def _command(
     for command, target, against in deploys:
         refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, command, target, against)
         return _refuse(tx, call, command, refusal)
+    files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
-        unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps else []
-        unfinished += working_tree.loose(tx, loose, [*others, *unfinished])
+        if index and _meets_shell(others, index):  # what lies in git's index now is of a moment
+            return _index_held(tx, call, resources.normal(index), Held(blockers=[]))
+        unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
+        concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
         dropped: list[str] = []
         for found in sweeps:
             sweep = {"tree": tree, **found, "here": tree}
-            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep["tree"]}]
+            counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
             refusal = working_tree.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
             dropped += working_tree.dropped(sweep, counting)
-        refusal = _unreadable(tx, unresolved, others, tree)
+        refusal = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
         if refusal is not None:
             return _refuse(tx, call, refusal.fields["words"][0], refusal)
         edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
-    return _hold(tx, call, index) if index else {"claims": []}
+    taken = _hold_files(tx, call, files) if files else []
+    if isinstance(taken, DibsError) or not index:
+        return taken if isinstance(taken, DibsError) else {"claims": taken}
+    held = _hold(tx, call, index)
+    return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
+
+
+def _hold_files(
+    tx: Transaction, call: Call, files: Sequence[tuple[str, Sequence[Sequence[str]]]]
+) -> list[str] | DibsError:
+    """Hold what the command may write while it runs. What the agent holds anyway stays as it is."""
+    taken: list[str] = []
+    own = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["until"] > tx.now and not one["pending"]]
+    for tree, paths in files:
+        held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
+        wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
+        if wanted:
+            claim = grants.take(tx, call, None, wanted, tree=tree, by=audits.SHELL, reason=MAY_WRITE)
+            if isinstance(claim, DibsError):
+                return claim
+            taken.append(claim["claim"])
+    return taken
+
+
+def _being_changed(
+    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: list[Record], tree: str
+) -> Held | None:
+    """Refuse a command that may write a file in which another agent that is there has unfinished work."""
+    for doubt in unresolved if unfinished else ():
+        for record in unfinished:
+            name = resources.show(record["resources"][0])
+            below = doubt.get("below") or () if doubt.get("exact") and record["tree"] == doubt.get("tree", tree) else ()
+            if any(resources.show(one) == name for one in below) and record["there"] and not record["own"]:
+                instead = f"Wait until that is committed; or `dibs claim {quoted(name)}`, read it, and run it again."
+                who = working_tree.who(tx, record)
+                return Held(
+                    f"`{_short(doubt['words'])}` may write {name} ({who}). {instead}", words=[doubt["words"]],
+                    blockers=[holds.blocker(tx, record, [["file", name]])], more=0, instead=instead,
+                )  # fmt: skip
+    return None
+
+
+def _meets_shell(others: list[Record], wanted: Sequence[Sequence[str]]) -> bool:
+    """Does a command of another agent hold git's index at this moment?"""
+    normal = resources.normal(wanted)
+    return any(one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal) for one in others)
 
 
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
@@ -138,13 +190,18 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
-    begin = f"dibs deploy {target} {'' if checked else '--unverified '}--"
+    begin = f"dibs deploy {quoted(target)} {'' if checked else '--verify CMD '}--"
     first, *more = command.split() or [""]
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"
     else:
         way = f"Run it as `{begin} {'env ' if '=' in first else ''}{command}`"
-    result = ", and verifies the result" if checked else "; `--verify CMD` for `--unverified` checks the result"
+    result = (
+        ", and verifies the result"
+        if checked
+        else ", and lets CMD prove the result, such as a request to what was deployed (`--unverified` instead of "
+        "`--verify CMD` goes without, and is recorded and reported)"
+    )
     return Forbidden(
         f"`{command}` deploys to {target}{now} {way}: that holds deploy:{target}, fetches, refuses a stale copy"
         f"{result}.",
@@ -163,7 +220,9 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
                 hits = [
                     resource
                     for resource in record["resources"]
-                    if _may_be(below, resource) and _may_end(f"{where}/", resource, end)
+                    if _may_be(below, resource)
+                    and _may_end(f"{where}/", resource, end)
+                    and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
                 found += [(doubt["words"], record, hits)] if hits else []
     if not found:
@@ -220,6 +279,15 @@ def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     return name in path
 
 
+def _leaves_out(without: str, resource: Sequence[str]) -> bool:
+    """Is this resource, as a whole, what a command says that it leaves out?"""
+    if resource[0] == "glob":
+        return False
+    if without.startswith("**/"):
+        return without[3:] in resource[1].split("/")
+    return f"{resource[1]}/".startswith(f"{without}/")
+
+
 def _has_suffix(path: str) -> bool:
     """Is this the name of a file? A claim of a path that does not exist yet is one of a folder, too: `lib/new.py`.
 
@@ -247,6 +315,8 @@ COMMAND = Operation(
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
+                  Field("without", "raws", "what it leaves out: paths, and `**/NAME` for a name in any folder"),
+                  Field("exact", "flag", "it may write these very files"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
@@ -262,6 +332,7 @@ COMMAND = Operation(
                   Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
+                  Field("read", "flag", "the caller has read what is there", required=True),
               )),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
               items=(

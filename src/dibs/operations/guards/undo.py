@@ -223,19 +223,15 @@ def _take(
         refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
-    before = {claim["claim"]: claim["reason"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
+    before = {claim["claim"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
     held = grants.take(tx, call, got, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == held["claim"]]
-    earlier = before.get(claim["claim"])
-    # The caller that held the files before the undo holds them after it, for the reason that it gave.
-    holds.put(
-        tx, {**claim, "undo": undo, "undo_of": list(of), "reason": claim["reason"] if earlier is None else earlier}
-    )
+    holds.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
     data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
-    return {"claim": held["claim"], "token": held["token"], "new": earlier is None}
+    return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
 
 
 def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: DibsError) -> DibsError:

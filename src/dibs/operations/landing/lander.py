@@ -19,7 +19,7 @@ itself refuses the stale one (running/landing_target.py).
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Fenced, Forbidden, Held
+from dibs.errors import DibsError, Fenced, Forbidden, Held, quoted
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso, related
@@ -225,7 +225,7 @@ def _refuse(
     data = {"target": state["target"], "branch": found["branch"], "code": code, "why": why, "token": token}
     tx.append("landing.refused", call.agent, landing, data)
     mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
-    kept = f"The branch is untouched. {mends} `dibs land {found['branch']}` again."
+    kept = f"The branch is untouched. {mends} `dibs land {quoted(found['branch'])}` again."
     shown = f"\n{end}" if end else ""
     where = f" The whole output: {log}." if log else ""
     text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
-from dibs.operations.agents.roles import mark_of
+from dibs.operations.agents.marks import mark_of
 from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, due, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK

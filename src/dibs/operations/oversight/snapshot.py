@@ -133,7 +133,8 @@ def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, A
     found = values_of(tx, [f"v\t{change}" for change in ids])
     return [
         {"id": one["violation"], "path": one["path"], "tree": one["tree"], "holder": one["holder"],
-         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"])}
+         "agent": one["by"], "how": one["how"], "kept": bool(one["blob"]), "grade": one.get("grade", ""),
+         "suspects": one["suspects"]}
         for one in found.values() if one is not None
     ]  # fmt: skip
 

@@ -7,7 +7,7 @@ end --strict` checks those that can be known before the end.
 
 from __future__ import annotations
 
-from dibs.errors import Invalid, NotFound, counted
+from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
@@ -166,7 +166,7 @@ def _report(view: View) -> str:
 
 def _archived(view: View) -> str:
     if not view.run["archive"] and not view.facts.get("archiving"):
-        return f"no archive; `dibs run end --run {view.run['run']} --archive` makes one"
+        return f"no archive; `dibs run end --run {quoted(view.run['run'])} --archive` makes one"
     return view.facts.get("archive", NOT_CHECKED)
 
 

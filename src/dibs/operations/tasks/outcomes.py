@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
@@ -69,7 +69,7 @@ def mine(
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
-    for _, record in [row for row in rows if row[0].startswith("n")]:
+    for record in holds.whole(tx, [value for place, value in rows if place.startswith("n")]):
         is_task_claim = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
@@ -94,6 +94,9 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
         if within(live["agent"], call.agent):
             text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was changed."
             return Fenced(text, **facts)
+        if token is None:
+            text = f"you do not have task {task['task']}: {live['agent']} has it. Nothing was changed."
+            return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.FINAL_STATES:
@@ -104,7 +107,8 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
         if token is not None
         else f"you do not have task {task['task']}"
     )
-    text = f"{what}: {became}. Nothing was changed; stop working on it."
+    stop = "; stop working on it" if token is not None else ""
+    text = f"{what}: {became}. Nothing was changed{stop}."
     return Fenced(text, **facts)
 
 
@@ -380,8 +384,8 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
 
     identifier = task["task"]  # no text of other agents here: dibs itself is the sender
     text = (
-        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
-        f"`dibs task move {identifier} planned` retries it."
+        f"Task {identifier} {what}. `dibs task show {quoted(identifier)}` has the reason; "
+        f"`dibs task move {quoted(identifier)} planned` retries it."
     )
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
 MAX_TASKS_READ = 1_000  # in one call
+MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an hour it is stale
 
 
 # --- coming in
@@ -92,7 +93,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
     return pulls.take(tx, call, got, task, origin=SCOPED)
 
 
-def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> Any:
+def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int, held: int = 0) -> Any:
     """A claimed file that names the caller."""
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
@@ -104,7 +105,7 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
-    return pulls.grant(tx, call, task, left=left, origin=origin)
+    return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
 
 
 def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> Any:
@@ -228,7 +229,12 @@ TAKE = Operation(
 )
 ADOPT = Operation(
     "registry adopt", _adopt, "Record a claim that was made with files.", sent_by=HOSTS,
-    fields=(_SPEC, Field("left", "duration", "the rest of its time", required=True)), errors=_ERRORS, takes=True,
+    fields=(
+        _SPEC,
+        Field("left", "duration", "the rest of its time", required=True),
+        Field("held", "duration", "how long the agent has had it", default=0, least=0, most=MAX_HELD_MS),
+    ),
+    errors=_ERRORS, takes=True,
 )  # fmt: skip
 GIVE_BACK = Operation(
     "registry release", _give_back, "Give a task back, or finish it.", sent_by=ANYWHERE, fields=(_ID, _STATE),

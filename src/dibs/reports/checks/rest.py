@@ -21,7 +21,7 @@ from dibs.reports.checks.findings import (
     few,
     slug,
 )  # fmt: skip
-from dibs.reports.checks.ten import listed
+from dibs.reports.checks.ten import changed_under, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def guards(look: Look) -> Line:
         git = [one for one in checks if one["check"] == "git hooks" and one["ok"]]
         line.message += "; git's hooks are in place" if git else ""
         return line
-    said = f"Guards proven: a forbidden write is refused by {few(clients)}{age}"
+    said = f"Guards proven: a forbidden write, and a killed agent's call, is refused by {few(clients)}{age}"
     if cares:
         why = cares[0]["message"].partition(";")[0].replace(look.session.place.top, "this folder")
         return Line(WARN, f"{said}; {cares[0]['check']}: {why}", remedy="dibs doctor", figures=figures)
@@ -156,18 +156,23 @@ def violations(look: Look) -> Line:
     """No file of one agent was changed by another, unless that is settled."""
     found = []
     for change in look.facts["unsettled"]:
-        if change["how"] == "violated":
+        if change["how"] in {"violated", "unattributed"}:
+            sure = change["how"] == "violated"
             event = look.history.changes.get(change["id"])
-            text = (
-                f"{look.name(change['agent'])} changed {change['path']}, which {look.name(change['holder'])} held"
-                f"{against(look, CLAIM_FIRST)}"
-            )
+            text = f"{changed_under(look, change)}{against(look, CLAIM_FIRST) if sure else ''}"
             remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
             events = [event["seq"]] if event else []
             found.append(
-                Finding(text, HIGH, events=events, code=f"change-{change['id']}", remedy=remedy, agent=change["agent"])
+                Finding(
+                    text,
+                    HIGH if sure else MEDIUM,
+                    events=events,
+                    code=f"change-{change['id']}",
+                    remedy=remedy,
+                    agent=change["agent"],
+                )
             )
-    past = sum(1 for event in look.history.changes.values() if event["kind"] == "edit.violated") - len(found)
+    past = len(look.history.changes) - len(found)
     more = f"; {past} earlier, all settled" if past > 0 else ""
     return listed(found, f"Violations: no file was changed under its holder{more}", {"settled": max(0, past)})
 
@@ -183,7 +188,7 @@ def bypasses(look: Look) -> Line:
             commit, where = event["subject"][:SHORT], f"{data['remote']}/{data['branch']}"
             by = f", by {data['by']}" if data["by"] else ""
             text = f"a push of {commit} to {where} bypassed the guard{by}"
-            remedy = f"git log {where}, then settle event {event['seq']}"
+            remedy = f"git log {quoted(where)}, then settle event {event['seq']}"
             found.append(Finding(text, HIGH, events=[event["seq"]], remedy=remedy))
             continue
         held = f" with {few(data['paths'])}, held by {few(look.name(one) for one in data['holders'])}"
@@ -193,7 +198,7 @@ def bypasses(look: Look) -> Line:
         )
         found.append(
             Finding(text, HIGH if data["paths"] else LOW, events=[event["seq"]], agent=event["agent"],
-                    remedy=f"git show --stat {event['subject'][:SHORT]}, then settle event {event['seq']}")
+                    remedy=f"git show --stat {quoted(event['subject'][:SHORT])}, then settle event {event['seq']}")
         )  # fmt: skip
     # one whose event was moved to an archive still has its alert, until it is acknowledged
     found += [one for one in look.alerts("bypass") if not told.intersection(one.events)]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dibs.errors import counted, quoted
 from dibs.facts import relative_times
 from dibs.operations.core.policy import DAY
+from dibs.operations.guards.changes import who_did_it
+from dibs.operations.guards.ledger import LIKELY
 from dibs.operations.oversight.trials import MANY
 from dibs.reports.checks.findings import (
     ABSENT,
@@ -52,6 +54,13 @@ def alone(look: Look) -> str:
     return "one agent at work" if look.fleet else "no agent at work yet"
 
 
+def changed_under(look: Look, change: dict[str, Any]) -> str:
+    """A change of another agent's file, in the words in which that agent was told."""
+    names = [look.name(one) for one in (*([change["agent"]] if change["agent"] else []), *change["suspects"])]
+    whose = f"{look.name(change['holder'])} held or had unfinished work in"
+    return f"{change['path']}, which {whose}, was changed; {who_did_it(change['grade'], names)}"
+
+
 # --- 1 to 5
 
 
@@ -62,9 +71,9 @@ def resources(look: Look) -> Line:
     shared = sum(1 for row in rows.values() if len(row.writers()) > 1)
     found = []
     for change in look.facts["unsettled"]:
-        if change["how"] == "unattributed":
+        if change["how"] == "unattributed" and change["grade"] != LIKELY:
             event = look.history.changes.get(change["id"])
-            text = f"{change['path']} of {look.name(change['holder'])} was changed by a writer that is not known"
+            text = changed_under(look, change)
             remedy = f"dibs restore {change['id']}" if change["kept"] else f"dibs ack {change['id']}"
             events = [event["seq"]] if event else []
             found.append(Finding(text, MEDIUM, events=events, code=f"change-{change['id']}", remedy=remedy))
@@ -190,7 +199,7 @@ def alerting(look: Look) -> Line:
     if failed:
         text = f"{counted(failed, 'alert')} could not be delivered"
         found.append(Finding(text, MEDIUM, code="undelivered", remedy="dibs alerts --json has the reasons"))
-    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "deploy_stale",
+    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale",
              "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # each has its own line
     others = {alert["kind"] for alert in look.facts["alerts"]} - set(known)
     found += look.alerts(*others)
