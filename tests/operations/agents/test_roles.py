@@ -214,6 +214,15 @@ def test_an_assignment_speaks_of(pattern: str, agents: list[str], others: list[s
     fleet.clean()
 
 
+def test_what_an_agent_calls_its_subagent_raises_no_rank() -> None:
+    fleet = fleet_of("worker", {"*-lead": "orchestrator", "*-free": "", "p/*": "orchestrator"})
+    allowed = [
+        one for one in ("a-lead", "a-lead/b-lead", "me/x-lead", "me/x-free", "p/x") if may_write(fleet, one, "x.py")
+    ]
+    assert allowed == ["a-lead", "a-lead/b-lead", "p/x"]
+    fleet.clean()
+
+
 def test_an_assignment_by_type_goes_by_what_the_clients_hook_told_and_not_by_what_an_agent_says_of_itself() -> None:
     fleet = fleet_of("worker", {"type:planner": "orchestrator"})
     fleet.call("a", "boot", client_type="planner")

@@ -13,7 +13,7 @@ from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
-from dibs.operations.core.declare import ANYWHERE, BY_AGENT, PAGED, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
 
@@ -58,7 +58,7 @@ def _boot(
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
-    agent.update({"files": {**told, **files}} if files else {})
+    agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
     call.tied = process is not None and agent["process"] == process
     rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
     put_agent(tx, agent)
@@ -550,7 +550,12 @@ OPERATIONS = (
                 sent_by=ANYWHERE,
             ),
             Field(
-                "files", "texts", "what the briefing tells of which file, by digest", internal=True, sent_by=ANYWHERE
+                "files",
+                "texts",
+                "what the briefing tells of which file, by digest",
+                internal=True,
+                longest=200,
+                sent_by=ANYWHERE,
             ),
         ),
         may="viewer",

@@ -42,6 +42,8 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
     for pattern, given in roles["assign"]:
         if _speaks_of(pattern, identifier, kind, client):
+            if "*" in pattern and "/" not in pattern and _is_own_promotion(call, pattern, identifier, given):
+                continue
             name = given
             break
     else:
@@ -50,6 +52,14 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     if not name:
         return "", None
     return name, _rights(call, name)
+
+
+def _is_own_promotion(call: Call, pattern: str, agent: str, given: str) -> bool:
+    """Is it the name that an agent gave to its subagent which would raise that above the default?"""
+    if "/" not in agent or _speaks_of(pattern, agent.partition("/")[0], "", ""):
+        return False
+    usual = call.policy.guards["roles"]["default"]
+    return RANKS[rank_of(call, given or AGENT)] > RANKS[rank_of(call, usual or AGENT)]
 
 
 def told(call: Call, agent: Record) -> dict[str, Any] | None:
