@@ -44,8 +44,16 @@ ROWS = (
     ("session/evidence.py", "        if found and found[0].commit < commit:\n", "        if found and found[0].commit <= commit:\n",
      f"{ALERTS}::test_every_commit_of_a_log_is_found_by_its_number"),
     # somebody always looks
-    ("session/wait_loop.py", '            upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))\n', "",
+    ("session/wait_loop.py", '        upkeep.step(session, "wait", call.agent or call.fallback)\n', "",
      f"{SENT}::test_who_waits_for_something_else_finds_an_agent_dead"),
+    ("session/wait_loop.py", "min(left, upkeep.EVERY_MS) / 1000)) or left <= upkeep.EVERY_MS", "left / 1000)) or True",
+     f"{SENT}::test_who_waits_looks_every_two_seconds"),
+    ("session/upkeep.py", "                alert_delivery.start(session, agent)\n", "                alert_delivery.deliver(session, agent, 1)\n",
+     f"{SENT}::test_a_waiter_leaves_the_sending_to_another_process_and_is_served_while_a_receiver_drips"),
+    ("session/upkeep.py", "                alert_delivery.start(session, agent)\n", "                pass\n",
+     f"{SENT}::test_who_waits_for_a_few_seconds_looks_and_has_alerts_delivered"),
+    ("session/alert_delivery.py", "    thread.join(WEBHOOK_TIMEOUT_S)\n", "    thread.join()\n",
+     f"{SENT}::test_a_receiver_that_drips_is_given_up_at_the_deadline_of_the_whole_exchange"),
     # delivered, by one process at a time
     ("operations/alerts/delivery.py", "next=tx.now + LEASE_MS, ", "", f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),
     ("operations/alerts/delivery.py", ' and record["delivery"]["lease"] == lease:', ":", f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),

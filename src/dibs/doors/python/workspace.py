@@ -18,6 +18,7 @@ from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes
+from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
 from dibs.session import read_fields as readers
@@ -74,6 +75,8 @@ AGENT, _, REQUEST, _ = COMMON
 
 class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
+
+    named_by = PROGRAM
 
     def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
@@ -142,7 +145,9 @@ class Workspace(Methods):
 
     def caller(self, request_id: str = "") -> Call:
         """Who calls through this, for other doors."""
-        return self._session.identify(self._agent, client=self._process, request=request_id)
+        call = self._session.identify(self._agent, client=self._process, request=request_id)
+        call.how = self.named_by if self._agent or call.how == "DIBS_AGENT" else call.how
+        return call
 
     def close(self) -> None:
         """Close the store; calls that wait in other threads end with Unavailable. A later call opens it again.
