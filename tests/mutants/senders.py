@@ -61,7 +61,7 @@ ROWS = (
     ("server/far_half.py", "                pid = 0\n", "                pass\n", HERE),
     # reports
     ("operations/guards/changes.py", "            _bind(tx, call, change)\n", "            pass\n", REPORT),
-    ("operations/guards/changes.py", '        record["place"] = call.place\n', "        pass\n", REPORT),
+    ("operations/core/kept_contents.py", '        record["place"] = call.place\n', "        pass\n", REPORT),
     ("operations/guards/changes.py", 'call.voice, "violation"', '"dibs", "violation"', REPORT),
     ("operations/alerts/records.py", "    if reporter:  #", "    if False:  #", REPORT),
     ("session/wire.py", '        return value and f"{self._place}:{value}"', "        return value", REPORT),
@@ -77,7 +77,7 @@ ROWS = (
     ("running/landing_wait.py", "            barred = taken is None\n", "",
      "tests/server/test_far.py::test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others"),
     # files of the server
-    ("operations/guards/restores.py", '        and record.get("place", "") == call.place\n', "", REPORT),
+    ("operations/guards/restores.py", "        and kept_contents.is_here(call, record)\n", "", REPORT),
     ("server/far_half.py", "        if operation.writes or HERE in", "        if HERE in", FORGED),
     ("operations/guards/restores.py", '    if ".git" in parts or', "    if", f"{RESTORE}[.GIT/hooks/pre-commit]"),
     ("operations/guards/restores.py", "    _check_path(resource[1])", "    str(resource[1])", f"{RESTORE}[way/pre-commit]"),
