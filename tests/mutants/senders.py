@@ -70,7 +70,7 @@ ROWS = (
      f"{LINK}::test_an_undo_is_told_to_those_whose_work_it_was_allowed_for"),
     ("operations/landing/queue.py", 'call.voice, "landing"', '"dibs", "landing"',
      f"{LINK}::test_a_landing_is_reported_by_a_machine_or_a_person_in_its_own_name"),
-    ("operations/guards/push_reports.py", 'Field("branch", "ref"', 'Field("branch", "raw"',
+    ("operations/guards/push_reports.py", 'Field("by", "text", "whom git names", default="", longest=200)', 'Field("by", "raw", "whom git names", default="")',
      f"{LINK}::test_a_push_is_reported_in_the_reporter_s_name_and_in_words_of_git"),
     ("operations/messages/mailbox.py", "    if of_agent or box", "    if box",
      f"{LINK}::test_reports_of_one_caller_do_not_fill_another_s_inbox"),
