@@ -250,6 +250,19 @@ def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:
     assert (box or {"from": {}})["from"] == {}  # counted down again
 
 
+def test_a_removed_tree_is_the_reporter_s_own(link: Link) -> None:
+    link.got("person", "boot", agent="bob")
+    session = link.web.host.session()
+    fields = {"resources": [Canonical(("file", "a.py", ""))], "tree": str(link.web.folder)}
+    session.run(session.operation("claim"), Call(session.config.policy, agent="near"), fields)
+    work = [["c9", ["file", "a.py"], "a" * 40, ["bob"]]]
+    given = {"tree": str(link.web.folder), "name": "x", "work": work}
+    assert link.got("machine", "tree-removed", given, agent="eve")["ended"] == []
+    assert link.claims() == [("near", ["a.py"])]
+    assert link.web.workspace.restore()["kept"] == []
+    assert {one["from"] for one in inbox(link, "bob")} == {"eve"}
+
+
 def test_a_forged_content_is_written_nowhere(link: Link) -> None:
     link.got("person", "boot", agent="bob")
     victim = Path(link.web.folder) / "a.py"
