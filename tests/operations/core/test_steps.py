@@ -16,7 +16,7 @@ import pytest
 
 import dibs
 from dibs.canonical import Canonical
-from dibs.errors import DibsError
+from dibs.errors import Deadlock, DibsError
 from dibs.operations.claims import holds
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
@@ -192,6 +192,20 @@ def test_every_operation_ends_in_every_world(seed: int, monkeypatch: pytest.Monk
         world.step()
     assert world.crowded or len(world.agreed) > 30, sorted(world.asked - world.agreed)
     assert steps.most < MAX_LINES // 10, "the bound is far above what a call takes"
+
+
+def test_a_hand_over_ends_although_the_search_comes_back_to_the_place_that_it_began_with() -> None:
+    fleet, minute = Fleet(), 60_000
+    for agent, name in (("a", "n:1"), ("y", "n:2"), ("h", "n:3")):
+        fleet.claim(agent, name)
+    fleet.claim("x", "n:2", wait=minute)
+    fleet.claim("c", "n:2", "n:3", wait=minute)
+    fleet.claim("w", "n:1", "n:3", wait=minute)
+    fleet.claim("x", "n:3", wait=minute)  # after c and w
+    fleet.release("y", "n:2")  # x has it now, and c waits for x
+    with Steps().counted(), pytest.raises(Deadlock) as refused:
+        fleet.release("a", "n:1", to="c")
+    assert [step["agent"] for step in refused.value.cycle] == ["c", "x", "w"]
 
 
 def test_every_declared_operation_is_called_in_these_worlds() -> None:

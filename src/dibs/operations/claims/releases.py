@@ -269,11 +269,24 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     # all of it first: one of these claims must not be in the way of another
     given = [_given_up(tx, claim, released, to, commit) for claim, released in chosen]
-    handed = [_hand_over(tx, call, claim, to) for claim in given]
-    names = resources.shown([resource for _, released in chosen for resource in released])
+    kept = _without_doubles(given)
+    handed = [_hand_over(tx, call, claim, to) for claim in kept]
+    names = resources.shown([resource for claim in kept for resource in claim["resources"]])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
     mailbox.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
+
+
+def _without_doubles(given: list[Record]) -> list[Record]:
+    """What was given up, without what an earlier one of these has: an agent may hold a thing by several claims."""
+    kept: list[Record] = []
+    seen: set[tuple[str, ...]] = set()
+    for claim in given:
+        left = [one for one in claim["resources"] if (claim["tree"], claim["mode"], *one) not in seen]
+        seen.update((claim["tree"], claim["mode"], *one) for one in left)
+        if any(one[0] != "inode" for one in left):
+            kept.append({**claim, "resources": left})
+    return kept
 
 
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
