@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+import dibs
 
 if TYPE_CHECKING:
     from tests.doors.hooking import Agent, Answer, Repository
@@ -24,7 +27,8 @@ def ben(repo: Repository) -> Agent:
 
 def python(agent: Agent, code: str, **env: str) -> Answer:
     """A program that this agent's client runs in its shell."""
-    return agent.client.run(sys.executable, "-c", code, cwd=agent.cwd, CLAUDE_CODE_SESSION_ID=agent.session, **env)
+    env |= {"PYTHONPATH": str(Path(dibs.__file__).parent.parent), "CLAUDE_CODE_SESSION_ID": agent.session}
+    return agent.client.run(sys.executable, "-c", code, cwd=agent.cwd, **env)
 
 
 @pytest.mark.parametrize("name", ["ann", "ann/helper", "nobody"])
