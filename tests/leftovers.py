@@ -34,6 +34,7 @@ def begin(*, own_home: bool) -> Path | None:
     if RUN in os.environ:
         return None
     folder = Path(tempfile.mkdtemp(prefix="dibs-run-"))
+    folder.chmod(0o755)  # some tests act as another user
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # what failed tests leave is kept there
     os.environ[RUN] = os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None
