@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from dibs.session.known_clients import SESSION_VARIABLES
-from tests import compiled, declared, record_tables
+from tests import compiled, declared, leftovers, record_tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,6 +83,8 @@ LONG = (
     "test_no_view_has_a_serious_barrier", "test_a_fleet_that_makes_a_hundred",
 )  # fmt: skip
 TOP = Path(__file__).parent
+THE_RUN = pytest.StashKey[Path | None]()  # the folder of the run that this process began
+LEFT = pytest.StashKey[list[str]]()  # what it left behind
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -111,10 +113,32 @@ def pytest_configure(config: pytest.Config) -> None:
         given = config.workerinput
         compiled.make(config, int(given["workerid"].removeprefix("gw")), given["workercount"])
         return
-    if os.environ.get("DIBS_TORTURE") or config.option.basetemp:
-        return
-    if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
+    on_disk = os.environ.get("DIBS_TORTURE") or config.option.basetemp
+    if not on_disk and MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    if not config.option.collectonly:
+        config.stash[THE_RUN] = leftovers.begin(own_home=config.option.markexpr != "clients")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
+    """When all workers have ended, nothing of the run is left; else it fails."""
+    run = session.config.stash.get(THE_RUN, None)
+    if run is not None or hasattr(session.config, "workerinput"):
+        leftovers.note(session.config._tmp_path_factory.getbasetemp())  # type: ignore[attr-defined]
+    yield
+    if run is not None:
+        session.config.stash[LEFT] = leftovers.found(run)
+        if session.config.stash[LEFT] and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Name what the run left behind."""
+    if left := config.stash.get(LEFT, None):
+        terminalreporter.section("left behind by this run", red=True)
+        for one in left:
+            terminalreporter.line(one)
 
 
 def pytest_collection_finish() -> None:

@@ -37,14 +37,22 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
 
 def hold_workspaces() -> None:
     """Every answer that a Workspace gives from now on."""
-    call = Workspace._call
+    ask = Workspace._ask
 
-    def held(self: Workspace, name: str, request_id: str | None, /, **given: Any) -> Any:
-        answer = call(self, name, request_id, **given)
-        hold(catalogue.operation(name), answer)
-        return answer
+    def held(
+        self: Workspace,
+        name: str,
+        request_id: str | None,
+        given: dict[str, Any],
+        made: Callable[[Any], Any] | None = None,
+    ) -> Any:
+        def checked(answer: Any) -> Any:
+            hold(catalogue.operation(name), answer)
+            return answer if made is None else made(answer)
 
-    Workspace._call = held  # type: ignore[method-assign]
+        return ask(self, name, request_id, given, checked)
+
+    Workspace._ask = held  # type: ignore[method-assign]
 
 
 def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ the full run (DIBS_TORTURE=1), the real command is started.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import select
@@ -18,6 +17,7 @@ import threading
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from tests import leftovers
 from tests.warm_process import LONGEST
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _started() -> Warm:
     if found is None:
         _warm.clear()
         found = _warm[os.getpid()] = Warm()
-        atexit.register(found.close)
+        leftovers.at_end(found.close)
     return found
 
 

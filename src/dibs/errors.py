@@ -87,6 +87,7 @@ class Held(DibsError):
     instead: str
     words: list[str]
     transient: bool
+    person: bool  # a person is refused, who may take it away
 
     def say(self) -> str:
         return say_blocked(self.fields)
@@ -150,7 +151,7 @@ class Killed(DibsError):
 
     def say(self) -> str:
         agent, why = named(self.fields), self.fields.get("why") or "no reason given"
-        return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {agent}`."
+        return f"{agent} was killed ({why}); everything it does is refused until `dibs revive {quoted(agent)}`."
 
 
 class Deadlock(DibsError):
@@ -273,6 +274,7 @@ class Invalid(DibsError):
     near: str
     path: str
     resource: str
+    syntax: bool
     run: str
     runs: list[str]
     size: int
@@ -325,8 +327,11 @@ class Forbidden(DibsError):
     owners: list[str]
     path: str
     placeholders: list[dict[str, Any]]
+    process: list[Any]
     protected: list[str]
+    repository: str  # the part of git's own directory, or the setting, that would go
     role: str
+    sender: str  # the kind of credential from which this is not taken
     strict: bool
     target: str
     task: str
@@ -334,6 +339,7 @@ class Forbidden(DibsError):
     until: str
     vote: str
     wanted: str
+    what: str
     within: bool
 
 
@@ -377,15 +383,16 @@ class Behind(DibsError):
             commit, target = deployed["commit"][:12], self.fields.get("target")
             return (
                 f"{branch} does not contain {commit}, which {named(deployed)} deployed to {target}: this would roll it "
-                f"back. Bring it in (`git merge {commit}`), test, then try again. If a rollback is what you want, say "
-                "--rollback; it is recorded."
+                f"back. Bring it in (`git merge {quoted(commit)}`), test, then try again. If a rollback is what you "
+                "want, say --rollback; it is recorded."
             )
         count = self.fields.get("behind")
         far = f"{counted(count, 'commit')} behind" if count else "behind"
         remote, _, there = upstream.partition("/")
+        where = f" {quoted(remote)} {quoted(there)}" if there else ""
         return (
             f"{branch} is {far} {upstream}: what others did there is missing here. "
-            f"Bring it in (`git pull --rebase{f' {remote} {there}' if there else ''}`), test, then try again."
+            f"Bring it in (`git pull --rebase{where}`), test, then try again."
         )
 
 
@@ -523,6 +530,8 @@ def say_who(blocker: Mapping[str, Any]) -> str:
     who, what = named(blocker), blocker["resource"]
     if blocker.get("subagent"):
         who = f"{who}, a subagent of yours,"
+    if blocker.get("dead"):
+        who = f"{who}, whose process is gone,"
     if blocker.get("waiting"):
         return f"{who} waits for {what} and came first"
     how = "" if blocker.get("mode") in {"write", None} else f" ({blocker['mode']} claim)"
@@ -539,16 +548,20 @@ def one_line(words: str) -> str:
 
 
 def _without_long_words(text: str) -> str:
-    """A sentence that repeats a word of the caller's, which may be a whole file by mistake."""
-    few = MAX_TASK_CHARS
-    return " ".join([word if len(word) <= MAX_WORD_CHARS else f"{word[:few]}…" for word in text.split(" ")])
+    """A sentence that repeats a word of the caller's, which may be a whole file by mistake.
+
+    It ends with the first long word: half of a quoted word would leave the rest of a command unquoted.
+    """
+    words = text.split(" ")
+    place = next((place for place, word in enumerate(words) if len(word) > MAX_WORD_CHARS), None)
+    return text if place is None else " ".join([*words[:place], f"{words[place][:MAX_TASK_CHARS]}…"])
 
 
-def quoted(name: str) -> str:
-    """A resource as a word of a shell command."""
-    name = f"./{name}" if name.startswith("-") else name
-    plain = all(letter.isalnum() or letter in "/._-:@" for letter in name)
-    return name if plain else "'" + name.replace("'", "'\\''") + "'"
+def quoted(text: str) -> str:
+    """One word of a command that dibs advises, whatever its text is: no second command, and no option."""
+    word = f"./{text}" if text.startswith("-") else text
+    plain = word and all(letter.isalnum() or letter in "/._-+@%,:" for letter in word)
+    return word if plain else "'" + word.replace("'", "'\\''") + "'"
 
 
 def say_blocked(fields: dict[str, Any]) -> str:
@@ -568,7 +581,14 @@ def say_blocked(fields: dict[str, Any]) -> str:
     mode = f" --mode {fields['mode']}" if fields.get("mode") else ""
     is_task = any(wanted == [f"{TASK}{blocker.get('task')}"] for blocker in blockers)
     claim = _taking(wanted[0]) if is_task else f"dibs claim {' '.join(map(quoted, wanted))}{mode}"
-    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work, or `dibs ask {name} TEXT`."
+    dead = bool(blockers) and all(blocker.get("dead") for blocker in blockers)  # nobody is there to be asked
+    ask = "" if dead else f", or `dibs ask {name} TEXT`"
+    why = "'its agent is dead'" if dead else "TEXT"
+    force = f"`dibs release {name} --force --why {why}`"
+    if fields.get("person"):
+        return f"{who}. Wait: `{claim} --wait 60s`{ask}; or take it away: {force}."
+    way = f"; or a person or an orchestrator frees it: {force}" if dead else ""
+    return f"{who}. Wait: `{claim} --wait 60s`; or pick other work{ask}{way}."
 
 
 def _taking(resource: str) -> str:

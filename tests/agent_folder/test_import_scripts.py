@@ -47,6 +47,16 @@ def test_claim_task_says_what_it_always_said(scripts: Agents) -> None:
     assert 1700 < seconds_left(claim["expires_at"]) <= 1800
 
 
+@pytest.mark.parametrize("state", ["planned", "scoped"])
+def test_claim_task_takes_a_task_that_has_no_file(scripts: Agents, state: str) -> None:
+    scripts.shell.json("task", "add", "native", "--id", "N-1", "--state", state, "--as", "boss", exit=0)
+    assert scripts.run("claim_task.sh", "N-1", "ann") == (0, "SUCCESS: Task N-1 claimed by agent ann.\n")
+    assert scripts.holders() == {"task:N-1": "ann"}
+    assert scripts.claimed("N-1").read_text().startswith("ann:")
+    assert scripts.run("release_task.sh", "N-1", "ann")[0] == 0
+    assert scripts.holders() == {}
+
+
 @pytest.mark.parametrize("task", ["../claimed/T1", "..", ".", ".hidden", "/etc/passwd", "a/b", "x" * 300])
 def test_a_task_is_a_file_of_the_registry_and_nothing_else(scripts: Agents, task: str) -> None:
     scripts.claimed("T1", f"ann:{ago(5)}")

@@ -50,6 +50,27 @@ def kill_when_there(process: subprocess.Popen[Any], path: Path) -> None:
 # --- import
 
 
+def test_a_claim_that_is_taken_over_is_as_old_as_its_file_says(agents: Agents) -> None:
+    agents.claimed("T-1", f"ann:{ago(600)}\n")
+    agents.shell.json("import", exit=0)
+    told = agents.shell.run("boot", "--as", "bob", CURRENT_TASK_ID="T-1").stdout
+    assert "ann took T-1 10 min ago: do not work on it." in told
+
+
+def test_a_stale_claim_of_the_old_form_names_no_task_and_is_no_attempt(agents: Agents) -> None:
+    """Its file has only the agent in it, and no time."""
+    path = agents.claimed("T-1", "agent-old\n")
+    os.utime(path, (time.time() - 7200, time.time() - 7200))
+    agents.shell.json("import", exit=0)
+    found = task(agents, "T-1")
+    assert (found["title"], found["state"]) == ("T-1", "scoped")
+    assert "payload" not in found
+    assert "attempt" not in agents.shell.run("task", "show", "T-1").stdout
+    assert agents.run("claim_task.sh", "T-1", "bob")[0] == 0
+    assert agents.run("release_task.sh", "T-1", "bob")[0] == 0
+    assert task(agents, "T-1")["title"] == "T-1"
+
+
 def test_every_file_becomes_a_task_in_its_state_with_its_text(agents: Agents) -> None:
     for state in ("discovery", "scoped", "planned", "complete"):
         put(agents, state, f"T-{state}", f"# Do the {state} thing\n\nat once\n")

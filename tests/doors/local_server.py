@@ -16,12 +16,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dibs.storage import redis_autostart
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.doors.hooking import is_gone
 from tests.shell import Shell
 from tests.stores.redis_server import BINARY, free_port
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 
 
 class Home(Shell):
@@ -97,9 +98,7 @@ class Home(Shell):
 
     def clean(self) -> None:
         """No server of ours outlives the test."""
-        with contextlib.suppress(OSError, ValueError):
-            if BINARY.name in Path(f"/proc/{self.pid}/comm").read_text():
-                self.kill_server()
+        end_server(self.local)
 
     def verified(self) -> dict[str, Any]:
         """The record is clean."""
@@ -109,6 +108,21 @@ class Home(Shell):
         """The events of these kinds."""
         found = self.json("log", "--limit", "0", exit=0)["events"]
         return [event for event in found if not kinds or event["kind"] in kinds]
+
+
+def end_server(local: Path) -> None:
+    """End the server of a workspace; a start that is under way ends first, and a later one finds that it is stopped."""
+    folder = local / redis_autostart.FOLDER
+    if not folder.exists():
+        return
+    with redis_autostart.FileMutex(str(local), timeout_s=LIMIT_S) as mutex:
+        assert mutex.mine
+        (folder / redis_autostart.STOPPED).touch()
+        with contextlib.suppress(OSError, ValueError):
+            pid = int((folder / "server.pid").read_text())
+            if BINARY.name in Path(f"/proc/{pid}/comm").read_text():
+                os.kill(pid, signal.SIGKILL)
+                until(lambda: is_gone(pid))
 
 
 def socket_url(tmp_path: Path) -> str:

@@ -411,7 +411,7 @@ def hold_everywhere(
     assert (alert["severity"], alert["repeats"]) == (severity, 0)
     hold_evidence(scene, alert, own_only=own_only)
     hold_inboxes(scene, alert, told, otherwise)
-    (sent,) = delivered(scene, kind)
+    (sent,) = until(lambda: delivered(scene, kind), f"the delivery of {kind}")
     assert (sent["id"], sent["evidence"], sent["remedy"]) == (alert["id"], alert["evidence"], alert["remedy"])
     scene["boss"].alerts_ack(alert["id"], why="seen")
     scene.passed += 5 * SECOND

@@ -404,7 +404,7 @@ def test_a_broken_setting_and_a_missing_record_refuse_and_a_folder_that_is_no_wo
 ) -> None:
     repo.write("a.py", "1\n")
     repo.git("add", "a.py")
-    (repo.folder / ".dibs" / "config.toml").write_text("= broken")
+    (repo.folder / ".dibs" / "config.toml").write_text("[gards]\n")
     assert "could not check" in repo.git("commit", "-m", "a", exit=1).stderr
     (repo.folder / ".dibs").rename(repo.folder.parent / "elsewhere")
     assert "dibs init --uninstall" in repo.git("commit", "-m", "a", exit=1).stderr
@@ -476,3 +476,49 @@ def test_a_busy_store_refuses_a_push(pushed: Repository) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         done = pushed.git("push", "origin", "main", agent="bob", exit=1)
     assert "could not check" in done.stderr
+
+
+def with_remote(repo: Repository) -> None:
+    """A remote whose branch `topic` has a commit of ann's that only git's log here knows."""
+    remote = repo.folder.parent / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
+    repo.git("remote", "add", "origin", str(remote))
+    repo.git("checkout", "-q", "-b", "topic")
+    repo.git("push", "-q", "origin", "topic")
+    repo.edit("ann", "a.py")
+    repo.write("a.py", "ann's\n")
+    repo.git("add", "a.py")
+    repo.git("commit", "-q", "-m", "ann's", agent="ann")
+    repo.git("push", "-q", "origin", "topic", agent="ann")
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.edit("bob", "b.py")
+    repo.write("b.py", "bob's\n")
+    repo.git("add", "b.py")
+    repo.git("commit", "-q", "-m", "bob's", agent="bob")
+
+
+def test_a_push_over_another_agents_commit_is_refused_on_any_branch(repo: Repository) -> None:
+    with_remote(repo)
+    for words in (("-f", "origin", "topic"), ("--delete", "origin", "topic"), ("origin", "+topic:topic")):
+        done = repo.git("push", "-q", *words, agent="bob", exit=1)
+        assert "a commit of ann, who is at work" in done.stderr, done.stderr
+        assert "would take off origin/topic" in done.stderr
+    repo.git("fetch", "-q")
+    assert "ann's" in repo.log("origin/topic", "--format=%s")
+
+
+def test_ones_own_commits_and_merged_ones_are_replaced_as_before(repo: Repository) -> None:
+    with_remote(repo)
+    repo.git("push", "-q", "origin", "topic:mine", agent="bob")
+    repo.git("commit", "-q", "--amend", "-m", "bob's, better", agent="bob")
+    repo.git("push", "-q", "-f", "origin", "topic:mine", agent="bob")
+    repo.git("push", "-q", "--delete", "origin", "mine", agent="bob")
+    repo.git("merge", "-q", "-m", "both", "origin/topic", agent="bob")
+    repo.git("push", "-q", "origin", "topic", agent="bob")
+
+
+def test_a_person_may_and_the_agent_is_told(repo: Repository) -> None:
+    with_remote(repo)
+    repo.git("push", "-q", "-f", "origin", "topic")
+    (message,) = [one for one in repo.json("inbox", "--as", "ann", exit=0)["messages"] if one["type"] == "push"]
+    assert "pushes to origin/topic without" in message["text"]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.e2e.clients import checks, stale
-from tests.e2e.clients.checks import edits, guard, says_who_holds
+from tests.e2e.clients.checks import SHARED, edits, guard, says_who_holds
 from tests.e2e.clients.kinds import CLAUDE, ClaudeCode
-from tests.e2e.clients.scripts import marked
+from tests.e2e.clients.scripts import Use, marked
 from tests.e2e.clients.worker import HOW, Worker
 
 if TYPE_CHECKING:
@@ -96,6 +96,45 @@ def test_nobody_is_asked_before_a_model_runs_what_dibs_advises(fleet: Fleet) -> 
     assert "shared.txt" in status
     assert "approval" in other, "else this test proves nothing"
     assert not (fleet.repo / "other.txt").exists()
+
+
+def test_a_person_is_asked_before_a_model_runs_a_program_or_stops_an_agent_through_dibs(fleet: Fleet) -> None:
+    asking = Asking()
+    guard(fleet, asking)
+    script = fleet.script("ada")
+    commands = (
+        "dibs lead --name m --wait 5s -- touch pwn", "dibs worker --exec 'touch pwn' --drain",
+        "dibs deploy x --unverified --unsynced --dirty -- touch pwn", ".dibs/dibs deploy x -- touch pwn",
+        "dibs task done t1 --verify 'touch pwn'", "dibs kill bob --why x",
+    )  # fmt: skip
+    for command in commands:
+        script.turn(asking.shell(command))
+    ada = fleet.start(asking, script)
+    fleet.wait(ada)
+    *answers, last = ada.results()[-len(commands) :]
+    assert all("requires approval" in answer for answer in answers), answers
+    assert "an orchestrator (root), or a person at a terminal can do it" in last
+    assert not (fleet.repo / "pwn").exists()
+
+
+def test_every_tool_of_a_killed_agent_is_refused_until_it_is_revived(fleet: Fleet) -> None:
+    shared = guard(fleet, CLAUDE)
+    script = fleet.file("mk.py", "open('shared.txt', 'w').write('from a killed agent')")
+    ada = fleet.open(CLAUDE, "ada")
+    ada.play(fleet.script("first").turn(CLAUDE.shell("ls")))
+    fleet.dibs("kill", ada.session, "--why", "it runs in circles")
+    told = fleet.script("second")
+    for use in (CLAUDE.shell(f"python3 {script.name}"), CLAUDE.shell("ls"), CLAUDE.read(shared),
+                Use("WebFetch", {"url": "https://localhost/", "prompt": "read it"})):  # fmt: skip
+        told.turn(use)
+    ada.play(told)
+    killed = [answer for answer in fleet.stub.results("second") if "was killed (it runs in circles)" in answer]
+    assert len(killed) == len(told.turns), fleet.stub.results("second")
+    assert shared.read_text() == SHARED
+    fleet.dibs("revive", ada.session)
+    ada.play(fleet.script("third").turn(CLAUDE.shell("echo it works")))
+    assert "it works" in fleet.stub.results("third")[-1]
+    ada.wait()
 
 
 # --- one session, several processes, several contexts

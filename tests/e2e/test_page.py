@@ -259,7 +259,7 @@ def test_a_kill_is_confirmed_with_its_facts_and_shown_once_the_log_has_it(opened
     window.see("Voids 1 claim", "dialog")
     assert window.page.is_disabled("#yes")
     window.page.fill("#why", "loops on one test")
-    window.see('dibs kill ada --why "loops on one test"', "dialog")
+    window.see("dibs kill ada --why 'loops on one test'", "dialog")
     window.page.keyboard.press("Enter")  # moves to the button, and does nothing else
     assert window.page.evaluate("document.activeElement.id") == "yes"
     assert not [one for one in workspace.log(limit=50)["events"] if one["kind"] == "agent.killed"]
@@ -303,7 +303,7 @@ def test_kill_all_wants_a_reason_and_the_name_of_the_workspace(opened: Opened, w
         window.page.fill("#typed", "another")
         assert window.page.is_disabled("#yes")
         window.page.fill("#typed", tmp_path.name)
-        window.see('dibs kill all --why "the wrong branch"', "dialog")
+        window.see("dibs kill all --why 'the wrong branch'", "dialog")
         window.page.click("#yes")
         window.see("Killed all agents, event ", "#toast")
         window.page.wait_for_function(

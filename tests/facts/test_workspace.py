@@ -249,9 +249,9 @@ def test_a_broken_common_directory_is_refused(tmp: Path, content: str) -> None:
 
 def test_settings_are_read_as_git_writes_them(tmp: Path) -> None:
     (tmp / "config").write_text('[core]\n\tbare = false\n\tworktree = "../x"\n[other]\n\tbare = true\n')
-    assert workspace._settings(str(tmp)) == {"bare": "false", "worktree": "../x"}
+    assert workspace.core_settings(str(tmp)) == {"bare": "false", "worktree": "../x"}
     (tmp / "config.worktree").write_text("[CORE]\n\tBare\n")
-    assert workspace._settings(str(tmp))["bare"] == "true"
+    assert workspace.core_settings(str(tmp))["bare"] == "true"
 
 
 # --- where dibs keeps what git must not sweep away

@@ -568,8 +568,8 @@ def test_a_transaction_that_was_paused_beyond_what_the_server_remembers_is_not_s
         real_sleep(seconds)
         if not jump:  # between the loss and the next try, eleven minutes pass
             jump = 660_000
-            for key in store.ask("KEYS", f"{store.tag}t:*"):
-                store.ask("DEL", key)
+            store.ask("DEL", *store.ask("KEYS", f"{store.tag}t:*"))
+            store.ask("HDEL", store.keys[4], "outcomes")
             store.run(lambda tx: tx.put("theirs", 2))
 
     monkeypatch.setattr(clock, "sleep", sleep)

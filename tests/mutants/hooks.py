@@ -4,6 +4,7 @@ from __future__ import annotations
 
 ANEW = "tests/doors/hooks/test_ledger_anew.py"
 HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
+KILLED = "tests/doors/hooks/test_killed.py"
 ROOM = "tests/faults/test_full_disk_hook.py::test_only_what_makes_room_passes_on_a_full_disk"
 SECOND = "tests/doors/hooks/test_second_look.py"
 
@@ -19,6 +20,27 @@ ROWS = (
         "        pass\n",
         "tests/doors/hooks/test_hooks_edits.py::test_a_tool_on_a_roles_list_is_refused_before_the_call_whatever_it_does",
     ),
+    # killed is killed
+    ("doors/hooks/hook.py", "        if _may_be_killed(event, place):\n", "        if False:\n",
+     f"{KILLED}::test_every_call_of_a_killed_agent_is_refused_and_passes_once_it_is_revived"),
+    ("doors/hooks/hook.py", "return event.kind != READ and ledger_files.is_due_far(place.local, event.agent)", "return False",
+     f"{KILLED}::test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most"),
+    ("doors/hooks/hook.py", " or ledger_files.is_due_far(place.local, agent):", ":",
+     f"{KILLED}::test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most"),
+    ("doors/hooks/hook.py", "                stop_marks.put(place.local, event.agent)\n", "                pass\n",
+     f"{KILLED}::test_a_kill_by_another_machine_counts_here_after_ten_seconds_at_most"),
+    ("doors/hooks/tool_call.py", "        stop_marks.remove(place.local, event.agent)\n", "        pass\n",
+     f"{KILLED}::test_a_mark_without_a_kill_costs_one_question_and_is_gone"),
+    ("session/stop_marks.py", 'agent = agent.rpartition("/")[0]\n        else:', 'agent = ""\n        else:',
+     f"{KILLED}::test_the_subagents_of_a_killed_agent_are_refused_too"),
+    ("operations/agents/stops.py", '{agent["agent"], agent.get("name", ""), *agent.get("also", ())}', '{agent["agent"]}',
+     f"{KILLED}::test_an_agent_that_is_killed_under_its_name_or_another_id_is_refused_by_its_own_id"),
+    ("stores/sqlite/store.py", "                    self._wakes().mark(tx.names)\n", "                    pass\n",
+     f"{KILLED}::test_a_kill_whose_process_dies_right_after_the_commit_counts_at_every_hook"),
+    ("doors/clients/claude/install.py", "        return _without(text, FORMER)\n", "        return text\n",
+     "tests/doors/clients/test_approved.py::test_the_entry_of_an_earlier_init_is_replaced_by_the_list_and_all_else_stays"),
+    ("doors/clients/approved.py", "first if family <= APPROVED else name", "first",
+     "tests/doors/clients/test_approved.py::test_no_client_runs_these_without_asking"),
     ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
     ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",

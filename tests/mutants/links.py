@@ -40,8 +40,6 @@ ROWS = (
      f"{FAR}::test_http_is_for_loopback_alone_and_no_credential_stands_in_a_url"),
     ("storage/workspace_store.py", "        write_pin(local, Pin(url))\n    return store\n\n\ndef is_redis",
      "    return store\n\n\ndef is_redis", f"{FAR}::test_another_store_than_the_pinned_server_is_refused"),
-    ("server/far_half.py", "name not in NOT_FROM_AFAR and (", "(",
-     f"{FAR}::test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar"),
     ("doors/http/guard.py", 'if "has_gone" in scope and', "if False and",
      f"{SERVED}::test_a_server_that_was_stopped_does_nothing_for_far_callers_who_have_given_up"),
     ("session/wait_loop.py", "if not waiter or ", "if True or ",

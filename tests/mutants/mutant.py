@@ -9,15 +9,17 @@ The test runs in a child of a process that has pytest loaded (warm_pytest.py), o
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from tests import leftovers
 
 TOP = Path(__file__).resolve().parent.parent.parent
 WARM_PYTEST = str(Path(__file__).with_name("warm_pytest.py"))
@@ -91,7 +93,7 @@ def _run(order: dict[str, Any]) -> tuple[int, str]:
             [sys.executable, WARM_PYTEST], cwd=TOP, env=environment, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         )  # fmt: skip
-        atexit.register(_end, process)
+        leftovers.at_end(partial(_end, process))
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(json.dumps(order) + "\n")

@@ -18,6 +18,19 @@ ROWS = (
      f"{TAKING}::test_a_task_whose_claim_expired_is_shown_as_that_before_anybody_returns_it"),
     ("errors.py", "    if resource.startswith(TASK):\n", "    if False:\n",
      f"{TAKING}::test_the_advice_for_a_task_that_another_agent_has_is_a_command_that_takes_tasks"),
+    # first come, first served, within one millisecond too
+    ("operations/tasks/additions.py", '"order": [tx.now, COMMIT, place]', '"order": [tx.now, 0, place]',
+     f"{TAKING}::test_of_tasks_of_one_millisecond_the_first_comes_first"),
+    ("operations/tasks/workforce.py", "    return sorted(found, key=turn_of)", "    return found",
+     f"{TAKING}::test_of_waiters_of_one_millisecond_the_first_comes_first"),
+    ("operations/tasks/pulls.py", 'f"line\\t{task}\\t{turn}\\t{key[3:]}"', 'f"line\\t{task}\\t{key[3:]}"',
+     f"{TAKING}::test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it"),
+    ("operations/tasks/strategies.py", "COMMIT if part == THIS_COMMIT else part", "0 if part == THIS_COMMIT else part",
+     "tests/operations/tasks/test_strategies.py::test_round_robin_holds_within_one_millisecond"),
+    ("operations/tasks/pulls.py", "        agent = _agent(tx, call)\n    refusal", "        pass\n    refusal",
+     "tests/operations/tasks/test_auctions.py::test_the_winner_whose_own_call_closes_the_auction_gets_the_prize_and_no_other_task"),
+    ("session/quotes.py", ' and message.get("task"):', ":",
+     "tests/operations/tasks/test_assigning.py::test_an_assignment_is_no_mere_information_and_nobody_else_can_send_one"),
     # tasks of a registry
     ("operations/tasks/registries.py", '        if known[spec["id"]] is None:\n', "        if True:\n",
      f"{REGISTRIES}::test_tasks_come_in_in_their_states_with_their_text_and_once[memory]"),
@@ -95,7 +108,7 @@ ROWS = (
     ),
     (
         "operations/tasks/pulls.py",
-        "        if not cycle:\n            return _wait_for",
+        "        if refusal is None:\n            return _wait_for",
         "        if True:\n            return _wait_for",
         "tests/operations/tasks/test_task_waiting.py::test_a_circle_of_agents_that_wait_for_each_others_tasks_is_refused",
     ),

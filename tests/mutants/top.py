@@ -18,7 +18,7 @@ ROWS = (
      f"{APP}::test_a_viewer_sees_all_and_may_do_nothing"),
     ("doors/top/words.py", "    return clean(str(text)[:LONGEST])", "    return str(text)[:LONGEST]",
      f"{VIEW}::test_every_pane_story_and_dialog_fits_every_size_and_nothing_hostile_gets_through"),
-    ("doors/top/state.py", "return self.lost_at if self.phase == LOST and self.lost_at else clock.wall()",
+    ("doors/top/state.py", "return self.lost_at if self.phase == LOST and self.lost_at else clock.store_wall()",
      "return clock.wall()", "tests/doors/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
     ("operations/agents/kill_all.py", ' or agent["agent"] == own:', ":", ALL),
     ("operations/agents/kill_all.py", 'and not agent["left"] and not agent["killed"]', "", ALL),

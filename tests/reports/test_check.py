@@ -266,7 +266,7 @@ def test_11_guards_that_let_a_forbidden_write_pass_fail(shell: Shell) -> None:
     assert shell.json("check", "--check", "guards", exit=0)["checks"][0]["status"] == "n/a"
     shell.json("init", "--clients", "claude", exit=0)
     (line,) = shell.json("check", "--check", "11", exit=0)["checks"]
-    assert "a forbidden write is refused by claude" in line["message"]
+    assert "a forbidden write, and a killed agent's call, is refused by claude" in line["message"]
     with dibs.open(str(shell.folder), "ann") as ws:  # what cannot try them has the last proof
         assert "refused by claude" in ws.check(check="guards")["checks"][0]["message"]
     hook = shell.folder / ".dibs" / "hook"
@@ -282,6 +282,8 @@ def test_11_guards_that_let_a_forbidden_write_pass_fail(shell: Shell) -> None:
 def test_13_a_killed_agent_is_named_until_it_is_revived_or_settled(place: Place) -> None:
     place.as_("bob").claim("db:x")
     place.as_("root").kill("bob", why="it ran wild")
+    whole = place.as_("root").check(check="agents")
+    assert (whole["severity"], whole["risk"]) == ("low", "time is lost, or a proof is missing")
     line = place.check("agents")
     assert "bob was killed (it ran wild) and is refused everything (event " in line["message"]
     (event,) = line["findings"][0]["events"]

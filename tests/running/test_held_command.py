@@ -16,6 +16,7 @@ from dibs.errors import Busy, Fenced
 from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
+from dibs.stores.memory import MemoryStore
 from tests.doors.working import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 
@@ -32,8 +33,9 @@ class Store:
     def hold(self, life: int = 60_000) -> Hold:
         self.life = life
         return Hold(
-            "role:x", 7, self._expires(), confirm=lambda: self._ask("confirm"), renew=lambda: self._ask("renew")
-        )
+            "role:x", 7, self._expires(), deadline=lambda at: clock.of_iso(at) - MemoryStore().wall_ahead(),
+            confirm=lambda: self._ask("confirm"), renew=lambda: self._ask("renew"),
+        )  # fmt: skip
 
     def _expires(self) -> str:
         return clock.iso(clock.wall() + self.life)

@@ -444,11 +444,6 @@ def test_the_ways_to_say_how_a_command_ended() -> None:
     assert child_process.exit_text(-99) == "killed by signal 99"
 
 
-def test_a_deadline_is_the_same_on_the_clock_since_boot() -> None:
-    left = child_process.deadline_of(clock.iso(clock.wall() + 10_000)) - clock.since_boot()
-    assert 9_900 < left <= 10_001
-
-
 def test_help_names_all_that_is_told() -> None:
     events = " ".join(command.COMMAND.notes).rpartition("for each event: ")[2].rstrip(".").split(", ")
     assert sorted(events) == sorted(command._LINES)

@@ -47,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
             caller = identity.of_token(self.server.half.host, self.headers.get("Authorization", "")[7:])
             given = json.loads(body) if method == "POST" else dict(parse_qsl(parts.query))
             self.server.fate(self, parts.path, given, "before")
-            answer = function(caller, given)
+            answer = function(caller.at((self.client_address, self.connection.getsockname())), given)
             self.server.fate(self, parts.path, given, "after")
         except DibsError as error:
             status, answer = error.status, error.as_json()

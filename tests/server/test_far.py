@@ -17,8 +17,10 @@ import dibs
 from dibs.errors import Invalid
 from dibs.facts import processes
 from dibs.operations.core.call import process_name
+from dibs.operations.core.declare import Field
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
+from dibs.session import catalogue
 from tests.server.far import Far, far
 from tests.shell import DIBS, Shell
 from tests.waiting import LIMIT_S, until
@@ -270,9 +272,20 @@ def test_python_works_from_afar(apart: Far) -> None:
     assert done.stdout == b"done\n"
 
 
+def _usual(field: Field) -> Any:
+    """A value that the field takes."""
+    if field.kind in {"object", "rows"}:
+        return {one.name: _usual(one) for one in field.items} if field.kind == "object" else []
+    return {"integer": 0, "json": [], "words": [], "flag": True}.get(field.kind, "x")
+
+
 def test_what_is_for_the_servers_machine_alone_is_not_asked_from_afar(apart: Far) -> None:
     half, person = FarHalf(apart.server.host), identity.of_token(apart.server.host, apart.token("--person", "me"))
-    wrong: list[Any] = ["void", "recovered", "store move", "serve token", "bearer", "nonsense", None, 7, ["claim"], {}]
+    for name in ("void", "recovered", "store move", "store moved", "store fallback", "archive drop", "log prune"):
+        usual = {field.name: _usual(field) for field in catalogue.operation(name).fields}
+        answer = half.run(person, {"op": name, "call": {"agent": "me"}, "fields": usual})
+        assert answer["refused"][0] == "forbidden", (name, answer)
+    wrong: list[Any] = ["serve token", "bearer", "nonsense", None, 7, ["claim"], {}]
     for name in wrong:
         for function in (half.run, half.answer):
             with pytest.raises(Invalid):

@@ -57,6 +57,30 @@ def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(she
             start = 1 + (start + 17) % step
 
 
+@pytest.mark.parametrize("where", ["the call", "the end of the block"])
+def test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues(shell: Shell, where: str) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        ann.whoami()
+        points, claims = 0, []
+
+        def begin() -> None:
+            ann.claim("db:y")
+
+        def end() -> None:
+            with claims[-1]:
+                pass
+
+        if where != "the call":
+            claims.append(ann.claim("db:x"))
+        for interrupt in Interrupter(*WATCHED).everywhere(begin if where == "the call" else end, 41):
+            assert not left_of(bob, "ann")
+            points += 1
+            if where != "the call":
+                claims.append(ann.claim("db:x"))
+            del interrupt
+        assert points > 6, "it was interrupted at several places"
+
+
 @pytest.mark.parametrize("again", [False, True], ids=["once", "by a door that withdraws again"])
 def test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place(shell: Shell, again: bool) -> None:
     watched = (*WATCHED, "session/wait_loop.py", "session/store_link.py") if again else WATCHED[1:]

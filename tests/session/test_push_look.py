@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,15 +20,21 @@ def git(folder: Path, *words: str) -> str:
 @pytest.fixture
 def clone(shell: Shell, tmp_path: Path) -> Shell:
     """A workspace with a remote, a commit that is there, and the hook of git before a push."""
-    shell.json("init", "--clients", "none", exit=0)
     remote = tmp_path / "remote.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(remote)], check=True)
     git(shell.folder, "checkout", "-q", "-B", "main")
     git(shell.folder, "remote", "add", "origin", str(remote))
     commit(shell, "first")
     git(shell.folder, "push", "-q", "--no-verify", "origin", "main")
-    bypasses(shell)  # the first look: what was before is nobody's concern
+    begin(shell)
     return shell
+
+
+def begin(shell: Shell) -> None:
+    """Set dibs up: what was pushed before is nobody's concern."""
+    shutil.rmtree(shell.folder / ".dibs")
+    shutil.rmtree(shell.folder / ".git" / "dibs", ignore_errors=True)
+    shell.json("init", "--clients", "none", exit=0)
 
 
 def commit(shell: Shell, name: str) -> str:
@@ -56,6 +63,15 @@ def test_a_push_past_the_hook_is_an_alert_with_its_event_once(clone: Shell) -> N
     assert len(bypasses(clone)) == 1
     assert any("a push" in one["text"] for one in clone.json("status", exit=0)["alerts"])
     clone.json("verify", exit=0)
+
+
+def test_the_first_push_past_the_hook_of_a_clone_is_noticed_whoever_looks_first(clone: Shell) -> None:
+    first = git(clone.folder, "rev-parse", "HEAD")
+    commit(clone, "second")
+    git(clone.folder, "push", "-q", "origin", "main")  # through the hook
+    git(clone.folder, "push", "-q", "-f", "--no-verify", "origin", f"{first}:main")
+    (text,) = bypasses(clone)
+    assert text.startswith(f"a push to origin/main ({first[:12]}) bypassed the guard")
 
 
 def test_a_push_that_the_hook_let_pass_a_fetch_and_another_branch_are_none(clone: Shell) -> None:

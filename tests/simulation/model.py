@@ -82,6 +82,8 @@ class Model:
             writes = "write" in {hold.mode, other.mode} and "watch" not in {hold.mode, other.mode}
             assert not (clash and writes), f"two holders of {sorted(clash)}: {vars(hold)} and {vars(other)}"
         known = self.holds.get(identifier)
+        if known is not None and known.token == hold.token:
+            self.renewed(identifier, hold.until, now)
         hold.tied = hold.tied or (known is not None and known.tied)
         if (identifier, hold.token) not in self.seen and hold.mode == "write":
             self.seen.add((identifier, hold.token))
@@ -92,6 +94,13 @@ class Model:
                     assert not fell, f"{hold.agent} got {file} under {hold.token}, and {agent} had {token} before"
                 tokens[hold.agent] = max(hold.token, tokens.get(hold.agent, 0))
         self.holds[identifier] = hold
+
+    def renewed(self, identifier: str, until: int, now: int) -> None:
+        """A claim has another deadline: never an earlier one, whatever was claimed inside it."""
+        known = self.holds.get(identifier)
+        if known is not None:
+            assert known.until <= now or until >= known.until, f"{vars(known)} was shortened to {until} at {now}"
+            known.until = until
 
     def drop(self, identifiers: list[str]) -> None:
         """These claims are over."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs import jsontext
+from dibs.operations.core.declare import SOCKET
 from dibs.server.far_half import FarHalf
 from dibs.server.identity import Identity
 from dibs.server.socket_port import SocketPort
@@ -107,7 +108,7 @@ def by_http() -> Iterator[Callable[[Sent], None]]:
 
             def do_POST(self) -> None:
                 given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                text = jsontext.encode(half.run(Identity(), given)).encode()
+                text = jsontext.encode(half.run(Identity(bearer=SOCKET), given)).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(text)))
                 self.end_headers()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import threading
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from dibs.storage import redis_autostart
 from dibs.stores.redis.wire import ServerError
 from tests.doors.hooking import Repository, is_gone
-from tests.doors.local_server import Home, hide, port_url, socket_url
+from tests.doors.local_server import Home, end_server, hide, port_url, socket_url
 from tests.shell import DIBS
 from tests.stores.redis_server import BINARY
 from tests.waiting import LIMIT_S, until
@@ -186,6 +188,36 @@ def test_stop_ends_what_dibs_started_and_nobody_starts_it_unasked(home: Home) ->
     assert [event["kind"] for event in home.log("claim.granted")] == ["claim.granted"], "its data was kept"
 
 
+def test_a_start_in_the_background_that_comes_late_does_not_undo_a_stop(home: Home) -> None:
+    home.json("up", exit=0)
+    home.json("up", "--stop", exit=0)
+    error = home.json("up", exit=2, DIBS_BACKGROUND="1")["error"]
+    assert "stopped with `dibs up --stop`" in error["message"]
+    assert not home.answers()
+
+
+def test_a_start_that_waited_while_the_workspace_was_deleted_starts_nothing(home: Home) -> None:
+    with redis_autostart.FileMutex(str(home.local)) as first:
+        assert first.mine
+        environment = {**home.environment, "DIBS_BACKGROUND": "1"}
+        late = subprocess.Popen(
+            [DIBS, "up", "--json"], cwd=home.folder, env=environment, stdout=subprocess.PIPE, text=True
+        )
+        until(lambda: any("redis/starting" in os.readlink(fd) for fd in open_files(late.pid)))
+        shutil.rmtree(home.folder)
+    out, _ = late.communicate()
+    assert late.returncode == 2, out
+    assert not home.folder.exists()
+
+
+def open_files(pid: int) -> list[Path]:
+    """The files that a process has open."""
+    try:
+        return [fd for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.is_symlink()]
+    except OSError:
+        return []
+
+
 def test_a_server_that_dibs_did_not_start_is_not_stopped(home: Home) -> None:
     process = home.started_by_hand()
     try:
@@ -255,7 +287,7 @@ def test_a_hook_that_misses_the_server_refuses_and_has_it_started(repo: Reposito
         assert "it is being started. Try again in a moment" in refusal
         until(lambda: agent.may_edit("a.py").silent)
     finally:
-        os.kill(int(pid_file.read_text()), signal.SIGKILL)
+        end_server(repo.local)
 
 
 def test_many_that_miss_it_at_once_start_one(home: Home) -> None:

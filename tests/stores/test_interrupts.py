@@ -287,7 +287,7 @@ def test_an_answer_to_a_call_that_was_interrupted_is_not_taken_for_the_next_ones
 
 
 def test_a_turn_whose_thread_ended_without_giving_it_back_is_taken_by_the_next() -> None:
-    turns = Turns(lambda: None)
+    turns = Turns(lambda: None, "store")
 
     def interrupted() -> None:
         interrupter = Interrupter("stores/turns.py")
@@ -301,7 +301,7 @@ def test_a_turn_whose_thread_ended_without_giving_it_back_is_taken_by_the_next()
 
 
 def test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_neither() -> None:
-    turns = Turns(lambda: None)
+    turns = Turns(lambda: None, "store")
 
     def outer(_: int) -> str:
         with pytest.raises(Busy, match="this very thread"):
@@ -313,7 +313,7 @@ def test_a_call_inside_a_call_of_the_same_thread_is_refused_at_once_and_harms_ne
 
 
 def test_threads_take_turns_and_one_that_is_inside_is_waited_for_and_not_pushed_aside() -> None:
-    turns, inside, most, done = Turns(lambda: None), [0], [0], []
+    turns, inside, most, done = Turns(lambda: None, "store"), [0], [0], []
     lock = _thread.allocate_lock()
 
     def body(_: int) -> None:

@@ -7,6 +7,7 @@ import itertools
 import os
 import random
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,12 +27,12 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
-from tests.stores.redis_server import Machine, Pretender, Server, info, opened, running
+from tests.stores.redis_server import ALWAYS, Machine, Pretender, Proxy, Server, info, opened, running, tell_time
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dibs.stores.seam import Store, Transaction
 
@@ -390,6 +391,91 @@ def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[...,
     assert all(heard.values())
 
 
+# --- one connection, many threads
+
+USES: dict[str, Callable[[RedisStore], Any]] = {
+    "run": lambda store: store.run(lambda tx: tx.put("other", 1)),
+    "run_many": lambda store: store.run_many([lambda tx: tx.put("other", 1)] * 2),
+    "look": lambda store: store.look(lambda tx: tx.fetch(["k"])),
+    "head": lambda store: store.head(),
+    "events": lambda store: store.events(),
+    "seals": lambda store: store.seals(),
+    "unwatch": lambda store: store.unwatch("n"),
+    "describe": lambda store: store.describe(),
+    "check": lambda store: list(store.check()),
+    "settle": lambda store: store.settle(lambda: False),
+    "begin": epoch.begin,
+    "expiry": epoch.set_expiry,
+    "ask": lambda store: store.ask("PING"),
+    "close": lambda store: store.close(),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_no_thread_speaks_on_the_connection_in_anothers_turn(
+    use: str, fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, spoke = fresh(), set()
+    for name in ("call", "identify", "close"):
+        real = getattr(store.wire, name)
+
+        def heard(*words: Any, real: Callable[..., Any] = real) -> Any:
+            spoke.add(threading.get_ident())
+            return real(*words)
+
+        monkeypatch.setattr(store.wire, name, heard)
+    other = threading.Thread(target=USES[use], args=(store,))
+
+    def fn(tx: Transaction) -> None:
+        tx.put("k", tx.now)
+        if not other.ident:
+            other.start()
+            until(lambda: len(store._turns._line) > 1 or other.ident in spoke)
+            assert other.ident not in spoke
+
+    store.run(fn)
+    other.join(LIMIT_S)
+    assert other.ident in spoke
+    assert fresh().look(lambda tx: tx.fetch(["k"]).values["k"]) > 0
+
+
+def test_threads_that_claim_get_their_own_answers_while_others_ask_for_the_status(server: Server) -> None:
+    one = Machine(server.url, workspace=clock.random_id()).begin()
+    claims: list[tuple[str, int]] = []
+    errors: list[Exception] = []
+    done = threading.Event()
+
+    def claim(name: str) -> None:
+        try:
+            for number in range(40):
+                path = f"{name}/{number}.py"
+                claims.append((path, one.claim(name, path)))
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            errors.append(error)
+
+    def status() -> None:
+        try:
+            while not done.is_set():
+                one.store.describe()
+                assert [ok for name, ok, _, _ in one.store.check() if name in {"server", "database"}] == [True, True]
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            errors.append(error)
+
+    claiming = [threading.Thread(target=claim, args=(name,)) for name in ("ann", "bob", "cid")]
+    looking = [threading.Thread(target=status) for _ in range(2)]
+    for thread in (*claiming, *looking):
+        thread.start()
+    for thread in claiming:
+        thread.join(LIMIT_S)
+    done.set()
+    for thread in looking:
+        thread.join(LIMIT_S)
+    assert errors == []
+    granted = {event["data"]["resources"][0][1]: event["commit"] for event in one.events("claim.granted")}
+    assert granted == dict(claims)
+    one.store.close()
+
+
 # --- one workspace and another
 
 
@@ -518,7 +604,7 @@ def test_a_wrong_password_is_told_without_showing_it() -> None:
         assert guarded.ask("DBSIZE") == 0
 
 
-@pytest.mark.parametrize("command", ["xadd", "hset", "zadd", "set", "pexpire", "xtrim", "evalsha", "time", "info"])
+@pytest.mark.parametrize("command", ["xadd", "hset", "zadd", "set", "pexpire", "xtrim", "evalsha", "time", "unlink"])
 def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Server) -> None:
     name = clock.random_id()
     admin = opened(server.url, name)
@@ -534,6 +620,90 @@ def test_a_user_who_may_not_do_all_of_it_does_nothing(command: str, server: Serv
         store.close()
     server.ask("ACL", "DELUSER", name)
     admin.close()
+
+
+@pytest.mark.parametrize("kind", [PlainWire, ClientWire])
+def test_a_user_who_may_not_ask_for_info_is_served_and_the_server_trusted_less(
+    kind: type[PlainWire | ClientWire], tmp_path: Path
+) -> None:
+    with running(**ALWAYS) as server:
+
+        def machine(name: str, user: str = "") -> Machine:
+            made = Machine(server.url, tmp_path / name)
+            if user:
+                made.store.wire = kind(f"redis://{user}@127.0.0.1:{server.port}", 5.0)
+            return made
+
+        def permit() -> None:
+            server.ask("ACL", "SETUSER", "few", "on", ">p", "~*", "+@all", "-info", "-config")
+
+        permit()
+        few, other, admin = machine("1", "few:p").begin(), machine("2", "few:p"), machine("3")
+        token = few.claim("ann", "a.py")
+        assert other.live("ann", "a.py", token), "the same server process: no new epoch"
+        for one in (admin, few, other, admin, few):  # once each: from then on both kinds of users know the run id
+            one.holders()
+        token = admin.claim("ann", "b.py")
+        for one in (few, other, admin, few, admin):
+            assert one.live("ann", "b.py", token)
+        assert [ok for name, ok, _, _ in few.store.check() if name in {"server", "database"}] == [True, True]
+        assert few.store.describe()["engine"]
+        server.restart()
+        permit()
+        assert not few.live("ann", "b.py", token), "whether the restart lost something is not known: void"
+        later = other.claim("bob", "b.py")
+        assert later > token
+        assert few.live("bob", "b.py", later)
+        few.check()
+        for one in (few, other, admin):
+            one.store.close()
+
+
+def test_a_commit_whose_answer_was_lost_is_done_once_under_every_policy_of_eviction(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxy = Proxy(server.port, b"EVALSHA")
+    store = opened(proxy.url, clock.random_id())
+    store.run(writes)
+    before = store.head().seq
+
+    def evict(_: float) -> None:
+        """What a policy of volatile keys may drop when the memory is full: all that have an expiry."""
+        for key in server.ask("KEYS", f"{store.tag}*"):
+            if server.ask("PTTL", key) > 0:
+                server.ask("DEL", key)
+
+    def emit(tx: Transaction) -> None:
+        _ = tx.now
+        proxy.fault = "answer"
+        tx.append("kind", "a", "", {})
+
+    monkeypatch.setattr(clock, "sleep", evict)  # between the lost answer and the next attempt
+    store.run(emit)
+    assert proxy.done == 1
+    assert store.head().seq == before + 1
+    store.close()
+    proxy.close()
+
+
+def test_outcomes_are_kept_for_ten_minutes_and_no_longer_than_twenty(
+    fresh: Callable[..., RedisStore], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_time(monkeypatch)
+    store = fresh()
+    monkeypatch.setattr(store._pace, "excess", lambda _: 0)  # the time has really passed
+    minute = 60_000
+
+    def kept() -> int:
+        return sum(server.ask("HLEN", f"{store.tag}t:{n}") for n in (0, 1))
+
+    start = 1_700_000_400_000  # a whole number of ten minutes
+    for at in range(0, 60, 4):
+        server.ask("SET", f"{store.tag}clock", start + at * minute)
+        store._cache.clear()
+        store.run(lambda tx, at=at: tx.put("k", at))  # type: ignore[misc]
+        assert min(at // 4 + 1, 3) <= kept() <= 8, "those of the last ten minutes, and at most two spans of three"
+        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == at
 
 
 def writes(tx: Transaction) -> None:
@@ -614,14 +784,14 @@ def not_there(tx: Transaction) -> None:
     raise NotFound
 
 
-@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals"])
+@pytest.mark.parametrize("name", ["v", "k", "i1", "i2", "log", "head", "seals", "t:*"])
 def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     name: str, fresh: Callable[..., RedisStore], server: Server
 ) -> None:
     store = fresh()
     store.run(writes)
     store.run(everything)
-    store.ask("DEL", f"{store.tag}{name}")
+    store.ask("DEL", *server.ask("KEYS", f"{store.tag}{name}"))
     before = all_of(server, store.tag)
     for ask in (
         lambda: store.run(lambda tx: tx.put("k", 2)),

@@ -78,6 +78,53 @@ def test_a_guess_that_is_wrong_is_put_right_in_the_same_trip(
     assert two.look(lambda tx: tx.fetch(["k"]).values) == {"k": 4}
 
 
+@pytest.mark.parametrize("rows", [redis_cache.MAX_ANSWER_ROWS, redis_cache.MAX_ANSWER_ROWS + 1, 200])
+def test_a_range_of_more_rows_than_are_kept_is_guessed_wrong_at_most_once(
+    rows: int, fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = fresh()
+    for number in range(rows):
+        one.run(lambda tx, number=number: tx.put(f"r\t{number:03}", number))  # type: ignore[misc]
+    runs: list[int] = []
+
+    def count(tx: Transaction) -> int:
+        """Reads by the clock between two other reads, as an operation does that looks for what is due."""
+        runs.append(tx.now)
+        clock.sleep(0.002)  # the next run has another time
+        tx.fetch(["k"])
+        tx.fetch([f"due {tx.now}"])
+        found = len(tx.fetch([], [prefix_range("r\t")], 1000).rows)
+        tx.put("k", found)
+        return found
+
+    gates: list[Any] = []
+    monkeypatch.setattr(one, "_open_gate", gates.append)
+    assert one.run(count) == rows
+    assert len(runs) <= 2
+    for _ in range(5):
+        runs.clear()
+        assert one.run(count) == rows
+        assert len(runs) == 1, "the server is asked at once"
+    assert gates == []
+
+
+def test_what_a_wrong_guess_brought_is_kept_when_the_run_asks_for_more(
+    fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+
+    def add(tx: Transaction) -> None:
+        clock.sleep(0.002)  # the next run has another time
+        tx.fetch([f"at {tx.now}"])
+        tx.put("k", (tx.fetch(["k"]).values["k"] or 0) + 1)
+
+    one.run(add)
+    two.run(add)
+    trips = Trips(one, monkeypatch)
+    assert trips.of(lambda: one.run(add)) == 4, "the first time, the wrong guess, the second time, the commit"
+    assert one.look(lambda tx: tx.fetch(["k"]).values["k"]) == 3
+
+
 def test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse(fresh: Callable[[], RedisStore]) -> None:
     one, two = fresh(), fresh()
     one.run(raise_one)

@@ -10,13 +10,14 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import apsw
 import pytest
 
 from dibs.errors import Busy, Invalid, Unavailable
 from dibs.facts import clock
+from dibs.stores import seam
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
@@ -412,6 +413,27 @@ def test_the_pipe_of_a_process_that_died_is_removed_by_the_next_one_that_waits(p
     store.close()
 
 
+@pytest.mark.parametrize("name", ["../precious", "../../precious", "/etc/precious", "", ".", "..", "a/b", "x\0y"])
+def test_a_wake_touches_nothing_outside_its_folder(path: str, name: str) -> None:
+    store, folder = SqliteStore(path), Path(path).parent
+    store.watch("mine")
+    (folder / "precious").write_text("text")
+    os.mkfifo(folder / "pipe")  # what has no reader is removed, but for what is not in the folder of wakes
+    for one in (name, "../pipe"):
+
+        def wakes(tx: Transaction, one: str = one) -> None:
+            tx.put("k", 1)
+            tx.wake(one)
+
+        store.run(wakes)
+        store.unwatch(one)
+    assert (folder / "precious").read_text() == "text"
+    assert (folder / "pipe").exists()
+    with pytest.raises(Unavailable, match="Invalid argument"):
+        store.watch(name)
+    store.close()
+
+
 class HeldPoll:
     """A poll that keeps its files open while it waits, as the kernel does, and says when it waits."""
 
@@ -481,3 +503,67 @@ def test_a_close_waits_for_what_another_thread_does_with_the_store(path: str, at
     for late in (store.run, store.look):
         with pytest.raises(Unavailable, match="closed by another thread"):
             late(lambda tx: tx.fetch(["k"]))
+
+
+def test_a_transaction_that_is_too_slow_is_given_up_after_a_few_runs(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SqliteStore(path)
+    moments = [clock.since_boot()]
+    monkeypatch.setattr(clock, "since_boot", lambda: moments[-1])
+
+    def slow(tx: Transaction) -> None:
+        tx.put("k", 1)
+        moments.append(moments[-1] + seam.MAX_CLOCK_AGE_MS + 1)
+
+    with pytest.raises(Busy, match="took over 2 s in each of 3 attempts"):
+        store.run(slow)
+    assert len(moments) == 1 + seam.MAX_STALE_RUNS
+    assert [str(error)[:23] for _, error in store.run_many([slow, slow])] == ["this request took over "] * 2
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) is None
+    put(store, "k")
+    store.close()
+
+
+@pytest.mark.parametrize("together", [False, True], ids=["alone", "in a group"])
+def test_a_failed_fsync_of_a_commit_is_answered_as_unknown(
+    path: str, monkeypatch: pytest.MonkeyPatch, *, together: bool
+) -> None:
+    store = SqliteStore(path)
+    put(store, "before")
+    sql = SqliteStore._sql
+
+    def failing(self: SqliteStore, statement: str, values: Any = ()) -> Any:
+        if statement == "COMMIT":
+            sql(self, "ROLLBACK")
+            raise apsw.IOError("disk I/O error")
+        return sql(self, statement, values)
+
+    monkeypatch.setattr(SqliteStore, "_sql", failing)
+    if together:
+        ((_, error),) = store.run_many([lambda tx: tx.put("k", 1)])
+    else:
+        with pytest.raises(Unavailable) as refused:
+            put(store, "k")
+        error = refused.value
+    assert isinstance(error, Unavailable)
+    assert error.unknown
+    assert "Nothing was changed" not in error.message
+    monkeypatch.undo()
+    put(store, "after")
+    store.close()
+
+
+def test_a_gate_that_cannot_be_read_is_a_plain_refusal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SqliteStore(path)
+    put(store, "k")
+
+    def fails(*_: object) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", fails)
+    with pytest.raises(Unavailable, match="Input/output error. Nothing was changed"):
+        put(store, "k")
+    monkeypatch.undo()
+    put(store, "k")
+    store.close()

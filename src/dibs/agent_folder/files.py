@@ -165,6 +165,14 @@ class Registry:
             return False
         return bool(text == mark.text or mark.at <= at)
 
+    def is_mark(self, task: str, text: str) -> bool:
+        """Is this text, whatever its form, the last claim's mark and not the task's own text?"""
+        try:
+            with open(os.path.join(self._marks, task), encoding="utf-8") as file:
+                return bool(text.strip() and text.strip() == jsontext.decode(file.read())[0])
+        except (OSError, ValueError, TypeError, LookupError):
+            return False
+
     def remember(self, task: str, mark: Mark) -> None:
         """Remember this mark as known."""
         _write(os.path.join(self._marks, task), jsontext.encode([mark.text, mark.at]).encode())
@@ -212,12 +220,18 @@ class Registry:
             if now:
                 os.unlink(source)
         else:
+            mark = self.mark(task)
+            if mark is not None:  # what lies there now is a claim's, not the task's text
+                self.remember(task, mark)
             os.rename(source, target)
 
     def _keep_text(self, task: str, path: str) -> None:
         with open(path, "rb") as file:
             text = file.read()
-        if not is_stamp(text.strip().rpartition(b":")[2].decode(errors="replace")):  # else an old script put it back
+        words = text.decode(errors="replace")
+        if not is_stamp(words.strip().rpartition(":")[2]) and not self.is_mark(
+            task, words
+        ):  # else put back by a script
             _write(os.path.join(self._texts, task), text)
 
 

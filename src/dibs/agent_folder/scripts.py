@@ -105,7 +105,8 @@ class Desk:
         """A task as its file describes it. A file claimed by an old script holds only its mark."""
         state = self.registry.state(task)
         text = self.registry.text(task, state)
-        if is_stamp(text.strip().rpartition(":")[2]) and len(text.split()) == 1:
+        stamped = is_stamp(text.strip().rpartition(":")[2]) and len(text.split()) == 1
+        if stamped or self.registry.is_mark(task, text):
             text = ""
         state = SCOPED if state in {"", CLAIMED} else "planned" if state == EXECUTING else state
         found: dict[str, Any] = {"id": task_id(task), "title": title_of(task, text), "state": state}
@@ -143,8 +144,9 @@ class Desk:
         if not mark.agent:
             raise Invalid(f"{self.registry.path(CLAIMED, task)} names no agent", task=task)
         call = Call(self.session.config.policy, agent=mark.agent)
-        left = max(1000, STALE_AFTER_S * 1000 - max(0, clock.wall() - mark.at))
-        answer: dict[str, Any] = self.run(registries.ADOPT, call, spec=self.spec(task), left=left)
+        held = min(max(0, clock.wall() - mark.at), STALE_AFTER_S * 1000)
+        left = max(1000, STALE_AFTER_S * 1000 - held)
+        answer: dict[str, Any] = self.run(registries.ADOPT, call, spec=self.spec(task), left=left, held=held)
         self.registry.remember(task, mark)
         return answer
 
@@ -249,7 +251,9 @@ def claim_task(desk: Desk, words: list[str]) -> int:
     call = desk.speak_as(agent)
     found = desk.moved_by_hand(task, desk.recorded(task))
     try:
-        spec = {**desk.spec(task), "state": SCOPED if state == CLAIMED else state}
+        spec = desk.spec(task)  # a task without a file has the state of its record
+        if state not in {"", CLAIMED}:
+            spec["state"] = state
         answer = desk.run(registries.TAKE, call, spec=spec)
     except Held as held:
         others = [blocker for blocker in held.blockers if not blocker.get("waiting")]

@@ -4,8 +4,10 @@ Git asks before it commits and pushes, and reports afterwards; this file transla
 exit 1 with the reason and the safe command on stderr, which git shows. In doubt (the store is busy or damaged, git
 itself does not answer) the answer is a refusal too, unless the config says `on_doubt = "allow"`.
 
-A checked commit is remembered under the git process that asked, until that process reports the commit. A report without
-a check bypassed the guard (`--no-verify`), or replays commits (a rebase, a cherry-pick), for which git does not ask.
+A checked commit is remembered until its git process reports it (session/checked_commits.py). A report without a check
+bypassed the guard (`--no-verify`), or replays commits (a rebase, a cherry-pick), for which git does not ask. The
+repository's own pre-commit hook runs after this one and may stage more: when the message is prepared, git has read the
+index again and reads it no more, and what is new in it is checked then.
 """
 
 from __future__ import annotations
@@ -13,24 +15,23 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs import jsontext
 from dibs.doors.hooks.git_paths import resource_of
-from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, named
-from dibs.facts import clock, processes
+from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Unavailable, named
 from dibs.facts.git import queries as git
+from dibs.facts.git import under_way
+from dibs.session import checked_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
 REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # these make commits without asking
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
-COMMIT_MEMORY_LIFE_S = 86_400  # of the memory of a commit that did not happen
-MAX_SWEPT = 200  # of them, in one call
 MAX_TRAILERS = 10  # paths in a commit's message, with their tokens
 MAX_PATHS_SHOWN = 10  # in a refusal
 MAX_PATHS_CHECKED = 2_000  # paths of a commit, one by one
@@ -108,10 +109,20 @@ def _say(text: str) -> None:
 
 
 def _pre_commit(session: Session, _: list[str]) -> int:
+    return _check(session, _staged(session))
+
+
+def _staged(session: Session) -> list[str]:
+    """The paths that the commit would change now."""
+    index = os.environ.get("GIT_INDEX_FILE", "")
+    return git.staged(session.place.top, os.path.join(os.getcwd(), index) if index else "")
+
+
+def _check(session: Session, paths: list[str], late: Sequence[str] = ()) -> int:
+    """May they be committed? `late` are those that another hook of the repository staged after the first check."""
     from dibs.operations.guards import commit_guard
 
-    top, index = session.place.top, os.environ.get("GIT_INDEX_FILE", "")
-    paths = git.staged(top, os.path.join(os.getcwd(), index) if index else "")
+    top = session.place.top
     resources = [resource_of(session, path) for path in paths]
     call = session.identify(None)
     owned = _unfinished(session, call, paths)
@@ -120,11 +131,21 @@ def _pre_commit(session: Session, _: list[str]) -> int:
         answer = session.run(commit_guard.CHECK, call, fields)
     except (Held, Fenced, Conflict) as error:
         written = {resource[1]: path for resource, path in zip(resources, paths, strict=True)}
-        _say(_refusal(error, written, top))
+        _say(_refusal(error, written, session.place) + (_staged_late(late) if late else ""))
         return NO
     known = call.agent != call.fallback or answer["held"]
-    _remember(session, {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"]})
+    checked = {"agent": call.agent if known else "", "tokens": answer["tokens"], "held": answer["held"], "paths": paths}
+    checked_commits.remember(session.place, checked)
     return YES
+
+
+def _staged_late(late: Sequence[str]) -> str:
+    """What to do about a hook of the repository that stages more than the agent did."""
+    return (
+        f"\nThis repository's own pre-commit hook staged {_quoted(late)} after you did. Take it out of the index as "
+        "above, and let that hook stage only what was staged before, or commit in a working tree of your own "
+        "(`git worktree add`)."
+    )
 
 
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
@@ -145,7 +166,7 @@ def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list
     ]
 
 
-def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
+def _refusal(error: DibsError, written: dict[str, str], place: Place) -> str:
     """The refused files, their holders, and the safe command."""
     lines: list[str] = []
     bad: dict[str, None] = {}
@@ -165,14 +186,24 @@ def _refusal(error: DibsError, written: dict[str, str], top: str) -> str:
         lines = [f"  {error.message}", *[f"  {written.get(text, text)}" for text in list(bad)[1:MAX_PATHS_SHOWN]]]
     else:
         return f"commit refused: {error.message}"
+    busy = under_way.refuses_paths(place.git_dir)
+    if busy:
+        lines.append(
+            f"A {busy} is under way in this working tree, and git commits no single files meanwhile. Leave the index "
+            "as it is: wait until it is committed, or commit in a working tree of your own (`git worktree add`)."
+        )
+        return "\n".join(["commit refused: files of other agents are in it.", *lines])
     names = _quoted([written.get(text, text) for text in bad])
     rest = [path for text, path in written.items() if text not in bad]
-    back = "git restore --staged --" if git.head(top) else "git rm --cached --"
+    back = "git restore --staged --" if git.head(place.top) else "git rm --cached --"
     lines.append(f"Take {'it' if len(bad) == 1 else 'them'} out of the commit:  {back} {names}")
     if rest and len(rest) <= MAX_PATHS_SHOWN:
         lines.append(f"or commit the others by name:  git commit -- {_quoted(rest)}")
     if isinstance(error, Held):
         lines.append(f"or ask for it:  dibs ask {_quoted(written.get(text, text) for text in list(bad)[:1])} TEXT")
+        if error.fields.get("person"):
+            lines.append("or end that agent's session: what it left may be committed then;")
+            lines.append(f"or take it away, which the agent is told:  dibs release {names} --force --why TEXT")
     else:
         lines.append(f"or claim it again, read it, and commit then:  dibs claim {names}")
     many = "path" if len(written) == 1 else "paths"
@@ -203,7 +234,12 @@ def _prepare_message(session: Session, words: list[str]) -> int:
     A message that a person is still to write stays empty: with a trailer in it, git would no longer treat an empty
     message as an abort.
     """
-    asked = _recall(session, forget=False)
+    asked = checked_commits.recall(session.place)
+    if asked is not None:
+        paths = _staged(session)
+        late = set(paths).difference(asked["paths"])
+        if late and _check(session, paths, sorted(late)) != YES:
+            return NO
     source = words[1] if len(words) > 1 else ""
     if asked is None or not asked["agent"] or not words or source in {"", "template"}:
         return YES
@@ -216,7 +252,10 @@ def _prepare_message(session: Session, words: list[str]) -> int:
     if len(asked["tokens"]) > MAX_TRAILERS:
         trailers.append("Dibs-Token: …")
     given = [part for trailer in trailers for part in ("--trailer", trailer)]
-    git.ask(session.place.top, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *given, path)
+    try:
+        git.ask(session.place.top, "interpret-trailers", "--in-place", "--if-exists", "addIfDifferent", *given, path)
+    except Unavailable as error:  # the commit is fine without them
+        _say(error.message)
     return YES
 
 
@@ -224,59 +263,50 @@ def _prepare_message(session: Session, words: list[str]) -> int:
 
 
 def _post_commit(session: Session, _: list[str]) -> int:
-    asked = _recall(session, forget=True)
+    asked = checked_commits.recall(session.place)
     how = "checked" if asked is not None else "replayed" if _replays() else "past"
     commit = git.head(session.place.top)
-    return _tell(session, commit, git.commit_paths(session.place.top, commit), how)
+    return _reported(session, commit, git.commit_paths(session.place.top, commit), how)
 
 
 def _post_merge(session: Session, words: list[str]) -> int:
     """After a merge or a fast-forward: the commits that HEAD has now and did not have before."""
-    asked = _recall(session, forget=True)
+    asked = checked_commits.recall(session.place)
     top = session.place.top
     before = git.commit(top, "ORIG_HEAD")
     if words[:1] == ["1"] or not before:  # squashed: there is no commit yet
         return YES
+    how = "checked" if asked is not None else "replayed"
     commit = git.head(top)
-    return _tell(session, commit, git.diff_paths(top, before, commit), "checked" if asked is not None else "replayed")
+    return _reported(session, commit, git.diff_paths(top, before, commit), how)
 
 
-def tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    """Report commits from an agent's shell in which git's hooks were switched off."""
-    told = _told(session)
-    for commit in commits:
-        if commit not in told:
-            _tell(session, commit, git.commit_paths(session.place.top, commit), "past", call)
+def _reported(session: Session, commit: str, blobs: dict[str, str], how: str) -> int:
+    """Report it, and only then forget its check: another hook that finds the commit meanwhile waits for the report."""
+    code = _tell(session, commit, blobs, how)
+    checked_commits.forget(session.place)
+    return code
 
 
-def _told(session: Session) -> list[str]:
-    """The commits that were reported last."""
-    try:
-        with open(os.path.join(session.place.local, "commits", "told"), encoding="utf-8") as file:
-            return file.read().split()
-    except OSError:
-        return []
+def tell(session: Session, commit: str, how: str, call: Call, suspects: Sequence[str] = ()) -> None:
+    """Report a commit that git's hooks did not report; `suspects` if it is not certain who made it."""
+    _tell(session, commit, git.commit_paths(session.place.top, commit), how, call, suspects)
 
 
-def _remember_told(session: Session, commit: str) -> None:
-    from dibs.storage import atomic_write
-
-    folder = os.path.join(session.place.local, "commits")
-    os.makedirs(folder, 0o700, exist_ok=True)
-    atomic_write.replace(os.path.join(folder, "told"), "\n".join([*_told(session)[-MAX_SWEPT:], commit]))
-
-
-def _tell(session: Session, commit: str, blobs: dict[str, str], how: str, call: Call | None = None) -> int:
+def _tell(
+    session: Session, commit: str, blobs: dict[str, str], how: str, call: Call | None = None,
+    suspects: Sequence[str] = (),
+) -> int:  # fmt: skip
     from dibs.operations.guards import commit_guard
 
-    _remember_told(session, commit)
+    checked_commits.tell(session.place, commit)
     top = session.place.top
     differing = git.differing(top, commit, [path for path, blob in blobs.items() if blob])
     items = [
         [resource_of(session, path), os.path.lexists(os.path.join(top, path)) is bool(blob) and path not in differing]
         for path, blob in blobs.items()
     ]
-    fields = {"commit": commit, "tree": top, "items": items, "how": how}
+    fields = {"commit": commit, "tree": top, "items": items, "how": how, "suspects": list(suspects)}
     answer = session.run(commit_guard.COMMITTED, call or session.identify(None), fields)
     _finished(session, [path for path, (_, same) in zip(blobs, items, strict=True) if same])
     for one in answer["unseen"]:
@@ -295,7 +325,7 @@ def _finished(session: Session, paths: Sequence[str]) -> None:
 
 def _replays() -> bool:
     """Does a git process above this one make commits without asking?"""
-    return any(subcommand(git.command_of(process[3])) in REPLAYS for process, _ in _gits())
+    return any(subcommand(git.command_of(process[3])) in REPLAYS for process, _ in checked_commits.gits())
 
 
 def subcommand(words: Sequence[str]) -> str:
@@ -307,54 +337,6 @@ def subcommand(words: Sequence[str]) -> str:
         elif not word.startswith("-"):
             return word
     return ""
-
-
-# --- the memory of checked commits
-
-
-def _gits() -> list[tuple[list[Any], str]]:
-    """The git processes above this one, nearest first."""
-    return [found for found in processes.ancestors() if found[1] == "git" or found[1].startswith("git-")]
-
-
-def _memory(session: Session) -> str:
-    """The file that remembers this git process's check."""
-    folder = os.path.join(session.place.local, "commits")
-    nearest = _gits()
-    if nearest:
-        process = nearest[0][0]
-        return os.path.join(folder, f"{process[3]}-{process[4]}")
-    from dibs.facts.git import objects  # started by a program with another name: one commit a tree at a time
-
-    return os.path.join(folder, objects.blob_id(os.fsencode(session.place.top))[:16])
-
-
-def _remember(session: Session, what: dict[str, Any]) -> None:
-    path = _memory(session)
-    folder = os.path.dirname(path)
-    os.makedirs(folder, 0o700, exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(jsontext.encode(what))
-    now = clock.wall() / 1000
-    with os.scandir(folder) as entries:
-        for _, entry in zip(range(MAX_SWEPT), entries, strict=False):
-            try:
-                if now - entry.stat().st_mtime > COMMIT_MEMORY_LIFE_S:
-                    os.unlink(entry.path)
-            except FileNotFoundError:  # another commit swept it
-                pass
-
-
-def _recall(session: Session, *, forget: bool) -> dict[str, Any] | None:
-    path = _memory(session)
-    try:
-        with open(path, encoding="utf-8") as file:
-            found: dict[str, Any] = jsontext.decode(file.read())
-        if forget:
-            os.unlink(path)
-    except (OSError, ValueError):
-        return None
-    return found
 
 
 # --- before a push
@@ -373,6 +355,7 @@ def _pre_push(session: Session, words: list[str]) -> int:
     deploy_checks.check_push(session, call, session.place.top, words[0] if words else "the remote", updates)
     from dibs.session import push_look
 
+    push_look.begin(session.place)
     push_look.note(session.place.local, [(branch, here) for branch, here, _ in updates if here])
     return YES
 
@@ -389,4 +372,4 @@ _HOOKS: dict[str, Callable[[Session, list[str]], int]] = {
     "post-merge": _post_merge,
     "pre-push": _pre_push,
 }
-_ASK = ("pre-commit", "pre-merge-commit", "pre-push")  # git obeys their answer
+_ASK = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "pre-push")  # git obeys their answer

@@ -1,7 +1,8 @@
 """The only source of time, sleep and randomness; a test replaces the functions of this module.
 
 Two clocks. `since_boot` is a monotonic clock: milliseconds since the machine started, sleep included. Deadlines use it,
-so changing the system time does not affect them. `wall` is the time of day, for people.
+so changing the system time does not affect them. `wall` is the time of day, for people. A store on another machine has
+its own time of day: what an answer says is compared with `store_wall`, never with `wall`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 MAX_READ_GAP_NS = 50_000  # two readings at most this far apart count as one moment
+SAME_TIME_MS = 1_000  # two machines whose clocks differ by less have the same time of day
 ROUNDING_NS = 10_000_000  # the difference of the two clocks is rounded to this, so that it is stable
 
 
@@ -34,6 +36,21 @@ def wall() -> int:
         if time.clock_gettime_ns(_SINCE_BOOT) - since < MAX_READ_GAP_NS:
             break
     return since // 1_000_000 + (ahead - since + ROUNDING_NS // 2) // ROUNDING_NS * (ROUNDING_NS // 1_000_000)
+
+
+_store_ahead = 0  # ms: the store's time of day minus this machine's, if they differ
+
+
+def hear(ahead: int) -> None:
+    """Note how far a store's time of day is ahead of `since_boot`, in milliseconds."""
+    global _store_ahead  # noqa: PLW0603 - a process shows the times of one store
+    difference = ahead + since_boot() - wall()
+    _store_ahead = difference if abs(difference) > SAME_TIME_MS else 0
+
+
+def store_wall() -> int:
+    """The time of day of the store that answered last; this machine's before the first answer. For people."""
+    return wall() + _store_ahead
 
 
 def sleep(seconds: float) -> None:
@@ -74,3 +91,11 @@ def iso(wall_ms: int) -> str:
     seconds, ms = divmod(wall_ms, 1000)
     text = "{:04d}-{:02d}-{:02d}T{:02d}:{:02d}:{:02d}".format(*time.gmtime(seconds)[:6])
     return f"{text}.{ms:03d}Z"
+
+
+def of_iso(text: str) -> int:
+    """The milliseconds since 1970 of an ISO 8601 time in UTC: what `iso` was made of."""
+    from datetime import datetime
+
+    moment = datetime.fromisoformat(text)
+    return int(moment.timestamp()) * 1000 + moment.microsecond // 1000

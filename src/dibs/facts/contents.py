@@ -314,6 +314,11 @@ def of_tree(place: Place, blob: str, tree: str) -> bytes | None:
 
     folder = place.private if tree in {"", place.top} else workspace.private_of(tree)
     found = kept(f"{folder}/objects", blob) if folder else None
+    if found is None and not os.path.isdir(folder):  # a working tree that was removed: its ledger was not
+        from dibs.facts import ledger_files
+
+        trees = [ledger for ledger, top in ledger_files.of_linked(place.shared) if top == tree]
+        found = next((one for ledger in trees if (one := kept(f"{ledger}/objects", blob)) is not None), None)
     if found is None and os.path.isdir(place.common or place.local):
         found = objects.read_blob(objects.objects_of(place.common, place.local), blob.removeprefix(LINK))
     return found

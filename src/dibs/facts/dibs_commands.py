@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import links
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,10 +54,10 @@ def claims_first(command: str, reading: Reading) -> dict[str, str]:
         words = _arguments(simple.words)
         if not words or words[0] != "claim" or simple.cwd is None:
             continue
-        claimed = [os.path.realpath(os.path.join(simple.cwd, word)) for word in words[1:] if word and word[0] != "-"]
+        claimed = [links.real(os.path.join(simple.cwd, word)) for word in words[1:] if word and word[0] != "-"]
         later = [one.text for one in reading.commands[place + 1 :]]
         for target in reading.writes:
-            real = os.path.realpath(target.path)
+            real = links.real(target.path)
             if any(target.words in text for text in later) and any(_is_at(real, one) for one in claimed):
                 found[target.path] = DEPENDS if _depends(command, simple.text, target) else BEFORE
     return found

@@ -5,6 +5,8 @@ the file needs an exclusive lock, and is postponed if the lock is taken. `seen/A
 one line for each content that it read or made, searched from the end, so that a Read has nothing to read back. `past`
 has the changes of ledgers that were compacted since; no hook reads it.
 
+The ledger of the main working tree is in the common folder below git's directory, those of linked ones in its `trees`.
+
 No fsync: after a power loss, a missing line about a seen file costs one more Read, and a missing change is found again.
 """
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
     Read = tuple[list[list[str]], tuple[int, int]]  # lines as their fields; the file's inode and how many bytes
 
+TREES, TOP = "trees", "top"  # below the common folder: the ledgers of linked working trees; each says whose it is
 PAST = "past"  # the file of changes that a compacted ledger no longer has
 PAST_TRIM_BYTES = 16 * 1024 * 1024  # some hundred thousand changes; then the older half is forgotten
 SEEN_TRIM_BYTES = 512 * 1024  # a longer `seen` file is trimmed
@@ -29,6 +32,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 50, 0.01  # for the lock, held only during a trim; th
 MAX_NAME_LETTERS = 200  # of a file's name; most filesystems allow 255
 BLIND = "?"  # the known content of a file that the agent changed unseen
 HEARTBEAT_S = 240  # between two: well within half of the shortest usual life of a claim
+FAR_HEARTBEAT_S = 10  # where the store is a server, which leaves no mark here: a kill counts after this time at most
 APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
 _AHEAD = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -52,6 +56,68 @@ def name_of(agent: str) -> str:
     from dibs.facts.contents import blob_id
 
     return f"{name[:100]}%%{blob_id(agent.encode('utf-8', 'surrogateescape'))}"
+
+
+# --- where it is
+
+
+def settle(folder: str, top: str) -> None:
+    """Put the ledger of a linked working tree where it outlives the tree: in git's common directory.
+
+    `git worktree remove` deletes the tree's own directory, and there only a link. A tree of the same name that is added
+    later has no link yet, and gets a ledger of its own.
+    """
+    if "/worktrees/" not in folder or os.path.islink(folder):
+        return
+    own = os.path.dirname(folder)
+    if not os.path.exists(f"{own}/commondir"):
+        return  # the main working tree, of a repository in a folder of that name
+    home = f"{os.path.dirname(os.path.dirname(own))}/{os.path.basename(folder)}/{TREES}"
+    try:
+        os.makedirs(home, 0o700, exist_ok=True)
+        fd = os.open(f"{home}/lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return  # a sandbox: what can be read is read where it is
+    try:
+        import fcntl
+
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if not os.path.islink(folder):
+            _settle(folder, top, f"{home}/{os.path.basename(own)}-{clock.random_id()}")
+    finally:
+        os.close(fd)
+
+
+def of_linked(shared: str) -> list[tuple[str, str]]:
+    """The ledgers of linked working trees, also of removed ones: the folder, and the top of its tree."""
+    found = []
+    try:
+        names = sorted(os.listdir(f"{shared}/{TREES}"))
+    except OSError:
+        return []
+    for name in names:
+        folder = f"{shared}/{TREES}/{name}"
+        try:
+            with open(f"{folder}/{TOP}", encoding="utf-8", errors="surrogateescape") as file:
+                found.append((folder, file.read()))
+        except OSError:
+            pass  # no ledger
+    return found
+
+
+def note_top(folder: str, top: str) -> None:
+    """Note whose ledger it is."""
+    with open(f"{folder}/{TOP}", "w", encoding="utf-8", errors="surrogateescape") as file:
+        file.write(top)
+
+
+def _settle(folder: str, top: str, kept: str) -> None:
+    if os.path.isdir(folder):  # of an earlier version; a line that is written at this moment may be lost
+        os.rename(folder, kept)
+    else:
+        os.mkdir(kept, 0o700)
+    note_top(kept, top)
+    os.symlink(os.path.relpath(kept, os.path.dirname(folder)), folder)
 
 
 # --- the ledger itself
@@ -362,11 +428,32 @@ def _unescaped(text: str) -> str:
 
 def is_due(local: str, agent: str) -> bool:
     """Is the agent's next heartbeat due? Also if the wall clock was set."""
+    return not 0 <= _silence_s(local, agent) <= HEARTBEAT_S
+
+
+def is_due_far(local: str, agent: str) -> bool:
+    """Is it due where a server has the store? That leaves no mark of a kill here, so it is asked more often."""
+    return not 0 <= _silence_s(local, agent) <= FAR_HEARTBEAT_S and is_elsewhere(local)
+
+
+def _silence_s(local: str, agent: str) -> float:
+    """Seconds since the agent's last heartbeat; -1 if none is known."""
     try:
-        heard = os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
+        return time.time() - os.stat(f"{local}/alive/{name_of(agent)}").st_mtime
     except OSError:
-        return True
-    return not 0 <= time.time() - heard <= HEARTBEAT_S
+        return -1
+
+
+def is_elsewhere(local: str) -> bool:
+    """Is the store a server, which leaves no mark here? Then it has to be asked."""
+    try:
+        fd = os.open(f"{local}/store", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return not os.read(fd, 7).startswith(b"sqlite")
+    finally:
+        os.close(fd)
 
 
 def heard(local: str, agent: str, client: Sequence[object] | None = None) -> None:

@@ -17,6 +17,7 @@ from dibs.canonical import Canonical
 from dibs.errors import Invalid
 from dibs.facts import workspace
 
+UNPRINTABLE = "\ufffd"  # stands for a letter that cannot be shown
 MAX_PATH_BYTES = 4096  # PATH_MAX
 MAX_COMPONENT_BYTES = 255  # NAME_MAX
 MAX_LINKS = 40  # after this many the kernel says ELOOP
@@ -56,6 +57,17 @@ def received(value: object, *, anywhere: bool = False) -> Canonical:
 def of_parts(kind: str, text: str, alias: str = "") -> Canonical:
     """The resource of parts that `located` gave, or of a path that git or the file system named."""
     return Canonical((kind, text, alias))
+
+
+def shown(path: str, *, fold: bool = False) -> str:
+    """A path from git or the file system as texts and records have it, where no link is in it.
+
+    A name that cannot be claimed (control characters, broken letters) has a sign in the place of each of these.
+    """
+    text = os.fsencode(path).decode("utf-8", "replace")
+    if not text.isprintable():
+        text = "".join([sign if sign.isprintable() else UNPRINTABLE for sign in text])
+    return _folded(text) if fold else _composed(text)
 
 
 def of_name(text: str) -> Canonical:

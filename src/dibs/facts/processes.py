@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
+MAX_COMMAND_BYTES = 160  # of a command line that people are shown
 MAX_ANCESTORS = 24  # deeper than any client starts its hooks; a bound in case of a broken parent chain
 
 _cache: dict[str, str] = {}
@@ -63,11 +64,11 @@ def of(pid: int) -> list[Any] | None:
     return None if stat is None else [*here(), pid, stat[1]]
 
 
-def ancestors() -> list[tuple[list[Any], str]]:
-    """The processes above the caller's, nearest first, each with its command's name."""
+def ancestors(pid: int = 0) -> list[tuple[list[Any], str]]:
+    """The processes above the caller's, nearest first, each with its command's name; or `pid` and those above it."""
     found: list[tuple[list[Any], str]] = []
     place = here()
-    pid = caller.above()
+    pid = pid or caller.above()
     while pid > 1 and len(found) < MAX_ANCESTORS:
         stat = _stat(pid)
         if stat is None:
@@ -120,6 +121,45 @@ def variable_of(process: list[Any], name: str) -> str:
         return ""
     wanted = name.encode() + b"="
     return next((os.fsdecode(one[len(wanted) :]) for one in started.split(b"\0") if one.startswith(wanted)), "")
+
+
+def started_by(root: int, variables: Collection[str], value: str) -> list[tuple[int, str]]:
+    """Processes below this one, and those whose environment has this value in one of these variables.
+
+    Of each line only the last, with its command line. What a shell left in the background is below none: its
+    environment tells. Needs /proc.
+    """
+    own = {found[0][3] for found in ancestors()} | {os.getpid()}
+    parents: dict[int, int] = {}
+    for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
+        stat = _stat(int(name)) if name.isdigit() else None
+        if stat is not None and stat[2] not in "ZX":
+            parents[int(name)] = stat[0]
+    leaves = sorted(parents.keys() - set(parents.values()) - own - {root})
+    place = here()
+    return [
+        (pid, _command_of(pid))
+        for pid in leaves
+        if root in _above(pid, parents) or any(variable_of([*place, pid, 0], one) == value for one in variables)
+    ]
+
+
+def _above(pid: int, parents: dict[int, int]) -> list[int]:
+    found: list[int] = []
+    while pid in parents and len(found) < MAX_ANCESTORS:
+        pid = parents[pid]
+        found.append(pid)
+    return found
+
+
+def _command_of(pid: int) -> str:
+    """The words of its command line, as one text."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read(MAX_COMMAND_BYTES).decode("utf-8", "replace").split("\0")
+    except OSError:
+        return ""
+    return "".join(letter if letter.isprintable() else " " for letter in " ".join(words).strip())
 
 
 def _stat(pid: int) -> tuple[int, int, str, str] | None:

@@ -52,6 +52,8 @@ def run(words: Sequence[str], *, env: Mapping[str, str], given: bytes = b"", tim
             pid = os.posix_spawnp(program, list(words), env, file_actions=actions, setpgroup=0, setsigdef=[_SIGPIPE])
         except OSError as error:
             raise Unavailable(f"{words[0]} cannot be started: {error.strerror}", program=words[0]) from None
+        except ValueError as error:  # a word that no program can be given
+            raise Unavailable(f"{words[0]} cannot be started: {error}", program=words[0]) from None
         finally:
             for fd in theirs:
                 os.close(fd)

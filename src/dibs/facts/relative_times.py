@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from dibs.facts import clock
 
 MINUTE = 60  # seconds; also minutes of an hour
 MAX_SECONDS_SHOWN = 100  # a longer time is shown in minutes
@@ -33,8 +33,5 @@ def short(ms: int, *, up: bool = False) -> str:
 
 
 def ms_until(at: str) -> int:
-    """Milliseconds from now until an ISO 8601 time; negative if it has passed."""
-    import calendar
-
-    moment = calendar.timegm(time.strptime(at[:19], "%Y-%m-%dT%H:%M:%S"))
-    return int(moment * 1000 - time.time() * 1000) + int(at[20:23] or 0)
+    """Milliseconds from now until an ISO 8601 time of an answer; negative if it has passed."""
+    return clock.of_iso(at) - clock.store_wall()

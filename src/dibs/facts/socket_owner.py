@@ -30,9 +30,16 @@ HAS_PROC = os.path.isdir("/proc/self/fd")
 
 def belongs_to(pid: int, connection: socket.socket) -> bool:
     """Is the far end of this connection open in that process, of this user and in this pid namespace?"""
+    return is_end_of(pid, connection.getpeername(), connection.getsockname())
+
+
+def is_end_of(pid: int, peer: tuple[str, int], own: tuple[str, int]) -> bool:
+    """The same for a connection between these two ends: the caller's, and ours. Both are on this machine."""
+    if peer[0] != own[0] or ":" in peer[0]:
+        return False
     if not HAS_PROC:
         return True
-    inode = inode_of(connection.getpeername(), connection.getsockname())
+    inode = inode_of(peer, own)
     if not inode:
         return False
     try:

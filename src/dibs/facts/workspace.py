@@ -113,7 +113,7 @@ def _working_tree(directory: str) -> tuple[str, str, str]:
         common, git_dir = _common(directory, is_real=True)
         if common:
             usual = common == os.path.join(directory, ".git")  # no need to read its config
-            bare = not usual and git_dir == common and _settings(common).get("bare") == "true"
+            bare = not usual and git_dir == common and core_settings(common).get("bare") == "true"
             return ("" if bare else directory), common, git_dir
         if _is_repository(directory):
             return "", directory, directory
@@ -171,7 +171,7 @@ def _main(top: str, common: str, git_dir: str) -> str:
         return top
     if os.path.basename(common) == ".git":
         return os.path.dirname(common)
-    settings = _settings(common)
+    settings = core_settings(common)
     worktree = settings.get(
         "worktree"
     )  # git writes it for submodules, whose linked worktrees must find the main one too
@@ -186,8 +186,8 @@ def _main(top: str, common: str, git_dir: str) -> str:
     raise Invalid(message, path=top)
 
 
-def _settings(common: str) -> dict[str, str]:
-    """`core.bare` and `core.worktree` as the repository's own config says; git may keep them in config.worktree."""
+def core_settings(common: str) -> dict[str, str]:
+    """`core.bare`, `core.worktree` and the like, as the repository's own config and config.worktree say."""
     found: dict[str, str] = {}
     for name in ("config", "config.worktree"):
         try:

@@ -12,7 +12,7 @@ import tarfile
 import tempfile
 
 from dibs import jsontext
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, quoted
 from dibs.facts import clock
 from dibs.reports import html_page, markdown, source
 from dibs.storage import atomic_write, log_archives
@@ -51,7 +51,7 @@ def write(session: Session, found: source.Gathered, report: dict[str, Any]) -> d
         atomic_write.sync_folder(os.path.dirname(path))
     except OSError as error:
         _forget(making)
-        again = f"`dibs run end --run {run} --archive`"
+        again = f"`dibs run end --run {quoted(run)} --archive`"
         text = f"{path} cannot be written: {error.strerror or error}. The run has ended; {again} retries the archive."
         raise Unavailable(text, path=path) from None
     return {"file": f"{FOLDER}/{run}.tar.gz", "sha256": digest, "size": size}

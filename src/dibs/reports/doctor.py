@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import DibsError
+from dibs.errors import DibsError, quoted
 from dibs.facts import clock, filesystems
 from dibs.operations.core.query import Query
 from dibs.reports.audit import record_of
@@ -78,7 +78,7 @@ def _unfinished_undos(session: Session) -> list[str]:
         except (OSError, ValueError, KeyError, TypeError):
             found.append(f"{folder}/{name} cannot be read: it is the journal of an undo that was interrupted")
             continue
-        again = f"`dibs undo {what.replace(' ', ':', 1)} --yes` finishes it"
+        again = f"`dibs undo {quoted(what.replace(' ', ':', 1))} --yes` finishes it"
         found.append(f"the undo of {what} was interrupted, and some of its files may be as they were: {again}")
     return found
 
@@ -93,6 +93,8 @@ def _workspace(session: Session) -> tuple[bool, str]:
     place = session.place
     if not os.path.exists(place.config):
         return False, f"{place.config} is missing; `dibs init` makes it"
+    if session.config.problem:
+        return False, session.config.problem
     if not session.config.id:
         return False, f"{place.config} has no id; clones on several hosts would not meet"
     return True, f"{place.root}" + (f" (working tree {place.top})" if place.top != place.root else "")

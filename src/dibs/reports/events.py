@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.errors import Invalid
 from dibs.facts import clock
 from dibs.operations.agents import names
 from dibs.operations.claims import resources
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     Names = Callable[[list[str]], dict[str, str]]
 
 PAGE = 1000  # events in one trip
+MAX_DIGITS = 15  # of an event's number
 MOST_LOOKED = 50_000  # events that one question for the last ones looks at: some seconds; `before` continues
 # Events about another agent than the one that made them; a message may be kept for a type (`type:T`).
 ABOUT_AGENTS = frozenset({"claim.asked", "agent.killed", "agent.revived", "message.posted", "message.dropped"})
@@ -88,8 +90,10 @@ def since_of(text: str) -> tuple[int, int]:
     if not text:
         return 0, 0
     if text.isdecimal():
+        if len(text) > MAX_DIGITS:
+            raise Invalid(f"since: the number of an event, or a duration such as 2h, not {text[:20]}…", field="since")
         return int(text), 0
-    return 0, clock.wall() - durations.parse(text, "since")
+    return 0, clock.store_wall() - durations.parse(text, "since")
 
 
 def page_of(

@@ -15,7 +15,7 @@ from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
 from dibs.reports import sentences
-from dibs.reports.events import since_of
+from dibs.reports.events import MAX_DIGITS, since_of
 from dibs.reports.expected_archives import passed_over
 from dibs.reports.story_events import (
     AGENT,
@@ -122,7 +122,7 @@ def _meanings(session: Session, call: Call, log: Log, word: str) -> list[Subject
         if path is not None and reader is not None and reader.read(event) is not None:
             path.known = True
             _note_commits(path, event)
-    if word.isdecimal() and 0 < int(word) <= session.store.head().seq:
+    if word.isdecimal() and len(word) <= MAX_DIGITS and 0 < int(word) <= session.store.head().seq:
         seen.add(EVENT)
     ids = {AGENT: agent, RUN: run}
     found = [Subject(kind, word, ids.get(kind, word)) for kind in ORDER if kind in seen]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Held, Invalid, NotFound, Unavailable
-from dibs.facts import contents, workspace
+from dibs.facts import contents, ledger_files, workspace
 from dibs.facts.clock import random_id
 from dibs.facts.git import objects
-from dibs.facts.paths import of_parts
+from dibs.facts.paths import of_parts, shown
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
-from dibs.session import file_writes, working_tree
+from dibs.session import file_writes, removed_trees, working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def _restore(
 ) -> dict[str, Any]:
     """List, or bring one back."""
     if list or not what:
+        removed_trees.look(session, call)
         found: dict[str, Any] = session.run(restores.RESTORABLE, call, {"limit": limit, "after": after})
         return found
     return _brought_back(session, call, _chosen(session, call, what))
@@ -59,14 +60,28 @@ def _is_here(place: Place, tree: str) -> bool:
     return bool(place.common) and private.startswith(f"{place.common}/")
 
 
+def _spelled(session: Session, tree: str, chosen: dict[str, Any]) -> str:
+    """The path as the file is called: a record has it composed, with a sign for each letter that cannot be shown."""
+    path: str = chosen["path"]
+    if path.isascii() and not session.paths.fold:
+        return path
+    heads = working_tree.at(tree, session.place).state.heads
+    found = [one for one in heads if shown(one, fold=session.paths.fold) == path]
+    had_it = [one for one in found if chosen["blob"] in heads[one].authors]  # composed and not, there may be both
+    return next(iter([*had_it, *found]), path)
+
+
 def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[str, Any]:
     """Keep what is there, take the path, write."""
     place = session.place
-    tree = chosen["tree"] or place.top
-    path = os.path.join(tree, chosen["path"])
+    kept_of = tree = chosen["tree"] or place.top
+    if tree in [top for _, top in ledger_files.of_linked(place.shared)] and not os.path.isdir(tree):
+        tree = place.top  # that tree was removed: its files come into this one
     if not _is_here(place, tree):
-        raise Unavailable(f"{tree} is a working tree of another machine: restore {chosen['path']} there.", path=path)
-    content = contents.of_tree(place, chosen["blob"], tree)
+        text = f"{tree} is a working tree of another machine: restore {chosen['path']} there."
+        raise Unavailable(text, path=os.path.join(tree, chosen["path"]))
+    path = os.path.join(tree, _spelled(session, tree, chosen))
+    content = contents.of_tree(place, chosen["blob"], kept_of)
     if content is None:
         raise Unavailable(f"the content of {chosen['path']} ({chosen['blob'][:12]}) is gone or damaged", path=path)
     ledger = working_tree.at(tree, place)
@@ -78,7 +93,8 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     now = objects.keep_file(objects.objects_of(place.common, place.local), path)
     if not now and os.path.lexists(path):
         raise Unavailable(f"{path} cannot be kept before it is overwritten, so it is left alone", path=path)
-    resource = session.paths.resource(path, session.cwd, literal=True)
+    plain = os.fsencode(path).decode("utf-8", "replace").isprintable()
+    resource = session.paths.resource(path, session.cwd, literal=True) if plain else ("file", chosen["path"])
     fields = {
         "kept": chosen["id"],
         "resource": of_parts(*resource),

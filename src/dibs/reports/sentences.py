@@ -6,7 +6,7 @@ titles) is data: nothing in it that cannot be seen reaches a sentence, and their
 
 from __future__ import annotations
 
-from dibs.errors import counted
+from dibs.errors import counted, quoted
 from dibs.facts import relative_times
 from dibs.operations.guards.changes import who_did_it
 from dibs.session import quotes
@@ -380,7 +380,7 @@ def _undo_finished(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) ->
     commit = f", in commit {_short(d['commit'])}" if d.get("commit") else ""
     left = f" {counted(d['conflicts'], 'file')} with conflicts to settle." if d.get("conflicts") else ""
     text = f"{t.who(e['agent'])} undid what {t.all(d['of'])} changed in {counted(d['restored'], 'file')}{commit}.{left}"
-    return f"{text} `dibs undo {quotes.clean(e['subject'])}` takes that back."
+    return f"{text} `dibs undo {quotes.clean(quoted(e['subject']))}` takes that back."
 
 
 def _undo_refused(t: Teller, e: Event, d: dict[str, Any], _: dict[str, Any]) -> str:
@@ -470,6 +470,7 @@ SENTENCES: dict[str, Callable[[Teller, Event, dict[str, Any], dict[str, Any]], s
     "landing.refused": _form("{branch} did not land on {target} ({code}){because}."),
     "landing.stopped": _form("Nothing could land on {what} for the moment{because}; all stayed queued."),
     "landing.cancelled": _form("{who} took {branch} out of the queue for {target}."),
+    "tree.removed": _form("{what} was removed with unfinished work in it, which is kept."),
     "push.unverified": _form("A push of {what} bypassed the guard."),
     "git.moved": _form("HEAD moved while a command of {who} ran."),
     "run.started": _form("{who} started run {what}."), "run.joined": _form("{who} joined run {what}."),

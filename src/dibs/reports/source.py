@@ -9,7 +9,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import counted, named
 from dibs.facts import clock
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
@@ -77,6 +77,7 @@ READ = Operation(
     "run read",
     _read,
     "Read all that belongs to a run.",
+    sent_by=ANYWHERE,
     fields=(run_records.RUN, Field("facts", "texts", "facts that only a door can know")),
     writes=False,
 )

@@ -431,7 +431,7 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
 
     limit = paging.check_limit(fields["limit"])
     head = session.store.head()
-    wall = clock.wall()
+    wall = clock.store_wall()
     seq, since = log_events.since_of(fields["since"] or SINCE)
     log = LogReader(session, call)
     if not since:  # an event's number; 0 is the beginning of the log

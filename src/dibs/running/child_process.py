@@ -7,7 +7,6 @@ while the owner is stopped. A process that leaves the group (`setsid`) is not co
 
 from __future__ import annotations
 
-import calendar
 import os
 import signal
 import subprocess
@@ -27,12 +26,6 @@ KILL_GRACE_MS = 5_000  # between SIGTERM and SIGKILL
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.0005, 0.05  # between two polls of a command, as in Popen.wait
 # Waits for the owner's go, which is sent once the keeper knows the group; if the owner dies before, it ends.
 WAIT_FOR_GO = 'read -r _ </dev/fd/"$1" && shift && exec "$@"'
-
-
-def deadline_of(expires_at: str) -> int:
-    """A claim's deadline, from an answer, on the clock since boot."""
-    seconds = calendar.timegm(time.strptime(expires_at[:19], "%Y-%m-%dT%H:%M:%S"))
-    return clock.since_boot() + seconds * 1000 + int(expires_at[20:23]) - clock.wall()
 
 
 def exit_text(code: int) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Unavailable
+from dibs.facts.git import commits, sync
 from dibs.facts.git import queries as git
-from dibs.facts.git import sync
 from dibs.operations.guards import deploy_guard
 
 TYPE_CHECKING = False
@@ -176,6 +176,8 @@ def _place(path: str, line: int, text: bytes) -> dict[str, Any]:
 def check_push(session: Session, call: Call, top: str, remote: str, updates: Sequence[tuple[str, str, str]]) -> None:
     """Raise the first refusal of a push: (branch there, commit here, commit there) for each; "" for none."""
     for branch, here, there in updates:
+        if there:
+            _check_dropped(session, call, top, remote, branch, here, there)
         targets = deploy_guard.pushed_targets(session.config.policy, branch)
         if not targets:
             continue
@@ -186,6 +188,21 @@ def check_push(session: Session, call: Call, top: str, remote: str, updates: Seq
                 "placeholders": _pushed_placeholders(session, top, target, there, here),
             }  # fmt: skip
             _judge(session, call, target, _pushed_syncs(session, top, target, remote, branch, here, there), **facts)
+
+
+def _check_dropped(session: Session, call: Call, top: str, remote: str, branch: str, here: str, there: str) -> None:
+    """Raise a refusal if the push takes other agents' commits off the branch, whichever branch it is."""
+    if not git.commit(top, there):
+        try:
+            sync.fetched(top, remote, branch, fetch_timeout_s(session))
+        except Unavailable:
+            return  # a remote that does not answer takes no push either
+    gone = commits.between(top, here, there) if here else commits.left_by(top, remote, branch, there)
+    makers = commits.makers(top, gone)
+    if makers:
+        from dibs.operations.guards.push_reports import OVER
+
+        session.run(OVER, call, {"remote": remote, "branch": branch, "makers": makers})
 
 
 def _pushed_syncs(

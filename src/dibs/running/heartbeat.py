@@ -43,7 +43,7 @@ class Job:
         self.started = clock.since_boot()
         self.used: dict[str, float | int] | None = None  # by its command, once that has ended
         self.hold = Hold(
-            f"task:{self.id}", self.token, taken["expires_at"],
+            f"task:{self.id}", self.token, taken["expires_at"], deadline=ws.session.deadline,
             confirm=lambda: ws.confirm(self.resource, token=self.token), renew=lambda: ws.renew(self.resource),
             longest_beat=MAX_RENEWAL_INTERVAL_S,
         )  # fmt: skip

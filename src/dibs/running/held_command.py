@@ -30,7 +30,7 @@ MIN_RENEWAL_INTERVAL_S = 0.05
 class Hold:
     """A claim that is kept while a command runs under it."""
 
-    __slots__ = ("_confirm", "_due", "_name", "_renew", "beat", "child", "lost", "token", "until")
+    __slots__ = ("_confirm", "_deadline", "_due", "_name", "_renew", "beat", "child", "lost", "token", "until")
 
     def __init__(
         self,
@@ -38,14 +38,18 @@ class Hold:
         token: int,
         expires_at: str,
         *,
+        deadline: Callable[[str], int],
         confirm: Callable[[], Any],
         renew: Callable[[], Any],
         longest_beat: float = MAX_RENEWAL_INTERVAL_S,
     ) -> None:
-        """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`."""
+        """`confirm` and `renew` ask the store about this claim; the answer of `renew` has `renewed`.
+
+        `deadline` is the session's: a time of an answer on this machine's clock since boot.
+        """
         self._name, self.token = name, token
-        self._confirm, self._renew = confirm, renew
-        self.until = child_process.deadline_of(expires_at)  # on the clock since boot
+        self._deadline, self._confirm, self._renew = deadline, confirm, renew
+        self.until = deadline(expires_at)  # on the clock since boot
         self.beat = max(MIN_RENEWAL_INTERVAL_S, min(longest_beat, (self.until - clock.since_boot()) / 4000))
         self._due = clock.since_boot() + self.beat * 1000
         self.lost: DibsError | None = None
@@ -72,7 +76,7 @@ class Hold:
 
     def kept(self, expires_at: str) -> None:
         """Note the claim's new deadline."""
-        self.until = child_process.deadline_of(expires_at)
+        self.until = self._deadline(expires_at)
         self._due = clock.since_boot() + self.beat * 1000
         if self.child is not None:
             self.child.keep(self.until)

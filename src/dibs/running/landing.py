@@ -111,7 +111,7 @@ class Lander:
         taken = self.session.run(steps.TAKE, self.call, fields)
         self._token, self._turn = taken["token"], taken["turn"]
         self._hold = Hold(
-            f"land:{self.onto}", self._token, taken["expires_at"],
+            f"land:{self.onto}", self._token, taken["expires_at"], deadline=self.session.deadline,
             confirm=lambda: self._step(steps.CONFIRM), renew=self._renew,
         )  # fmt: skip
         place = self.session.place

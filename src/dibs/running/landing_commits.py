@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import Unavailable
+from dibs.errors import Unavailable, quoted
 from dibs.facts.git import merges
 from dibs.facts.git import queries as git
 
@@ -152,7 +152,7 @@ class Workshop:
         made.paths = [file["path"] for file in merge.files]
         shown = ", ".join(made.paths[:5]) + (f" and {len(made.paths) - 5} more" if len(made.paths) > 5 else "")  # noqa: PLR2004
         how = "rebase" if self._method == REBASE else "merge"
-        made.why = f"it conflicts with {self._target} in {shown}. In its worktree: `git {how} {self._target}`."
+        made.why = f"it conflicts with {self._target} in {shown}. In its worktree: `git {how} {quoted(self._target)}`."
         return True
 
     # --- git's words

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from dibs.errors import DibsError, Failed, Held
+from dibs.errors import DibsError, Failed, Forbidden, Held
 from dibs.facts import clock
 from dibs.facts.git import queries as git
 from dibs.operations.landing import lander as steps
@@ -49,19 +49,17 @@ def wait_for(
         call.facts.clear()
         return session.run(steps.TURN, call, {"onto": onto, "landing": landing})
 
-    waited = ""
+    waited, barred = "", False
     while True:
         found = turn()
         if found["landing"]["state"] != "queued":
             shown: dict[str, Any] = found["landing"]
             return shown
-        if found["free"]:
+        if found["free"] and not barred:
             lander = Lander(session, call, say=say, deadline=until, own=landing, onto=onto)
-            try:
-                lander.take()
-            except Held:
-                pass
-            else:
+            taken = _takes(lander)
+            barred = taken is None
+            if taken:
                 if started is not None:
                     started(lander)
                 try:
@@ -83,6 +81,19 @@ def wait_for(
             waited = who
             say(f"{who} lands on {onto}; waiting" if found["lands"] else f"{who} holds land:{onto}; waiting")
         _rest(session, min(LOOK_S, max(0.0, (until - clock.since_boot()) / 1000)))
+
+
+def _takes(lander: Lander) -> bool | None:
+    """Is this process the lander now? None if it never will be: one agent's credential does not land, others do."""
+    try:
+        lander.take()
+    except Held:
+        return False
+    except Forbidden as error:
+        if "sender" in error.fields:
+            return None
+        raise
+    return True
 
 
 def _rest(session: Session, seconds: float) -> None:

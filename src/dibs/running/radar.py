@@ -15,7 +15,7 @@ from itertools import combinations
 from time import monotonic
 
 from dibs import jsontext
-from dibs.errors import DibsError, Invalid
+from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
@@ -153,7 +153,7 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> No
     now = {_pair(pair["one"], pair["other"]): pair for pair in found.conflicts}
     looked = stored["looked_at"]
     same = before.keys() == now.keys() and all(_paths(before[key]) == _paths(now[key]) for key in now)
-    if same and looked is not None and stored["looked"] == found.sides and not _is_old(looked):
+    if same and looked is not None and stored["looked"] == found.sides and not _is_old(session, looked):
         return
     pairs = found.conflicts[: conflicts.MAX_PAIRS]
     left_off = len(found.conflicts) - len(pairs)
@@ -164,7 +164,13 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> No
             agents = [one["agents"] for one in known["sides"] if one["side"] == pair[side]] if known else []
             pair[name] = agents[0] if agents else authors.of(pair[side], [row[0] for row in pair["files"]])
     place = f"{processes.host()}\t{session.place.common}"
-    session.run(conflicts.REPORT, call, {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off})
+    fields = {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off}
+    try:
+        session.run(conflicts.REPORT, call, fields)
+    except Forbidden as error:
+        if "sender" not in error.fields:
+            raise
+        found.notes.append(f"not reported: {error.message}")
 
 
 def _pair(one: str, other: str) -> tuple[str, str]:
@@ -175,11 +181,9 @@ def _paths(pair: dict[str, Any]) -> list[str]:
     return sorted(file["path"] if isinstance(file, dict) else file[0] for file in pair["files"])
 
 
-def _is_old(looked_at: str) -> bool:
+def _is_old(session: Session, looked_at: str) -> bool:
     """Is the last written look so old that its readers need a new one?"""
-    from dibs.running.child_process import deadline_of
-
-    return clock.since_boot() - deadline_of(looked_at) > conflicts.TOUCHED_EVERY_MS
+    return clock.since_boot() - session.deadline(looked_at) > conflicts.TOUCHED_EVERY_MS
 
 
 class _Authors:

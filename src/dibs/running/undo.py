@@ -11,8 +11,9 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted
+from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted, named, quoted
 from dibs.facts import clock, relative_times
+from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
 from dibs.running import undo_plan, undo_scope, undo_work
 from dibs.session import durations
@@ -73,6 +74,7 @@ class Undo:
             scope, others = undo_scope.find(session, call, what, start)
             planner = undo_plan.Planner(session, scope, undo_plan.resources_of(session, paths), merge=theirs)
             plan = planner.made()
+            plan.left += self._held(worker, plan)
             plan.left += [f"Undo {made['undo']} was interrupted and is not finished: {why}" for made, why in waiting]
             shown = {**_shown(session, call, planner, plan, others), "continued": continued, "done": False}
             if not plan.files:
@@ -91,6 +93,24 @@ class Undo:
             return {**shown, **worker.begin(plan), "done": True}
         finally:
             lock.close()
+
+    def _held(self, worker: undo_work.Worker, plan: Plan) -> list[str]:
+        """The files that other agents hold now: while they do, the undo is refused, and its plan says so."""
+        from dibs.operations.guards.audits import OTHERS
+
+        wanted = worker.resources([one.path for one in plan.files if not one.problem])
+        claims = self.session.run(OTHERS, self.call, {"tree": worker.tree.top})["claims"]
+        found = []
+        for claim in claims:
+            met = resources.any_overlap(claim["resources"], wanted)
+            if met is not None:
+                text = resources.show(met)
+                name = quoted(text)
+                found.append(
+                    f"{named(claim)} holds {text}: as long as it does, this is refused. Ask for it (`dibs ask {name} "
+                    f"TEXT`), or a person takes it away (`dibs release {name} --force --why TEXT`)."
+                )
+        return found
 
     def _continued(self, worker: undo_work.Worker) -> tuple[list[dict[str, Any]], list[tuple[dict[str, Any], str]]]:
         """What killed runs began, done to its end; and what this caller may not finish, or not now, with the reason."""

@@ -14,7 +14,7 @@ from dibs.facts.git import queries as git
 from dibs.facts.git.commits import checked_out
 from dibs.facts.programs import run
 from dibs.operations.guards import undo as rules
-from dibs.operations.guards.ledger import FIELDS, MISSING, OUTSIDE, Change
+from dibs.operations.guards.ledger import FIELDS, MISSING, OUTSIDE, Change, State
 from dibs.running import undo_commits
 from dibs.running.undo_scope import UNDO
 from dibs.session import local_details, working_tree
@@ -87,8 +87,7 @@ class Planner:
     def made(self) -> Plan:
         """Look, and think."""
         if self.scope.trees and not self.scope.trees & {"", self.tree.top}:
-            where = ", ".join(sorted(self.scope.trees))
-            self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {where}.")
+            self._note_trees(sorted(self.scope.trees))
             return self.plan
         self._look()
         chains = self._chains()
@@ -160,15 +159,26 @@ class Planner:
     def _note_other_trees(self) -> None:
         """Nothing of it is here: was it done in another working tree?"""
         found = []
-        for top in checked_out(self.tree.top) if self.place.common else ():
-            if top == self.tree.top or not os.path.isdir(top):
-                continue
-            state = working_tree.at(top, self.place).state
+        removed = [one for one in ledger_files.of_linked(self.place.shared) if not os.path.isdir(one[1])]
+        living = [
+            (working_tree.at(top, self.place).folder, top)
+            for top in (checked_out(self.tree.top) if self.place.common else ())
+            if top != self.tree.top and os.path.isdir(top)
+        ]
+        for folder, top in [*living, *removed]:
+            state = State(ledger_files.load(folder)[0])
             spans = (self.scope.spans, self.scope.holds, list(state.began))
             if any(rules.is_meant(one, *spans) and rules.changed_at(one) >= self.scope.since for one in state.changes):
                 found.append(top)
-        if found:
-            self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {', '.join(found)}.")
+        self._note_trees(list(dict.fromkeys(found)))
+
+    def _note_trees(self, tops: list[str]) -> None:
+        there, gone = [top for top in tops if os.path.isdir(top)], [top for top in tops if not os.path.isdir(top)]
+        if there:
+            self.plan.left.append(f"It was done in another working tree: run `dibs undo` in {', '.join(there)}.")
+        if gone:
+            kept = "`dibs restore --list` has what was not committed there."
+            self.plan.left.append(f"It was done in a working tree that was removed ({', '.join(gone)}): {kept}")
 
     def wanted(self, path: str) -> bool:
         """Is this path asked for?"""
@@ -268,9 +278,7 @@ class Planner:
 
     def _unstage(self, files: list[FilePlan], chains: dict[str, list[tuple[Change, bool]]]) -> None:
         """Staged work that is undone leaves git's index, too."""
-        if not files:
-            return
-        paths = [one.path for one in files if one.to != one.now]
+        paths = [one.path for one in files]
         index = undo_commits.staged(self.tree.top, paths)
         head = undo_commits.tree_entries(self.tree.top, paths) if git.head(self.tree.top) else {}
         for one in files:

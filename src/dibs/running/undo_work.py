@@ -96,7 +96,7 @@ class Worker:
             return self.finish(made)  # after that: half an undo helps nobody
 
     def _take(self, made: dict[str, Any]) -> None:
-        held = self._resources(made["paths"])
+        held = self.resources(made["paths"])
         fields = {
             "undo": made["undo"], "of": made["of"], "what": made["what"], "paths": held, "tree": self.tree.top,
             "count": len(made["paths"]), "local": self.tree.top == self.place.root,
@@ -104,7 +104,7 @@ class Worker:
         taken = self.session.run(rules.TAKE, self.call, fields)
         made["claim"], made["new"] = taken["claim"], made.get("new") or taken["new"]
 
-    def _resources(self, paths: list[str]) -> list[Any]:
+    def resources(self, paths: list[str]) -> list[Any]:
         """The files as claims name them; of very many, their folders."""
         if len(paths) > MAX_PATHS:
             folders = list(dict.fromkeys(os.path.dirname(path) for path in paths))

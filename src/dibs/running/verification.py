@@ -74,7 +74,7 @@ def _hold(session: Session, call: Call, asked: dict[str, Any]) -> Hold:
         return session.run(operation, call, {"token": token, **fields})
 
     return Hold(
-        asked["resource"][1], token, asked["expires_at"],
+        asked["resource"][1], token, asked["expires_at"], deadline=session.deadline,
         confirm=lambda: ask(confirm, resource=of_name(asked["resource"][1])), renew=lambda: ask(KEEP, id=asked["task"]),
     )  # fmt: skip
 

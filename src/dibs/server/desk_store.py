@@ -67,6 +67,10 @@ class DeskStore:
         """Stop listening for `name`."""
         self._store.unwatch(name)
 
+    def wall_ahead(self) -> int:
+        """The store's own."""
+        return self._store.wall_ahead()
+
     def tidy(self) -> int:
         """Remove leftovers of dead processes."""
         return self._store.tidy()

@@ -2,8 +2,11 @@
 
 A caller is known by its credential. That is verified in each transaction (operations/agents/credentials.py): an agent's
 speaks for that agent and its subagents, a machine's for the agents that it registered, a person's for itself and any
-agent. What the caller says of its own machine is believed: canonical paths, its processes, what its commands printed.
-What it says of another machine is not, and nobody tells the server of the server's own processes.
+agent. Each operation and each field says which of them may send it (`sent_by` in operations/core/declare.py); what says
+nothing is for this machine alone. The rest of what a caller says is bound to its credential: its machine and processes
+(operations/agents/places.py), its working trees (the credential's name goes before them), its reports (`Call.voice`).
+Where the caller is on this very machine, the kernel says whose connection it is: nobody tells a server of its own
+processes.
 
 Every function here may block; a door calls them in threads.
 """
@@ -13,7 +16,8 @@ from __future__ import annotations
 import threading
 
 from dibs.errors import Busy, DibsError, Invalid, Quota
-from dibs.facts import clock, processes
+from dibs.facts import clock, processes, socket_owner
+from dibs.operations.agents import places
 from dibs.operations.agents.credentials import AGENT_KIND, MACHINE_KIND, user_of
 from dibs.operations.core import index
 from dibs.operations.core.call import Call
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from dibs.server.host import Host
     from dibs.server.identity import Identity
 
+    Route = Callable[[Identity, dict[str, Any]], dict[str, Any]]
+
 MAX_EVENTS = 1_000  # in one page
 MAX_POLL_S = 20.0  # of one wait; the caller asks again
 MAX_WATCHED = 4_096  # names under which callers are woken
@@ -38,14 +44,6 @@ PIECE_S = 0.5  # of a wait, between two looks whether the server ends: shorter t
 FORGET_MS = 120_000  # a name that nobody waits for: its caller has gone
 NAME_DIGITS = 12  # of a name under which a caller is woken (clock.random_id)
 MAX_WAITING = 256  # callers that wait at once, each in a thread
-
-# For this machine alone: they speak of the store itself, of what a person does here, or deliver what the config says.
-NOT_FROM_AFAR = frozenset(
-    (
-        "alert-delivery-due", "alert-report", "alert-take", "recovered", "store fallback", "store move", "store moved",
-        "void",
-    )
-)  # fmt: skip
 
 
 class FarHalf:
@@ -60,11 +58,11 @@ class FarHalf:
         self._waiting = 0
         self._stopped = threading.Event()
 
-    def routes(self) -> dict[str, tuple[str, Callable[[Identity, dict[str, Any]], dict[str, Any]]]]:
+    def routes(self) -> dict[str, tuple[str, Route]]:
         """Path → method and function of (identity, the body or the query's words)."""
         return {
-            "/link/run": ("POST", self.run),
-            "/link/answer": ("POST", self.answer),
+            "/link/run": ("POST", self._dated(self.run)),
+            "/link/answer": ("POST", self._dated(self.answer)),
             "/link/watch": ("POST", self.watch),
             "/link/wait": ("POST", self.wait),
             "/link/unwatch": ("POST", self.unwatch),
@@ -74,6 +72,15 @@ class FarHalf:
             "/link/seals": ("GET", self.seals),
             "/link/describe": ("GET", self.describe),
         }
+
+    def _dated(self, answer: Route) -> Route:
+        """Add the store's time of day: a caller whose own is another computes its deadlines with it."""
+
+        def dated(identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+            found = answer(identity, given)
+            return {**found, "wall": clock.since_boot() + self.host.store.wall_ahead()}
+
+        return dated
 
     def stop(self) -> None:
         """End the waits: the server ends."""
@@ -87,15 +94,23 @@ class FarHalf:
         name = given.get("op")
         if isinstance(name, str) and name in index.QUERIES:
             return self._enter(identity, name, given.get("call", {}))
-        known = isinstance(name, str) and name not in NOT_FROM_AFAR and (name in index.FILES or name in index.INTERNAL)
-        if not known:
+        if not (isinstance(name, str) and (name in index.FILES or name in index.INTERNAL)):
             raise Invalid(f"there is no operation {ascii(name)[:80]} for callers on other machines", field="op")
         sent = given.get("call", {})
-        request = self.half.read(name, sent, given.get("fields", {}), given.get("via"), store=None)
-        self._make_known(identity, request.call, sent)
+        request = self.half.read(
+            name, sent, given.get("fields", {}), given.get("via"), store=None, sender=identity.bearer,
+            far=identity.agent,
+        )  # fmt: skip
+        pid = self._make_known(identity, request.call, sent)
+        for field in request.operation.fields:
+            if field.kind == "process" and not request.call.here:
+                _check_process(pid, request.fields.get(field.name))
         request.sent_as = request.call.agent, request.call.how
         self.half.finish(request)
-        return locations.hide(self.host.place, request.answer) if "refused" in request.answer else request.answer
+        found: dict[str, Any] = wire.answer_out(identity.agent, request.answer)
+        if "refused" in found:
+            found = locations.hide(self.host.place, found)
+        return found
 
     def _enter(self, identity: Identity, name: str, sent: Any) -> dict[str, Any]:
         """May the caller do what it then carries out on its own machine (`restore`)? Queries are for `answer`."""
@@ -104,6 +119,7 @@ class FarHalf:
             raise Invalid(f"{name} is a query", field="op")
         session = self.host.session()
         call = wire.call_in(session.config.policy, sent)
+        call.sender, call.place = identity.bearer, identity.agent
         self._make_known(identity, call, sent)
         try:
             session.run(caller_of(operation), call, {})
@@ -118,23 +134,24 @@ class FarHalf:
         if not (isinstance(name, str) and name in index.QUERIES):
             raise Invalid(f"there is no query {ascii(name)[:80]}", field="op")
         operation = catalogue.operation(name)
-        if HERE in operation.wants or any(field.kind == "file" for field in operation.fields):
+        if operation.writes or HERE in operation.wants or any(field.kind == "file" for field in operation.fields):
             raise Invalid(f"{name} is answered on the caller's machine", field="op")
         session = self.host.session()
         sent = given.get("call", {})
         call = wire.call_in(session.config.policy, sent)
+        fields = wire.fields_in(operation, given.get("fields", {}), place=identity.agent)
+        call.sender, call.place = identity.bearer, identity.agent
         self._make_known(identity, call, sent)
-        fields = wire.fields_in(operation, given.get("fields", {}))
         for name in fields:
             if name not in operation.by_name:
                 raise operation.no_field(name)
         try:
-            return {"result": session.answer(operation, call, fields)}
+            return {"result": wire.answer_out(identity.agent, session.answer(operation, call, fields))}
         except DibsError as error:
             return wire.error_out(error)
 
-    def _make_known(self, identity: Identity, call: Call, sent: dict[str, Any]) -> None:
-        """The caller as its credential says; of what it knows, what it can know."""
+    def _make_known(self, identity: Identity, call: Call, sent: dict[str, Any]) -> int:
+        """The caller as its credential says; of what it knows, what it can know. Its pid, if it is on this machine."""
         call.credential = identity.credential
         if identity.person:
             if call.typed or not call.fallback:  # a client's own call (`dibs mcp`) is never a person's word
@@ -144,14 +161,26 @@ class FarHalf:
         elif not call.agent and call.fallback and identity.bearer == MACHINE_KIND:
             user = call.fallback
             call.fallback = self.host.store.look(lambda tx: user_of(tx, identity.agent, user))
-        here = sent.get("here") or ["", "", ""]
-        own = f"{processes.host()}:"
-        theirs = f"{here[0]}:"
+        if identity.credential is None:  # a caller of this machine, whom a door has looked at
+            return 0
+        here, pid = (sent.get("here") or [""])[0], 0
+        if here == processes.host():
+            pid = sent.get("pid", 0)
+            if not (pid and identity.ends is not None and socket_owner.is_end_of(pid, *identity.ends)):
+                pid = 0
+            above = [process for process, _ in processes.ancestors(pid)] if pid else []
+            call.client = call.client if call.client in above else None
+            call.ancestors = [one for one in call.ancestors if one in above]
+        else:
+            call.here = here
+            places.check(here, [call.client, *call.ancestors])
+        own, theirs = f"{processes.host()}:", f"{here}:"
         call.facts = {
-            name: alive
+            name: alive if here and name.startswith(theirs) else None
             for name, alive in call.facts.items()
-            if not name.startswith(own) and (alive is None or name.startswith(theirs))
+            if not name.startswith(own)
         }
+        return pid
 
     # --- reading
 
@@ -213,9 +242,10 @@ class FarHalf:
         self._watched[name] = clock.since_boot() + int(seconds * 1000)
         return self.host.store.wait(name, seconds)
 
-    def unwatch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def unwatch(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """Stop listening."""
         name = _name(given)
+        self._verified(identity)
         if self._watched.pop(name, None) is not None:
             self.host.store.unwatch(name)
         return {}
@@ -251,6 +281,16 @@ class FarHalf:
         for name in [name for name, asked in list(self._watched.items()) if now - asked > FORGET_MS]:
             if self._watched.pop(name, None) is not None:
                 self.host.store.unwatch(name)
+
+
+def _check_process(pid: int, process: Any) -> None:
+    """Refuse a process of this machine that is neither above nor below the caller's own, which has this pid."""
+    if not wire.is_process(process):
+        return  # the declaration refuses it
+    above = processes.ancestors(pid) if pid else []
+    below = processes.ancestors(process[3]) if pid else []
+    if process not in [one for one, _ in above] and pid not in [one[3] for one, _ in below]:
+        places.check("", [process])
 
 
 def _name(given: dict[str, Any]) -> str:

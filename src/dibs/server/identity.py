@@ -6,7 +6,7 @@ An identity is plain values. Whether a credential counts is decided in each call
 
 from __future__ import annotations
 
-from dibs.operations.agents.credentials import BEARER
+from dibs.operations.agents.credentials import BEARER, PERSON_KIND
 from dibs.operations.core.call import Call
 from dibs.session import secrets
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dibs.server.host import Host
     from dibs.session.session import Session
 
+    Ends = tuple[tuple[str, int], tuple[str, int]]  # the caller's address and port, and the server's
+
 
 class Identity:
     """A caller.
@@ -26,7 +28,7 @@ class Identity:
     credential's own ("" where the config decides), `kind` the client's (`claude`), as far as a door can see it.
     """
 
-    __slots__ = ("agent", "bearer", "client", "credential", "kind", "person", "role")
+    __slots__ = ("agent", "bearer", "client", "credential", "ends", "kind", "model", "person", "role")
 
     def __init__(
         self,
@@ -38,14 +40,34 @@ class Identity:
         person: bool = False,
         client: list[Any] | None = None,
         bearer: str = "",
+        model: bool = False,
     ) -> None:
         self.agent = agent
         self.bearer = bearer  # whose the credential is: an agent's, a person's or a machine's
         self.credential = credential
+        self.ends: Ends | None = None  # of its connection
         self.role = role
         self.kind = kind
         self.person = person
         self.client = client
+        self.model = model  # a model calls, by a door that serves models alone
+
+    @classmethod
+    def of(cls, found: dict[str, Any], credential: tuple[str, str]) -> Identity:
+        """The caller with this credential, of which this is known (credentials.py)."""
+        return cls(
+            agent=found["who"], credential=credential, role=found["role"], person=found["kind"] == PERSON_KIND,
+            bearer=found["kind"],
+        )  # fmt: skip
+
+    def at(self, ends: Ends) -> Identity:
+        """The same caller, on a connection between these two ends."""
+        found = Identity(
+            agent=self.agent, credential=self.credential, role=self.role, kind=self.kind, person=self.person,
+            client=self.client, bearer=self.bearer, model=self.model,
+        )  # fmt: skip
+        found.ends = ends
+        return found
 
     @property
     def id(self) -> str:
@@ -58,7 +80,7 @@ class Identity:
             return session.identify(agent or self.agent or None, client=self.client, request=request)
         return Call(
             session.config.policy, agent=agent or self.agent, request=request, kind=self.kind, how="credential",
-            credential=self.credential,
+            credential=self.credential, model=self.model,
         )  # fmt: skip
 
 
@@ -71,7 +93,4 @@ def of_credential(host: Host, identifier: str, digest: str) -> Identity:
     """The caller with the credential of this id, whose secret has this hash."""
     session = host.session()
     found = session.run(BEARER, Call(session.config.policy), {"id": identifier, "hash": digest})
-    return Identity(
-        agent=found["who"], credential=(identifier, digest), role=found["role"], person=found["kind"] == "person",
-        bearer=found["kind"],
-    )  # fmt: skip
+    return Identity.of(found, (identifier, digest))

@@ -264,7 +264,8 @@ class SocketPort:
 
     def _answer(self, peer: _Peer, number: Any, request: Request) -> None:
         """Send it; if its caller has gone, what it got is taken back."""
-        if not self._send(peer, {"n": number, **request.answer}) and request.operation.withdraws:
+        ahead = self.half.host.store.wall_ahead()
+        if not self._send(peer, {"n": number, "ahead": ahead, **request.answer}) and request.operation.withdraws:
             self._hand_over(peer, number, request, None, recall=True)
 
     def _hand_over(self, peer: _Peer, number: Any, request: Request, value: Any, *, recall: bool = False) -> None:

@@ -14,6 +14,7 @@ import os
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
 from dibs.operations.core.call import Need, process_name
+from dibs.operations.core.declare import SOCKET
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue, wire
 from dibs.session.store_link import UNDECIDED, StoreLink
@@ -103,19 +104,21 @@ class StoreHalf:
         self._store_named: Any = ""  # the last store that a caller named, which is this workspace's
 
     def read(
-        self, name: Any, sent_call: Any, sent_fields: Any, via: Any = None, top: Any = "", store: Any = ""
-    ) -> Request:
+        self, name: Any, sent_call: Any, sent_fields: Any, via: Any = None, top: Any = "", store: Any = "",
+        sender: str = SOCKET, far: str = "",
+    ) -> Request:  # fmt: skip
         """Read and check a request. `top` is the caller's working tree, where that is on this machine.
 
         `store` is the store that the caller's config or environment names: another one than the workspace's is refused,
-        as it is when a caller opens the store itself.
+        as it is when a caller opens the store itself. `far`: whose credential a caller elsewhere has.
         """
         operation = _operation(name)
         if store is not None and store != self._store_named:
             self._check_store(store)
         place = self._place(top)
         call = wire.call_in(self.host.config(place).policy, sent_call, via)
-        fields = wire.fields_in(operation, sent_fields, anywhere=not operation.may)
+        fields = wire.fields_in(operation, sent_fields, anywhere=not operation.may, place=far)
+        call.sender, call.place, call.barred = sender, far, operation.unsendable(sender, fields)
         return Request(place, operation, call, fields)
 
     def judge(self, request: Request, value: Any, error: BaseException | None) -> str:

@@ -163,14 +163,20 @@ id = "{id}"            # names this workspace on a shared store
 class Config:
     """What the file says."""
 
-    __slots__ = ("fold", "id", "policy", "server", "store")
+    __slots__ = ("error", "fold", "id", "policy", "server", "store")
 
     def __init__(self, read: dict[str, Any]) -> None:
+        self.error: Invalid | None = None  # why the file itself is not valid; then this is what it said before
         self.id: str = read["id"]
         self.store: str = read["store"]
         self.fold: bool = read["fold"]  # does the filesystem fold case? looked at once, kept with the rest
         self.policy = Policy(**read["policy"])
         self.server: dict[str, Any] = read["server"]  # config_server.py has the settings
+
+    @property
+    def problem(self) -> str:
+        """Why the file is not valid, for people; "" if it is."""
+        return f"{self.error.message}. What it said before stays in force until it is mended." if self.error else ""
 
 
 def signature(path: str) -> tuple[object, ...]:
@@ -186,7 +192,8 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
     """The settings in `path`, through what is kept in `local`.
 
     On a branch from before dibs neither the config nor the launcher is there; then what they last said, kept in
-    `shared`, stays in force: a change of branches must not free an agent of its role.
+    `shared`, stays in force: a change of branches must not free an agent of its role. The same holds while the file is
+    not valid (a merge left its marks in it): else every agent would be shut out, also the one that mends it.
     """
     try:
         status = os.stat(path)
@@ -207,7 +214,17 @@ def load(path: str, local: str, top: str, shared: str = "") -> Config:
             return Config(known["read"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    read = parse(path)
+    try:
+        read = parse(path)
+    except Invalid as error:
+        valid = f"{shared}/{NAME}"
+        if not shared or path == valid or not os.path.exists(valid):
+            raise
+        last = load(valid, local, top, shared)
+        last.error = error
+        strict = last.policy.guards["strict"]
+        last.policy.guards["strict"] = [one for one in strict if one != f".dibs/{NAME}"]  # whoever can mends it
+        return last
     read["fold"] = paths.folds_case(top)
     _keep(kept, {"signature": known_by, "read": read})
     if shared and known_by[2] and path == f"{local[: -len('local')]}{NAME}":  # the main working tree's
@@ -225,7 +242,7 @@ def parse(path: str) -> dict[str, Any]:
     except FileNotFoundError:
         text = {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Invalid(f"{path} is not valid TOML: {error}", path=path) from None
+        raise Invalid(f"{path} is not valid TOML: {error}", path=path, syntax=True) from None
     except OSError as error:
         raise Invalid(f"{path} cannot be read: {error.strerror}", path=path) from None
     for name in text:

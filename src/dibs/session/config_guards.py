@@ -254,15 +254,3 @@ def _table(text: dict[str, Any], name: str, path: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise Invalid(f"{path}: [{name}] is a table", path=path)
     return found
-
-
-def banned_tools(path: str) -> list[str]:
-    """The tools that a config keeps from any role; none where the config cannot be read, which is said elsewhere."""
-    import tomllib
-
-    try:
-        with open(path, "rb") as file:
-            named = _roles(tomllib.load(file), path)["named"]
-    except (OSError, ValueError, Invalid):
-        return []
-    return [tool for role in named.values() for tool in role.get("tools", ())]

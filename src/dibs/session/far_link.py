@@ -99,7 +99,7 @@ class FarLink:
             return [os.urandom(16).hex(), 0]
 
     def _call(self, call: Call) -> dict[str, Any]:
-        return {**wire.call_out(call), "here": processes.here()}
+        return {**wire.call_out(call), "here": processes.here(), "pid": os.getpid()}
 
     def _told(self, call: Call, answer: Any) -> Any:
         if "who" in answer:

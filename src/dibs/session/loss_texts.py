@@ -18,7 +18,8 @@ WHY = {
     "expired": "it expired", "gone": "its process was gone", "killed": "the agent was stopped",
     "unclaimed": "it was handed over and not picked up", "not held": "you do not hold it",
     "cancelled": "it was cancelled", "preempted": "more urgent work came first",
-    "forced": "it was taken away", "epoch": "the server was restarted and may have lost what it had granted",
+    "forced": "it was taken away", "removed": "its working tree was removed",
+    "epoch": "the server was restarted and may have lost what it had granted",
 }  # fmt: skip
 OPEN = ("discovery", "scoped")  # states that come before one in which a task can be taken
 OVER = ("complete", "failed", "cancelled", "quarantined")
@@ -66,7 +67,7 @@ def _about_task(loss: dict[str, Any]) -> str:
     elif state in OPEN:
         now = (
             f"{task} is nobody's and still {state}: do not work on it before it is planned "
-            f"(`dibs task move {task} planned`) and you have claimed it (`dibs task claim {task}`)"
+            f"(`dibs task move {quoted(task)} planned`) and you have claimed it (`dibs task claim {quoted(task)}`)"
         )
     else:
         how = f"dibs task claim {quoted(task)}" if state else f"dibs claim {quoted(f'task:{task}')}"

@@ -10,20 +10,11 @@ from __future__ import annotations
 
 import os
 
-from dibs.operations.agents.roles import mark_of
+from dibs.operations.agents.marks import FOLDER, mark_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.workspace import Place
-
-
-def is_elsewhere(place: Place) -> bool:
-    """Is the store a server, on which no mark is left here? Then it has to be asked."""
-    try:
-        with open(f"{place.local}/store", "rb", buffering=0) as file:
-            return not file.read(7).startswith(b"sqlite")
-    except OSError:
-        return False
 
 
 def taken(place: Place, agent: str) -> bool:
@@ -39,4 +30,4 @@ def taken(place: Place, agent: str) -> bool:
 
 
 def _path(place: Place, agent: str) -> str:
-    return f"{place.local}/wakes/{mark_of(agent)}"
+    return f"{place.local}/{FOLDER}/{mark_of(agent)}"

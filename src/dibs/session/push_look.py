@@ -1,8 +1,9 @@
 """The look for pushes that bypassed git's hook: what git logged as pushed, and the hook never let pass.
 
 The hook notes each push that it lets pass, before git pushes (`note`); a look compares (`look`), and remembers how much
-of git's logs it has seen. What was pushed before the first look is nobody's concern. Only branches whose push is a
-deploy (`[deploy] protected`) are looked at, and only in a clone that has the hook. Nothing is decided here.
+of git's logs it has seen. It begins when dibs is set up in a clone: by `init`, or by the first command there. Only
+branches whose push is a deploy (`[deploy] protected`) are looked at, and only in a clone that has the hook. Nothing is
+decided here.
 """
 
 from __future__ import annotations
@@ -17,11 +18,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
 
 SEEN, CHECKED = "pushes", "pushes.checked"  # in .dibs/local/
 MAX_CHECKED_BYTES = 64 * 1024  # then the older half goes: those pushes were looked at long ago
+
+
+def begin(place: Place) -> None:
+    """Begin to look in this clone: what was pushed before is nobody's concern, and everything after it is."""
+    if place.common and _seen(place.local) is None:
+        _remember(place.local, pushes.sizes(place.common))
 
 
 def note(local: str, updates: Sequence[tuple[str, str]]) -> None:
@@ -62,7 +70,8 @@ def look(session: Session, call: Call) -> None:
 def _report(session: Session, call: Call, remote: str, branch: str, commit: str, by: str) -> None:
     from dibs.operations.guards.push_reports import PUSHED
 
-    session.run(PUSHED, call, {"remote": remote, "branch": branch, "commit": commit, "by": by[:200]})
+    named = "".join([letter if letter.isprintable() else "?" for letter in by[:200]])
+    session.run(PUSHED, call, {"remote": remote, "branch": branch, "commit": commit, "by": named})
 
 
 def _is_protected(session: Session, branch: str) -> bool:

@@ -149,7 +149,7 @@ def _whole(_: Session, field: Field, value: Any) -> Any:
 
 def _commit(session: Session, field: Field, value: Any) -> str:
     """A commit's full id. Where there is a repository it has to be in it: a wrong one would be in the log for good."""
-    if not is_text(value):
+    if not is_text(value) or not value.isprintable():
         raise field.refusal(value)
     if not value or not session.place.common:
         return str(value)

@@ -76,12 +76,11 @@ class Lost(Exception):
 class Connection:
     """One socket to a server, with at most one request under way."""
 
-    __slots__ = ("id", "number", "pid", "socket")
+    __slots__ = ("id", "number", "socket")
 
     def __init__(self, path: str) -> None:
         self.id = os.urandom(16).hex()
         self.number = 0
-        self.pid = os.getpid()
         self.socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         try:
             self.socket.settimeout(CONNECT_TIMEOUT_S)
@@ -165,6 +164,9 @@ class SocketLink:
         else:
             self._idle.append(connection)
         self.group = answer.get("g", 1)
+        if type(ahead := answer.get("ahead")) is int:
+            session.ahead = ahead
+            clock.hear(ahead)
         if "who" in answer:
             call.agent, call.how, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)
@@ -202,15 +204,11 @@ class SocketLink:
             self._idle.pop().close()
 
     def _connection(self) -> Connection | None:
-        """A connection of this process that nobody uses, or a new one; None if there is no server."""
+        """A connection that nobody uses, or a new one; None if there is no server."""
         try:
-            found = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
             pass
-        else:
-            if found.pid == os.getpid():
-                return found
-            self._idle.clear()  # a fork: the connections are the parent's
         if self._not_before and clock.since_boot() < self._not_before:
             return None
         path = serve_file.socket_of(self._local)

@@ -14,7 +14,7 @@ import os
 import sys
 
 from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.facts import caller, processes, workspace
+from dibs.facts import caller, clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.session import config
@@ -77,10 +77,11 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
-            from dibs.session import launcher
+            from dibs.session import launcher, push_look
             from dibs.storage import workspace_store
 
             launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
+            push_look.begin(self.place)
             workspace_store.second_copy_path(self.place.local, self.place.shared)
         elif shared is None and not _is_started_by(f"{self.place.local}/run"):
             from dibs.session import launcher
@@ -92,9 +93,14 @@ class Session:
             if shared is None
             else shared.config(self.place)
         )
+        error = self.config.error
+        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+            raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout
         self.short_lived = short_lived
+        self._pid = os.getpid()
+        self.ahead: int | None = None  # `wall_ahead` of the store, where a server of this machine was asked last
         self._store: Store | None = None if shared is None else shared.store
         self._link: Link | None = None
         self._is_given = False  # the caller opened the store (`use`), whatever the config names
@@ -119,11 +125,12 @@ class Session:
                 self.config = config.load(self.place.config, self.place.local, self.place.top, self.place.shared)
             except Invalid as error:
                 return error.message
-        return ""
+        return self.config.problem
 
     @property
     def store(self) -> Store:
         """The store, opened when it is first needed."""
+        self.refuse_forked()
         if self._store is None:
             from dibs.storage import workspace_store
 
@@ -147,6 +154,7 @@ class Session:
     @property
     def link(self) -> Link:
         """The store's half of this session's requests; the store itself, unless a door set another."""
+        self.refuse_forked()
         if self._link is None:
             if self.is_far:
                 from dibs.session.far_link import FarLink
@@ -172,8 +180,21 @@ class Session:
         self.close()
         self._store, self._link, self._is_given = store, None, True
 
+    def deadline(self, at: str) -> int:
+        """A time of an answer on this machine's clock since boot, whatever its own time of day is."""
+        return clock.of_iso(at) - (self.store.wall_ahead() if self.ahead is None else self.ahead)
+
+    def refuse_forked(self) -> None:
+        """Refuse a session of the parent process: its connections, and the process that it speaks for, are not ours."""
+        if os.getpid() != self._pid:
+            from dibs.stores.turns import forked
+
+            raise forked(self.place.root)
+
     def close(self) -> None:
-        """Close the store, if it was opened, and what the link has open."""
+        """Close the store, if it was opened, and what the link has open. After a fork they are the parent's."""
+        if os.getpid() != self._pid:
+            return
         if self._link is not None:
             self._link.close()
         if self._shared is None:
@@ -193,6 +214,7 @@ class Session:
 
         `on_wait` is called at each poll of a wait.
         """
+        self.refuse_forked()
         if operation.whole:
             if self.is_far:
                 from dibs.session.far_link import FarLink

@@ -109,6 +109,12 @@ def notes_claims(session: Session) -> bool:
     return session.short_lived or os.path.exists(f"{session.place.private}/live")
 
 
+def _still_running(_: Session, result: dict[str, Any]) -> dict[str, Any]:
+    from dibs.session import still_running
+
+    return still_running.complete(result)
+
+
 def _local_detail(name: str) -> Callable[[Session, dict[str, Any]], dict[str, Any]]:
     def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
         from dibs.session import local_details
@@ -150,6 +156,7 @@ AFTERWARDS = {
     "pin contents": _pin_contents,
     "note claim": _note_claim,
     "show the secret": _show_secret,
+    "still running": _still_running,
     "briefing": _local_detail("briefing"),
     "rules text": _local_detail("rules_text"),
     "scratch folder": _local_detail("scratch_folder"),

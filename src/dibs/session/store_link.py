@@ -45,6 +45,7 @@ class StoreLink:
                     _deliver(session, call)
                     deliver_first = False
                 verb = session.store.run if operation.writes else session.store.look
+                session.ahead = None
                 result = verb(lambda tx: _decide(tx, call, operation, fields))
             except Unsettled:
                 _settle(session, call)

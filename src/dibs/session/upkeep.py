@@ -84,10 +84,11 @@ def _is_older(path: str, age: int) -> bool:
 def _look(session: Session, agent: str) -> bool:
     """Sweep what is due; returns whether old events are to leave the store."""
     from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
-    from dibs.session import push_look
+    from dibs.session import push_look, removed_trees
 
     call = Call(session.config.policy, agent=agent)
     push_look.look(session, call)
+    removed_trees.look(session, call)
     fields = {"store": _of_store(session)}
     for _ in range(MAX_ROUNDS):
         found = session.run(UPKEEP_DUE, call, fields)
@@ -99,7 +100,9 @@ def _look(session: Session, agent: str) -> bool:
 
 
 def _of_store(session: Session) -> dict[str, Any] | None:
-    """The state of the store as this machine sees it; None if it was checked within the last minute."""
+    """The state of the store as this machine sees it; None if it is elsewhere, or was checked in the last minute."""
+    if session.is_far:
+        return None
     place, now = session.place.local, clock.since_boot()
     if place in _store_seen and now - _store_seen[place] < STORE_EVERY_MS:
         return None

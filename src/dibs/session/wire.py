@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TEXTS = ("agent", "fallback", "request", "kind", "session", "how", "rules")  # of a call
 MAX_TEXT = 1_000  # letters of each of these
+MAX_NAME = 200  # letters of a machine's id, its boot's and a namespace's
 MAX_PROCESSES = 512  # above one caller
 MAX_FACTS = 20_000  # processes that one request may have looked at: a sweep asks for all agents' in some rounds
 HERE_PARTS = 3  # host, boot, pid namespace: the caller's machine
@@ -64,47 +65,70 @@ def call_in(policy: Policy, sent: Any, via: Any = None) -> Call:
     return call
 
 
-def fields_in(operation: Operation, sent: Any, *, anywhere: bool = False) -> dict[str, Any]:
+def fields_in(operation: Operation, sent: Any, *, anywhere: bool = False, place: str = "") -> dict[str, Any]:
     """The fields of a request as they were sent, with their resources; the operation's declaration checks the rest.
 
-    `anywhere`: see `paths.received`.
+    `anywhere`: see `paths.received`. `place`: a far caller's name, which goes before its working trees.
     """
     if not isinstance(sent, dict):
         raise Invalid("fields: an object", field="fields")
-    return _inside({field.name: field for field in operation.fields}, sent, anywhere)
+    return _Reader(anywhere, place).inside({field.name: field for field in operation.fields}, sent)
 
 
-def _inside(known: dict[str, Field], sent: dict[str, Any], anywhere: bool) -> dict[str, Any]:
-    found = {}
-    for name, value in sent.items():
-        field = known.get(name)
-        found[name] = value if field is None or value is None else _value(field, value, anywhere)
-    return found
-
-
-def _value(field: Field, value: Any, anywhere: bool) -> Any:
-    """A value with the resources in it, wherever its field declares some."""
-    if field.kind == "resource":
-        return _resource(field, value, anywhere)
-    if not isinstance(value, (list, dict)):
-        return value
-    if field.kind == "resources":
-        return [_resource(field, one, anywhere) for one in value]
-    if not field.items:
-        return value
+def answer_out(place: str, value: Any) -> Any:
+    """An answer for a far caller: its own working trees as it names them."""
+    if isinstance(value, str):
+        return value[len(place) + 1 :] if value.startswith(f"{place}:/") else value
     if isinstance(value, dict):
-        return _inside({one.name: one for one in field.items}, value, anywhere)
-    known = {one.name: one for one in field.items}
-    found: list[Any] = []
-    for item in value:
-        if isinstance(item, dict):
-            found.append(_inside(known, item, anywhere))
-        elif isinstance(item, list) and len(item) == len(field.items):  # a row: one value for each column
-            pairs = zip(field.items, item, strict=True)
-            found.append([inner if inner is None else _value(one, inner, anywhere) for one, inner in pairs])
-        else:
-            found.append(item)
-    return found
+        return {name: answer_out(place, one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [answer_out(place, one) for one in value]
+    return value
+
+
+class _Reader:
+    """Reads the values of one request."""
+
+    def __init__(self, anywhere: bool, place: str) -> None:
+        self._anywhere, self._place = anywhere, place
+
+    def inside(self, known: dict[str, Field], sent: dict[str, Any]) -> dict[str, Any]:
+        found = {}
+        for name, value in sent.items():
+            field = known.get(name)
+            found[name] = value if field is None or value is None else self._value(field, value)
+        return found
+
+    def _value(self, field: Field, value: Any) -> Any:
+        """A value with the resources and working trees in it, wherever its field declares some."""
+        if field.kind == "resource":
+            return _resource(field, value, self._anywhere)
+        if field.kind == "tree" and self._place and isinstance(value, str):
+            return self._tree(field, value)
+        if not isinstance(value, (list, dict)):
+            return value
+        if field.kind == "resources":
+            return [_resource(field, one, self._anywhere) for one in value]
+        if not field.items:
+            return value
+        known = {one.name: one for one in field.items}
+        if isinstance(value, dict):
+            return self.inside(known, value)
+        found: list[Any] = []
+        for item in value:
+            if isinstance(item, dict):
+                found.append(self.inside(known, item))
+            elif isinstance(item, list) and len(item) == len(field.items):  # a row: one value for each column
+                pairs = zip(field.items, item, strict=True)
+                found.append([inner if inner is None else self._value(one, inner) for one, inner in pairs])
+            else:
+                found.append(item)
+        return found
+
+    def _tree(self, field: Field, value: str) -> str:
+        if value and not value.startswith("/"):
+            raise Invalid(f"{field.name}: the top of a working tree is an absolute path", field=field.name)
+        return value and f"{self._place}:{value}"
 
 
 def _resource(field: Field, value: Any, anywhere: bool) -> Any:
@@ -133,13 +157,19 @@ def answer_in(answer: Any) -> Any:
     raise Unavailable("the server's answer cannot be read; is it another version of dibs?")
 
 
-def _is_process(value: Any) -> bool:
+def is_process(value: Any) -> bool:
+    """Is this the full name of a process?"""
     return (
         isinstance(value, list)
         and len(value) == PROCESS_PARTS
-        and all(is_text(part) and len(part) <= MAX_TEXT for part in value[:3])
+        and all(map(_is_name, value[:3]))
         and all(_is_number(part) for part in value[3:])
     )
+
+
+def _is_name(value: Any) -> bool:
+    """A part of a machine's name: it becomes a part of a key."""
+    return is_text(value) and len(value) <= MAX_NAME and value.isprintable()
 
 
 def _is_number(value: Any) -> bool:
@@ -151,7 +181,7 @@ def _is_connection(value: Any) -> bool:
 
 
 def _are_processes(value: Any) -> bool:
-    return isinstance(value, list) and len(value) <= MAX_PROCESSES and all(map(_is_process, value))
+    return isinstance(value, list) and len(value) <= MAX_PROCESSES and all(map(is_process, value))
 
 
 def _are_facts(value: Any) -> bool:
@@ -160,9 +190,10 @@ def _are_facts(value: Any) -> bool:
 
 _NONE = type(None)
 _OTHERS: dict[str, Callable[[Any], bool]] = {
-    "client": _is_process,
+    "client": is_process,
     "ancestors": _are_processes,
     "typed": lambda value: isinstance(value, bool),
     "facts": _are_facts,
-    "here": lambda value: isinstance(value, list) and len(value) == HERE_PARTS and all(map(is_text, value)),
+    "here": lambda value: isinstance(value, list) and len(value) == HERE_PARTS and all(map(_is_name, value)),
+    "pid": _is_number,
 }

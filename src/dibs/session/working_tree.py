@@ -169,6 +169,8 @@ class Tree:
                 if always:
                     self._lines.append(("S", f"{self.now}:{self.offset}", head.content, signature, path))
                 continue
+            if signature == missing and os.path.exists(f"{full}/.git"):
+                continue  # a submodule or another repository: what it has checked out is no content of this tree's
             content, data = (MISSING, None) if signature == contents.MISSING else contents.read(full)
             seen.append(Seen(path, signature, content, data))
         if seen:
@@ -189,9 +191,23 @@ class Tree:
         self._is_whole = False
         self.write()
         clean = set(self.state.owned()) - set(changed) - self._half_done
+        clean -= self._changed_inside(clean)
         self.add(*[("K", self.state.heads[path].content, path) for path in clean])
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
+
+    def _changed_inside(self, paths: Iterable[str]) -> set[str]:
+        """The changed ones of these paths in repositories inside this tree (submodules), of which its git says nothing."""
+        from dibs.facts.git.queries import dirty
+
+        inner: dict[str, None] = {}
+        for path in paths:
+            folder = os.path.dirname(path)
+            while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
+                folder = os.path.dirname(folder)
+            if folder:
+                inner[folder] = None
+        return {f"{folder}/{change.path}" for folder in inner for change in dirty(f"{self.top}/{folder}")}
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made the changes just seen."""
@@ -212,7 +228,8 @@ class Tree:
         stamp = f"{self.now}:{self.offset}"
         if head is not None and head.content == seen.content:
             self.found[seen.path] = seen
-            if head.signature[-1:] == seen.signature[-1:] or not self._became(seen, head):
+            kind = contents.kind_of(head.signature)
+            if head.signature[-1:] == seen.signature[-1:] or not head.signature or not self._became(seen, head, kind):
                 self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         in_git, kind = self.index.entry(seen.path)
@@ -231,7 +248,8 @@ class Tree:
             mode, blob = self.staged[seen.path]
             before, kind = contents.of_mode(int(mode, 8), blob) if blob else (MISSING, contents.PLAIN)
         if before == seen.content:
-            self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
+            if head is not None or not self._keeps_modes(kind, seen) or not self._became(seen, head, kind):
+                self._lines.append(("S", stamp, seen.content, seen.signature, seen.path))
             return
         if head is not None:
             kind = contents.kind_of(head.signature)
@@ -243,10 +261,16 @@ class Tree:
             return False
         return contents.changed_at(f"{self.top}/{seen.path}", seen.signature) > self.state.full - INODE_LAG_NS
 
-    def _became(self, seen: Seen, head: Head) -> bool:
+    def _keeps_modes(self, kind: str, seen: Seen) -> bool:
+        """Does the file differ from what git has by its mode alone, where git trusts the filesystem's modes?"""
+        if seen.content == MISSING or kind == contents.kind_of(seen.signature):
+            return False
+        return workspace.core_settings(workspace.common_of(self.top)).get("filemode") != "false"
+
+    def _became(self, seen: Seen, head: Head | None, was: str) -> bool:
         """Is it executable now and was not, or the other way round? Then that is noted as a change of its own."""
-        was, now = contents.kind_of(head.signature), contents.kind_of(seen.signature)
-        if was == now or not head.signature:
+        now = contents.kind_of(seen.signature)
+        if was == now:
             return False
         from dibs.operations.guards import attribution
 
@@ -522,6 +546,7 @@ def at(top: str, place: Place) -> Tree:
 
 
 def _tree(top: str, folder: str, place: Place) -> Tree:
+    ledger_files.settle(folder, top)
     other = caller.other()
     found: Tree = Tree(top, folder) if other is None else other.tree(top, folder)  # a server has read its ledger before
     found.local = place.local

@@ -16,7 +16,8 @@ import os
 import ssl
 
 from dibs import jsontext
-from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable
+from dibs.errors import ERRORS, Invalid, Unauthorized, Unavailable, quoted
+from dibs.stores.turns import forked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,8 @@ class FarConnection:
 
     def ask(self, method: str, path: str, body: Any = None, *, timeout: float = 0) -> Any:
         """One request; its answer, or its refusal raised. `Lost` if there was none."""
-        if self._pid != os.getpid():  # a fork: the connections are the parent's
-            self._idle, self._pid = [], os.getpid()
+        if self._pid != os.getpid():  # the connections are the parent's
+            raise forked(self.url)
         if "Authorization" not in self._headers:
             self._headers["Authorization"] = f"Bearer {token_for(self.url)}"
         data = None if body is None else jsontext.encode(body).encode()
@@ -191,7 +192,7 @@ def _private_text(path: str) -> str:
         with open(path, encoding="ascii") as file:
             status = os.fstat(file.fileno())
             if status.st_mode & 0o077 or status.st_uid not in {os.getuid(), 0}:
-                message = f"{path} has a credential that others may read: `chmod 600 {path}`"
+                message = f"{path} has a credential that others may read: `chmod 600 {quoted(path)}`"
                 raise Invalid(message, path=path)
             return file.read(MAX_TOKEN_FILE)
     except (OSError, UnicodeError) as error:

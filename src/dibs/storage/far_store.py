@@ -32,6 +32,7 @@ class FarStore(Engine):
     def __init__(self, url: str, timeout: float) -> None:
         self.url, self.timeout = url, timeout
         self.connection = FarConnection(url, timeout)
+        self._ahead: int | None = None  # the store's time of day in an answer minus the clock when it was asked
 
     def reach(
         self, method: str, path: str, body: Callable[[int], Any], *, timeout: float = 0, writes: bool = False
@@ -44,15 +45,21 @@ class FarStore(Engine):
         end = clock.since_boot() + int(self.timeout * 1000)
         attempt, was_sent = 0, False
         while True:
+            asked_at = clock.since_boot()
             try:
-                return self.connection.ask(method, path, body(attempt), timeout=timeout)
+                answer = self.connection.ask(method, path, body(attempt), timeout=timeout)
             except Lost as lost:
                 was_sent = was_sent or lost.sent
                 left = end - clock.since_boot()
                 if left <= 0:
                     raise self._unreachable(str(lost), was_sent=was_sent and writes) from None
                 clock.sleep(min(PAUSE_S, left / 1000))
-            attempt += 1
+                attempt += 1
+                continue
+            if type(wall := answer.get("wall")) is int:
+                self._ahead = wall - asked_at
+                clock.hear(self._ahead)
+            return answer
 
     def _unreachable(self, why: str, *, was_sent: bool) -> Unavailable:
         known = (
@@ -128,6 +135,10 @@ class FarStore(Engine):
     def address(self) -> str:
         """The server's URL."""
         return self.url
+
+    def wall_ahead(self) -> int:
+        """From the server's last answer, measured from before it was asked."""
+        return super().wall_ahead() if self._ahead is None else self._ahead
 
     def about(self) -> dict[str, Any]:
         """The workspace that the server serves, and its store's description."""

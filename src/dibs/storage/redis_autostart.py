@@ -43,9 +43,7 @@ class Autostart:
             if self._patient:
                 return  # the owner has to start it again: an empty one in its place would be a second store
             raise Unavailable(f"{where} does not answer. {NOT_OURS}", store=where, unreachable=True)
-        if os.path.exists(f"{self._local}/{FOLDER}/{STOPPED}"):
-            message = f"{where} is down: it was stopped with `dibs up --stop`. `dibs up` starts it again."
-            raise Unavailable(message, store=where, stopped=True)
+        refuse_stopped(self._local, self._url)
         why = recent_failure(self._local)
         if why:
             message = f"{where} is down and could not be started: {why} Run `dibs up`."
@@ -58,6 +56,15 @@ class Autostart:
         if not self._patient:
             message = f"{where} is down; it is being started. Try again in a moment."
             raise Unavailable(message, store=where, starting=True)
+
+
+def refuse_stopped(local: str, url: str) -> None:
+    """Refuse to start a server that a person stopped; also for a start that was begun before and comes late."""
+    if os.path.exists(f"{local}/{FOLDER}/{STOPPED}"):
+        from dibs.stores.urls import hidden
+
+        message = f"{hidden(url)} is down: it was stopped with `dibs up --stop`. `dibs up` starts it again."
+        raise Unavailable(message, store=hidden(url), stopped=True)
 
 
 def is_foreign_server(local: str) -> bool:
@@ -145,9 +152,16 @@ class FileMutex:
                 if clock.since_boot() >= end:
                     return self
             else:
-                self.mine = True
+                self.mine = self._is_in_place()
                 return self
             clock.sleep(0.05)
+
+    def _is_in_place(self) -> bool:
+        """Is it the file that others find? While this process waited, the workspace may have been deleted."""
+        try:
+            return os.path.samestat(os.stat(self._path), os.fstat(self._fd))
+        except OSError:
+            return False
 
     def __exit__(self, *_: object) -> None:
         os.close(self._fd)

@@ -183,6 +183,25 @@ def the_commit_is_filled_in_where_it_was_written(make: Make) -> None:
     assert all('"\\u001a"' in event.body for event in events)
 
 
+def an_index_entry_sorts_by_the_number_of_its_commit(make: Make) -> None:
+    store = make()
+
+    def kept(name: str) -> Callable[[Transaction], None]:
+        return lambda tx: tx.put(name, {"token": COMMIT}, f"i\t{COMMIT}\t1", f"j\t{COMMIT}")
+
+    for name in "dcba":
+        store.run(kept(name))
+    store.run_many([kept(name) for name in "zyx"])
+    for index, prefix in ((1, "i\t"), (2, "j\t")):
+        rows = store.look(lambda tx, i=index, p=prefix: tx.scan(i, p, 100).rows)  # type: ignore[misc]
+        assert [key for _, key, _ in rows] == list("dcbazyx")
+        assert [entry[2:18] for entry, _, _ in rows] == [f"{value['token']:016d}" for _, _, value in rows]
+    middle = rows[3][0]
+    assert [key for _, key, _ in store.look(lambda tx: tx.scan(2, "j\t", 2, after=middle)).rows] == ["z", "y"]
+    store.run(lambda tx: tx.delete("d"))
+    assert [key for _, key, _ in store.look(lambda tx: tx.scan(1, "i\t", 2)).rows] == ["c", "b"]
+
+
 def commits_rise_by_one_when_something_was_written(make: Make) -> None:
     store = make()
     first = store.head().commit
@@ -617,6 +636,7 @@ CASES: tuple[Callable[[Make], None], ...] = (
     an_entry_moves_with_its_key,
     a_look_may_not_write,
     the_commit_is_filled_in_where_it_was_written,
+    an_index_entry_sorts_by_the_number_of_its_commit,
     commits_rise_by_one_when_something_was_written,
     the_log_is_numbered_and_chained,
     a_body_has_the_same_text_on_every_engine,

@@ -21,6 +21,7 @@ from dibs.stores.seam import (
     GENESIS,
     MAX_CLOCK_AGE_MS,
     MAX_RUNS,
+    MAX_STALE_RUNS,
     BaseTransaction,
     Engine,
     Event,
@@ -30,6 +31,8 @@ from dibs.stores.seam import (
     Seal,
     chained,
     fill,
+    filled_entry,
+    too_slow,
 )
 from dibs.stores.turns import Turns
 
@@ -73,7 +76,7 @@ class MemoryStore(Engine):
         self._wall = wall or (lambda: clock.wall())  # noqa: PLW0108 - see above
         self._new_id = new_id or (lambda: clock.random_id())  # noqa: PLW0108 - see above
         self.faults = Faults(abort, between)
-        self._turns = Turns(self._repair, nested=True)  # `between` runs other transactions
+        self._turns = Turns(self._repair, "memory:", nested=True)  # `between` runs other transactions
         self._open: MemoryTransaction | _Group | None = None  # what to roll back, unless it committed
         # Values are kept as `marshal` bytes: several times as fast to read as JSON text, and each read makes a new
         # object that the caller may change.
@@ -95,6 +98,7 @@ class MemoryStore(Engine):
 
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = self._new_id()
+        stale = 0
         for _ in range(MAX_RUNS):
             tx = MemoryTransaction(self, max(self._now(), self._head.now), self._wall(), identifier, writes=True)
             self._open = tx
@@ -106,6 +110,9 @@ class MemoryStore(Engine):
                         self.faults.between()
                     continue
                 if self._now() - tx.now > MAX_CLOCK_AGE_MS:
+                    stale += 1
+                    if stale == MAX_STALE_RUNS:
+                        raise too_slow()
                     continue
                 self._commit(tx)
             finally:
@@ -345,7 +352,8 @@ class MemoryTransaction(BaseTransaction):
 
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self._change(key, (dumps(jsontext.decode(text), MARSHAL_VERSION), i1, i2))
+        entries = filled_entry(i1, self.number), filled_entry(i2, self.number)
+        self._change(key, (dumps(jsontext.decode(text), MARSHAL_VERSION), *entries))
 
     def delete(self, key: str) -> None:
         self._may_write()

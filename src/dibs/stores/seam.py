@@ -14,9 +14,10 @@ next command and raises ``Unsettled`` from ``run`` and ``look`` until a caller h
 what rests on the lost commits.
 
 The commit's number is unknown until the commit (an optimistic engine learns it last), so operations write the
-placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put and in the result of
-``run``. The body of an event keeps the placeholder as it is, because its digest is taken before the number is
-known; a reader of the log fills it in from the event's own commit column.
+placeholder ``COMMIT`` where it belongs and the engine fills it in: in values that are put, in index entries (there with
+leading zeros, so that entries sort by it) and in the result of ``run``. The body of an event keeps the placeholder as
+it is, because its digest is taken before the number is known; a reader of the log fills it in from the event's own
+commit column.
 
 This file holds what all engines share. What differs is in the engine's own files and nowhere else: nothing above asks
 which engine it talks to. The only place above that names one is the one that opens a store by its URL.
@@ -41,11 +42,14 @@ except ImportError:
 COMMIT = "\x1a"  # U+001A SUBSTITUTE: refused in everything that people and agents may write (jsontext.clean)
 COMMIT_TEXT = '"\\u001a"'  # how it stands in encoded text; no other string encodes to this
 
+COMMIT_DIGITS = 16  # of the number in an index entry: a number has 53 bits
+
 KEYS_PER_FETCH = 256  # keys in one round trip: a statement has room for some thousands of values
 FETCH_LIMIT = 512  # rows of ranges in one round trip: more than a claim ever meets, small enough to hold in memory
 MAX_CLOCK_AGE_MS = 2_000  # a commit decided by an older clock is run again: the process was paused inside it
 MAX_GROUP_MS = 250  # a group that has run for this long is committed, the rest apart: other processes wait for it
 MAX_RUNS = 32  # a transaction that could not commit in this many runs gives up as `busy`
+MAX_STALE_RUNS = 3  # one whose clock was stale after each of these is too slow itself, and gives up, too
 FOLLOW_POLL_S = 0.2  # between two looks at the end of the log; people do not read faster
 GENESIS = "0" * 40  # the link before the first event
 
@@ -55,6 +59,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Protocol, TypedDict, TypeVar
+
+    from dibs.errors import DibsError
 
     T = TypeVar("T")
     Json = Any
@@ -134,9 +140,10 @@ if TYPE_CHECKING:
             - What one raises is its outcome and undoes its own writes alone. `Need` is no exception to that: the caller
               looks, and puts it into a later group.
             - Nobody is woken and nothing is returned before the commit is durable. If the commit fails, none of them is
-              done, and the error is the outcome of each. The same holds for what `run` would raise before it calls
-              `fn` (`Busy`, `Unavailable` with `moved` or `replaced`, `Unsettled`): no error but an interrupt is raised.
-              After an interrupt it is not known which were done, as with `run`.
+              done, and the error is the outcome of each; with `unknown` in it, all of them may have been done. The
+              same holds for what `run` would raise before it calls `fn` (`Busy`, `Unavailable` with `moved` or
+              `replaced`, `Unsettled`): no error but an interrupt is raised. After an interrupt it is not known which
+              were done, as with `run`.
             - Each may run again, also because of another one: a conflict or a stale clock concerns the whole group.
             - An engine may divide a group that takes long into several commits, in order. Then each outcome tells of
               its own commit.
@@ -192,6 +199,12 @@ if TYPE_CHECKING:
         @property
         def address(self) -> str:
             """The store's URL or path; two stores with one address are one. May hold a password: see `urls.hidden`."""
+
+        def wall_ahead(self) -> int:
+            """How far the store's time of day is ahead of this machine's clock since boot, in ms; never too little.
+
+            A deadline of an answer, minus this, is a deadline on the caller's own monotonic clock.
+            """
 
         def describe(self) -> Description:
             """What people should know about this store. Quick: `status` shows the warnings each time."""
@@ -295,6 +308,12 @@ class Engine:
     def is_free(self) -> bool:
         """Unknown: a network may take its time."""
         return False
+
+    def wall_ahead(self) -> int:
+        """This machine's own time of day."""
+        from dibs.facts import clock
+
+        return clock.wall() - clock.since_boot()
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """No answered commit is ever missing here: there is nothing to give up."""
@@ -404,6 +423,27 @@ def fill(result: Json, commit: int) -> Json:
             elif isinstance(value, (dict, list)):
                 fill(value, commit)
     return result
+
+
+def unknown_outcome(error: DibsError) -> DibsError:
+    """The error for a commit that failed on its way, after its last word: it may have been applied."""
+    from dibs.errors import Unavailable
+
+    message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
+    return Unavailable(message.replace(" Nothing was changed.", ""), **{**error.fields, "unknown": True})
+
+
+def too_slow() -> Exception:
+    """The refusal of a transaction that is too slow to be decided by one clock: it would never be committed."""
+    from dibs.errors import Busy
+
+    took = f"over {MAX_CLOCK_AGE_MS // 1000} s in each of {MAX_STALE_RUNS} attempts"
+    return Busy(f"this request took {took}, too long for the other agents. Nothing was changed.", tried=MAX_STALE_RUNS)
+
+
+def filled_entry(entry: str | None, commit: int) -> str | None:
+    """An index entry with the commit's number in place of the placeholder."""
+    return entry.replace(COMMIT, f"{commit:0{COMMIT_DIGITS}d}") if entry is not None and COMMIT in entry else entry
 
 
 def prefix_range(prefix: str) -> Range:

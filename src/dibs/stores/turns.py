@@ -4,6 +4,9 @@ An exception from a signal handler (Ctrl-C) can come at any bytecode, also at th
 turn is not a lock that has to be released. It is an entry in a list, and it counts for as long as the call that made it
 is on the stack of its thread. A thread that finds an ended entry in front removes it.
 
+A process that was forked gets no turn: a socket, a lock or a database that it shares with its parent would mix their
+answers.
+
 Every change of the list is one call of a C function, which either happened or did not. At the start of a turn an engine
 repairs whatever the previous turn left undone.
 """
@@ -14,7 +17,7 @@ import _thread
 import os
 import sys
 
-from dibs.errors import Busy
+from dibs.errors import Busy, Unavailable
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -52,19 +55,22 @@ class _Turn:
 class Turns:
     """The line in front of one store. With `nested`, a call inside a call of the same thread runs at once.
 
-    `begin` is called when a turn begins that is not inside another one.
+    `begin` is called when a turn begins that is not inside another one; `where` names the store in a refusal.
     """
 
-    def __init__(self, begin: Callable[[], None], *, nested: bool = False) -> None:
+    def __init__(self, begin: Callable[[], None], where: str, *, nested: bool = False) -> None:
         self._begin = begin
+        self._where = where
         self._nested = nested
         self._line: list[_Turn] = []
+        self._pid = os.getpid()
 
     def call(self, body: Callable[[A], R], argument: A, timeout_s: float) -> R:
         """Run `body(argument)` while no other thread of this process runs one. Raises Busy after the timeout.
 
         The turn lasts as long as this frame: it does nothing else.
         """
+        self.refuse_forked()
         turn = _Turn(sys._getframe())
         try:
             self._line.append(turn)
@@ -79,6 +85,11 @@ class Turns:
                 pass
             if self._line:
                 self._ring()
+
+    def refuse_forked(self) -> None:
+        """Refuse a store that was opened before this process was forked."""
+        if os.getpid() != self._pid:
+            raise forked(self._where)
 
     def is_another(self) -> bool:
         """Is it another thread's turn right now?"""
@@ -118,3 +129,9 @@ class Turns:
                 bell.release()
         except (IndexError, RuntimeError):  # it has left, or was woken already
             pass
+
+
+def forked(where: str) -> Unavailable:
+    """The refusal of what was opened before this process was forked."""
+    message = f"{where} was opened before this process was forked. Nothing was changed; open it again here."
+    return Unavailable(message, store=where, forked=True)

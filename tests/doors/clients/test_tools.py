@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dibs.doors.clients import EDIT, OTHER, SHELL
+from dibs.doors.clients import BEFORE, EDIT, OTHER, SHELL
+from dibs.doors.clients.claude import install
 from dibs.doors.hooks import payload
+from tests.doors.hooking import Repository
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Iterator[Repository]:
+    made = Repository(tmp_path)
+    yield made
+    made.close()
 
 
 def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:
@@ -62,7 +74,9 @@ def test_other_tools_are_left_to_the_audit(tool: str, given: dict[str, Any]) -> 
     assert event("claude", tool, given).kind == OTHER
 
 
-@pytest.mark.parametrize("tool", ["mcp__box__shell_exec", "mcp__x__run_command", "BashOutput2", "mcp__term__terminal"])
+@pytest.mark.parametrize(
+    "tool", ["mcp__box__shell_exec", "mcp__x__run_command", "BashOutput2", "mcp__term__terminal", "Monitor"]
+)
 def test_a_tool_that_is_called_a_shell_and_brings_a_command_is_one(tool: str) -> None:
     found = event("claude", tool, {"command": "echo x > a.py"})
     assert (found.kind, found.command) == (SHELL, "echo x > a.py")
@@ -85,6 +99,58 @@ def test_a_path_in_the_home_folder_is_the_file_that_the_client_writes(monkeypatc
     assert event("claude", "Write", {"file_path": "~/x/a.py", "content": ""}).paths == ["/home/me/x/a.py"]
     assert event("claude", "Write", {"file_path": "file:///x/a.py", "content": ""}).paths == ["/x/a.py"]
     assert event("claude", "Write", {"file_path": "file.py", "content": ""}).paths == ["file.py"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PermissionDenied", "UserPromptExpansion", "MessageDisplay", "CwdChanged", "DirectoryAdded", "FileChanged",
+     "WorktreeCreate", "WorktreeRemove", "StopFailure", "TeammateIdle", "Elicitation", "ElicitationResult", "Setup",
+     "InstructionsLoaded", "ConfigChange", "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted",
+     "Notification", "PermissionRequest", "OfAVersionToCome"],
+)  # fmt: skip
+def test_an_event_that_dibs_has_no_use_for_locks_nobody_out(name: str) -> None:
+    sent = {"session_id": "s", "cwd": "/repo", "hook_event_name": name, "tool_name": "X", "tool_input": 1}
+    assert payload.read("claude", name, sent) is None
+
+
+def test_an_event_is_known_in_any_spelling_and_one_without_a_name_is_a_doubt() -> None:
+    sent = {"session_id": "s", "cwd": "/repo", "tool_name": "Bash", "tool_input": {"command": "rm a.py"}}
+    for name in ("preToolUse", "pre_tool_use", "PreToolUse"):
+        found = payload.read("claude", "", {**sent, "hook_event_name": name})
+        assert found is not None
+        assert (found.moment, found.command) == (BEFORE, "rm a.py")
+    with pytest.raises(payload.Unreadable, match="names no event"):
+        payload.read("claude", "", sent)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Monitor", {"command": "sed -i s/a/b/ m.txt", "description": "x"}),
+        ("PowerShell", {"command": "Remove-Item m.txt"}),
+        ("PowerShell", {"command": "git add -A"}), ("PowerShell", {"command": "Set-Content $x y"}),
+        ("mcp__win__powershell", {"command": "'x' > m.txt"}),
+    ],
+)  # fmt: skip
+def test_every_tool_that_runs_commands_is_guarded_in_its_own_language(
+    repo: Repository, tool: str, given: dict[str, str]
+) -> None:
+    repo.write("m.txt", "a\n")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("m.txt", "ada's\n")
+    assert "ada holds" in bob.may(tool, **given).refusal or "(ada," in bob.may(tool, **given).refusal
+    for harmless in ({"command": "ls"}, {"command": "git status"}, {"command": "Get-Content m.txt"}):
+        assert bob.may(tool, **harmless).allowed
+    assert bob.may("Monitor", ws="wss://x").allowed
+    assert bob.may("ToolToCome", anything=["m.txt"]).allowed
+
+
+def test_the_settings_of_claude_code_ask_about_every_tool_that_runs_commands_or_writes() -> None:
+    for event_name, entry in install.Claude().entries().items():
+        if "matcher" in entry:
+            for tool in ("Bash", "Monitor", "PowerShell", "Edit", "Write", "NotebookEdit", "mcp__x__y"):
+                assert re.search(entry["matcher"], tool), (event_name, tool)
+            assert not re.search(entry["matcher"], "TaskOutput")
 
 
 @pytest.mark.parametrize("field", ["directory", "dir_path", "workdir"])

@@ -59,7 +59,7 @@ def quoted(name: str) -> str:
         "git commit --all -m x --author='A B <a@b.c>'", "git stash", "git stash -u", "git stash -a",
         "git stash push -m 'a b'", "git checkout .", "git restore .", "git restore -s other .", "git reset --hard",
         "git checkout -f", "git clean -fd", "git clean -fdx", "git checkout-index -f -a", "git rm --cached -r .",
-        "git -C sub add -A", "git checkout other", "git switch -c feat/x", "git checkout -B main other",
+        "git -C sub add -A", "git checkout other", "git switch -c feat/x other", "git checkout -B main other",
         "git checkout -f HEAD", "git merge other", "git rebase other", "git bisect start", "git branch -f main other",
         "gh pr checkout 3", "rm -rf sub", "rm -f *.py", "git mv plain.py p2.py",
     ],

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from dibs.doors import clients
 from dibs.doors.install import launcher
 from dibs.session import rules_file
@@ -362,10 +364,33 @@ def test_with_on_doubt_allow_it_passes_and_the_log_has_it(repo: Repository) -> N
     assert "bob holds a.py" in ada.may_edit("a.py").refusal, "what can be decided is decided"
 
 
-def test_a_config_that_cannot_be_read_is_a_doubt_and_no_open_door(repo: Repository) -> None:
+@pytest.mark.parametrize("broken", ["<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> side\n", "{}\n[guards\n", "{}\n[gards]\n"])
+def test_a_config_that_is_not_valid_shuts_nobody_out_and_frees_nobody(repo: Repository, broken: str) -> None:
+    repo.config('[roles.assign]\n"wil" = "worker"\n')
+    bob, ada, wil = repo.agent("bob"), repo.agent("ada"), repo.agent("wil")
+    bob.boot()
+    bob.edit("a.py", "bob's\n")
+    path = repo.folder / ".dibs" / "config.toml"
+    valid = path.read_text()
+    path.write_text(broken.format(valid, valid))
+    assert "What it said before stays in force" in ada.boot()
+    assert "bob holds a.py" in ada.may_edit("a.py").refusal
+    assert "worker" in wil.may_edit("b.py").refusal, "a role of the last valid content"
+    assert ada.may_run("ls").allowed
+    assert ada.may_run("git merge --abort").allowed
+    if "gards" not in broken:  # a command is refused for a setting that means nothing
+        assert not {one["check"]: one["ok"] for one in repo.terminal("doctor")["checks"]}["workspace"]
+    ada.read(".dibs/config.toml")
+    ada.edit(".dibs/config.toml", valid)
+    assert "stays in force" not in ada.boot("compact")
+    assert {one["check"]: one["ok"] for one in repo.terminal("doctor")["checks"]}["workspace"]
+
+
+def test_a_config_that_was_never_valid_is_a_doubt_and_no_open_door(repo: Repository) -> None:
     repo.agent("bob").edit("a.py", "bob's\n")
     path = repo.folder / ".dibs" / "config.toml"
     path.write_text(path.read_text() + "\n[guards\n")
+    (repo.private / "config.toml").unlink()
     ada = repo.agent("ada")
     assert "is not valid TOML" in ada.may_edit("a.py").refusal
     answer = ada.hook("SessionStart", source="startup")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.hooking import ENTRY, LIMIT, Repository
+from tests.doors.hooking import DIBS, ENTRY, LIMIT, Repository
 
 # --- stale reads
 
@@ -172,6 +172,30 @@ def test_what_git_ignores_needs_no_claim(repo: Repository) -> None:
     assert bob.may_edit("build/out.txt").silent
     assert bob.may_edit("x.log").silent
     assert repo.claims() == {}
+
+
+def test_a_workers_briefing_says_that_it_is_one_and_what_that_means(repo: Repository) -> None:
+    assert "A file is claimed for you when you edit it" in repo.agent("bob").boot()
+    repo.config(
+        '[roles]\ndefault = "worker"\n[roles.assign]\n"lead" = "orchestrator"\n"eve" = "viewer"\n"ned" = "noter"\n'
+        '[roles.noter]\nwrite = ["notes/"]\ncommit = false\n'
+    )
+    told = repo.agent("ada").boot()
+    assert "Your role here is worker. You may read everything and write only to .dibs/local/scratch/ada/." in told
+    assert "You may not commit or deploy. Hand your result over" in told
+    assert "claimed for you" not in told
+    child = repo.agent("ada").born("child").hook("SubagentStart").told
+    assert "write only to .dibs/local/scratch/ada/child/" in child
+    assert "claimed for you" not in child
+    assert "Your role here is viewer. You write nothing." in repo.agent("eve").boot()
+    assert "write only to .dibs/local/scratch/ned/ and notes/. You may not commit. Hand" in repo.agent("ned").boot()
+    lead = repo.agent("lead").boot()
+    assert "Your role here is orchestrator." in lead
+    assert "A file is claimed for you when you edit it" in lead
+    assert (
+        "Your role here is worker."
+        in repo.agent("ada").client.run(DIBS, "boot", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada").out
+    )
 
 
 def test_a_worker_writes_to_its_scratch_folder_and_nowhere_else(repo: Repository, tmp_path: Path) -> None:

@@ -383,13 +383,9 @@ def test_a_merge_that_stopped_is_judged_by_what_is_staged(shared: Shared) -> Non
 
 SWITCHES = """
 git checkout free
-git checkout same
-git switch same
-git switch -c new
-git switch -C new
-git checkout -b new
-git checkout -b new/name origin/main
-git checkout -B new
+git switch -c new free
+git checkout -b new/name free
+git checkout -B same v1
 git checkout --detach
 git switch --detach v1
 git checkout v1
@@ -406,7 +402,7 @@ git branch -f main free
 git update-ref -d refs/heads/main
 git filter-branch --msg-filter cat HEAD
 git replace HEAD v1
-git branch new && git checkout new
+git branch new free && git checkout new
 git checkout $BRANCH
 git fetch && git checkout -t origin/free
 """
@@ -420,15 +416,27 @@ def test_another_branch_under_the_feet_of_others_is_refused_with_a_working_tree_
         assert "git worktree add" in refusal or "$BRANCH" in line, line
 
 
+def test_a_branch_at_the_same_commit_is_under_nobodys_feet(busy: Shared) -> None:
+    for line in ("git checkout same", "git switch same", "git switch -c new", "git switch -C new",
+    "git checkout -b new",
+                 "git checkout -B new", "git branch new && git checkout new"):  # fmt: skip
+        assert busy.bob.may_run(line).allowed, line
+
+
 def test_the_way_out_works(shared: Shared) -> None:
     bob = shared.both_at_work()
-    for line in ("git switch -c feature/x", "git checkout -b y v1", "git checkout free", "cd lib && git switch same"):
+    for line in (
+        "git switch -c feature/x v1",
+        "git checkout -b y v1",
+        "git checkout free",
+        "cd lib && git switch taken",
+    ):
         found = re.search("`(git worktree add [^`]+)`", bob.may_run(line).refusal)
         assert found is not None, line
         done, _ = bob.bash(found[1])
         assert done.code == 0, done
     trees = shared.git("worktree", "list")
-    assert all(f"repo-{name} " in trees for name in ("feature-x", "y", "free", "same")), trees
+    assert all(f"repo-{name} " in trees for name in ("feature-x", "y", "free", "taken")), trees
     there = shared.agent("bob", client=bob.client, cwd=shared.scratch / "repo-free")
     assert there.may_run("git switch -c another").allowed, "in ones own working tree nobody minds"
     shared.ada.dibs("claim", "docs/page.md")
@@ -596,7 +604,7 @@ def test_variables_that_name_another_place_are_followed(shared: Shared) -> None:
     top = shared.folder
     for line in (f"cd /tmp && GIT_WORK_TREE={top} GIT_DIR={top}/.git git checkout -f",
                  f"cd / && git --git-dir={top}/.git --work-tree={top} reset --hard",
-                 f"cd /tmp && GIT_DIR={top}/.git git checkout -b x"):  # fmt: skip
+                 f"cd /tmp && GIT_DIR={top}/.git git checkout -b x free"):  # fmt: skip
         assert "src/held.py" in bob.may_run(line).refusal, line
     assert bob.may_run("GIT_INDEX_FILE=/tmp/other.index git add -A").allowed, "that index is nobody elses"
 

@@ -378,7 +378,7 @@ def test_a_target_that_cannot_be_read_is_refused_only_while_others_hold_somethin
 def test_a_deploy_command_is_refused_with_the_way_to_do_it(repo: Repository, command: str, target: str) -> None:
     refusal = repo.agent("ada").may_run(command).refusal
     assert f"deploys to {target}, and not now: " in refusal  # this repository has no remote
-    assert f" Run it as `.dibs/dibs deploy {target} --unverified -- " in refusal
+    assert f" Run it as `.dibs/dibs deploy {target} --verify CMD -- " in refusal
 
 
 def test_a_deploy_through_dibs_and_a_command_that_only_looks_like_one_pass(repo: Repository) -> None:
@@ -400,8 +400,8 @@ def test_a_deploy_in_a_script_is_refused_with_the_target_of_what_it_runs(repo: R
     (repo.folder / "package.json").write_text('{"scripts": {"ship": "wrangler deploy", "build": "tsc"}}')
     (repo.folder / "Makefile").write_text("deploy:\n\tkubectl apply -f k8s\ntest:\n\tpytest\n")
     ada = repo.agent("ada")
-    assert "dibs deploy wrangler --unverified -- npm run ship" in ada.may_run("npm run ship").refusal
-    assert "dibs deploy kubernetes --unverified -- make deploy" in ada.may_run("make deploy").refusal
+    assert "dibs deploy wrangler --verify CMD -- npm run ship" in ada.may_run("npm run ship").refusal
+    assert "dibs deploy kubernetes --verify CMD -- make deploy" in ada.may_run("make deploy").refusal
     for command in ("npm run build", "make test"):
         assert ada.may_run(command).allowed
 
@@ -423,5 +423,5 @@ def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_
     ada.edit("a.py", "ada's\n")
     above = repo.folder.parent
     for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
-        assert "ada holds a.py" in bob.may_run(command).refusal, command
+        assert "the work of ada" in bob.may_run(command).refusal, command
     assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from dibs.doors.http import openapi
-from dibs.errors import ERRORS
+from dibs.doors.http import bearers, openapi
+from dibs.errors import ERRORS, Unauthorized
 from dibs.facts import clock
 from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
@@ -183,6 +184,34 @@ def test_wrong_credentials_of_one_address_are_limited_and_good_ones_still_pass(w
     assert (last.status, last.code) == (429, "quota")
     assert int(last.headers["retry-after"]) >= 1
     assert web.post("status", token=good).status == 200
+
+
+def test_a_new_credential_passes_however_many_wrong_ones_come_from_its_address(web: Web) -> None:
+    made = web.made(agent="new")
+    head, _ = made["token"].rsplit("_", 1)
+    wrong = [f"dibs_x_{number}" for number in range(60)] + [f"{head}_{number}" for number in range(20)]
+    assert {web.post("status", token=token).status for token in wrong} == {401, 429}
+    assert web.post("status", token=made["token"]).status == 200
+    code = web.call("POST", "/session/code", {}, token=web.token(person="ann"))
+    assert code.status in {200, 404}, "the page's routes are another part's"
+
+
+def test_strangers_share_their_looks_into_the_store_and_a_new_credential_its_own(
+    web: Web, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+    real = bearers.Bearers._all
+    monkeypatch.setattr(bearers.Bearers, "_all", lambda self: (looks.append(1), real(self))[1])
+
+    async def story() -> None:
+        known = bearers.Bearers(web.host, web.app.pool)
+        strangers = [known.identity(f"dibs_x_{number}") for number in range(500)]
+        found = await asyncio.gather(*strangers, return_exceptions=True)
+        assert {type(one) for one in found} == {Unauthorized}
+        assert len(looks) <= 2
+        assert (await known.identity(web.token(agent="new"))).agent == "new"
+
+    asyncio.run(story())
 
 
 def test_a_credential_that_calls_too_often_is_slowed_and_another_is_not(tmp_path: Any) -> None:

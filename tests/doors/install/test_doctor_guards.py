@@ -91,7 +91,7 @@ def test_doctor_run_by_an_agent_does_not_take_its_identity(repository: Shell, tm
         [str(client), "-c", script], cwd=repository.folder, env=repository.environment, capture_output=True, text=True,
         check=False,
     )  # fmt: skip
-    assert "a forbidden write is refused" in done.stderr
+    assert "a forbidden write, and every call of a killed agent, is refused" in done.stderr
     assert json.loads(done.stdout)["agent"] == "real", done
 
 
@@ -177,8 +177,42 @@ def test_settings_that_are_not_committed_are_a_warning(repository: Shell) -> Non
     assert ".dibs/hook" in check["message"]
     commit(repository)
     git("rm", "-q", "--cached", ".claude/settings.json", cwd=repository.folder)
+    git("-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qnm", "x", cwd=repository.folder)
     (check,) = doctor(repository, exit=0)["committed"]
-    assert ".claude/settings.json: git ignores it" in check["message"]
+    assert "git ignores .claude/settings.json" in check["message"]
+
+
+def test_following_doctors_order_commits_everything_that_init_wrote(tmp_path: Path) -> None:
+    """Settings and a page that were there before: their new parts count, and a person's own changes do not."""
+    folder = tmp_path / "r"
+    folder.mkdir()
+    git("init", "-q", cwd=folder)
+    write(folder / ".claude" / "settings.json", '{"model": "x"}\n')
+    write(folder / "AGENTS.md", "# Ours\n")
+    git("add", "-A", cwd=folder)
+    git("-c", "user.name=x", "-c", "user.email=x@x", "commit", "-qm", "before", cwd=folder)
+    git("worktree", "add", "-q", str(tmp_path / "side"), "-b", "side", cwd=folder)
+    shell = shell_in(folder)
+    shell.json("init", "--clients", "claude,codex", exit=0)
+    found = shell.json("doctor")
+    (guard,) = [one["message"] for one in found["checks"] if one["check"] == "claude guard" and not one["ok"]]
+    assert f"{tmp_path}/side/.claude/settings.json has no hooks of dibs" in guard
+    (order,) = [one for one in found["todo"] if "git add" in one]
+    for name in (".claude/settings.json", "AGENTS.md", ".dibs/dibs", ".dibs/rules.md", ".codex/rules/dibs.rules"):
+        assert f" {name} " in order
+    command = order.partition("`git add")[2].rpartition("`")[0]
+    subprocess.run(
+        ["sh", "-c", f"git add{command}"], cwd=folder, check=True,
+        env={**shell.environment, "GIT_AUTHOR_NAME": "x", "GIT_AUTHOR_EMAIL": "x@x", "GIT_COMMITTER_NAME": "x",
+             "GIT_COMMITTER_EMAIL": "x@x"},
+    )  # fmt: skip
+    assert git("status", "--porcelain", cwd=folder).stdout == ""
+    assert [one["ok"] for one in shell.json("doctor")["checks"] if one["check"] == "committed"] == [True]
+    with (folder / "AGENTS.md").open("a") as page:
+        page.write("More of ours.\n")
+    assert [one["ok"] for one in shell.json("doctor")["checks"] if one["check"] == "committed"] == [True]
+    git("-C", str(tmp_path / "side"), "merge", "-q", git("rev-parse", "HEAD", cwd=folder).stdout.strip(), cwd=folder)
+    assert not [one for one in shell.json("doctor")["checks"] if one["check"] == "claude guard" and not one["ok"]]
 
 
 def test_hooks_that_are_switched_off_are_an_error(repository: Shell) -> None:

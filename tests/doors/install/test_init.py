@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from dibs.doors import clients
+from dibs.doors.clients.claude.install import ALLOWED
 from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
 from dibs.session.known_clients import NAMES
@@ -85,7 +87,7 @@ def test_what_others_wrote_stays_where_and_as_it_was(repository: Shell) -> None:
     assert jsonc.read(left).plain() == jsonc.read(SETTINGS).plain() | {
         "hooks": {"PreToolUse": jsonc.read(left).plain()["hooks"]["PreToolUse"]}
     }
-    for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)", "Bash(dibs:*)", ', '"deny": []', '"./lint.sh"'):
+    for kept in ("// ours", "/* keep */", '{"allow": ["Bash(ls:*)", "Bash(dibs ack:*)", ', '"deny": []', '"./lint.sh"'):
         assert kept in text
     assert (repository.folder / ".claude" / "settings.json").stat().st_mode & 0o777 == 0o600
     assert jsonc.read(text).plain()["hooks"]["PreToolUse"][0]["hooks"][0]["command"] == "./lint.sh"
@@ -171,15 +173,15 @@ def test_each_client_gets_the_events_it_has(plain: Shell) -> None:
 
 
 @pytest.mark.parametrize(("tool", "met"), [
-    ("Write", True), ("Edit", True), ("MultiEdit", True), ("NotebookEdit", True), ("Bash", True), ("Read", True),
-    ("mcp__files__write", True), ("TodoWrite", False), ("BashOutput", False), ("ReadMcpResourceTool", False),
+    ("Write", True), ("Edit", True), ("MultiEdit", True), ("NotebookEdit", True), ("Bash", True), ("BashNew", True),
+    ("mcp__files__write", True), ("ReadAndWrite", True), ("Read", False), ("TodoWrite", False), ("BashOutput", False),
     ("Glob", False),
 ])  # fmt: skip
-def test_claudes_matcher_meets_the_tools_that_are_guarded_and_no_others(tool: str, met: bool) -> None:
-    import re
-
-    matcher = clients.of("claude").entries()["PreToolUse"]["matcher"]
-    assert bool(re.search(matcher, tool)) is met
+def test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write(tool: str, met: bool) -> None:
+    entries = clients.of("claude").entries()
+    assert "matcher" not in entries["PreToolUse"]
+    for event in ("PostToolUse", "PostToolUseFailure"):
+        assert bool(re.search(entries[event]["matcher"], tool)) is met
 
 
 def test_clients_are_found_in_the_repository_at_home_and_on_the_path(plain: Shell, tmp_path: Path) -> None:
@@ -361,12 +363,11 @@ def test_what_dibs_advises_runs_without_asking_and_init_says_so(tmp_path: Path) 
     git("init", "-q", cwd=folder)
     shell = shell_in(folder)
     said = shell.run("init", "--clients", "all").stdout
-    assert json.loads((folder / ".claude" / "settings.json").read_text())["permissions"] == {
-        "allow": ["Bash(dibs:*)", "Bash(.dibs/dibs:*)", "mcp__dibs"]
-    }
+    allowed = json.loads((folder / ".claude" / "settings.json").read_text())["permissions"]["allow"]
+    assert allowed == [*ALLOWED, "mcp__dibs"]
     rules = (folder / ".codex" / "rules" / "dibs.rules").read_text()
     assert '["dibs", ".dibs/dibs"]' in rules
-    assert '"claim",' in rules
+    assert '"claim", ' in rules
     assert "deploy" not in rules.split("match")[0], "outside the sandbox, no program of anybody's"
     for client in ("Claude Code", "Codex", "Gemini", "Copilot"):
         assert f"note: {client} " in said

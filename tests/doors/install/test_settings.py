@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -168,17 +167,8 @@ def test_a_page_gets_the_block_once_and_is_the_same_without_it(text: str, end: s
 def test_permissions_of_another_shape_and_leave_that_somebody_gave_themselves_stay() -> None:
     for text in ('{"permissions": 5}', '{"permissions": {"allow": "all"}}'):
         assert settings.cleaned(settings.merged(text, "claude", "x"), "claude", "x") == text
-    own = '{"permissions": {"allow": ["Bash(dibs:*)"]}}'
-    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == list(ALLOWED)
+    own = '{"permissions": {"allow": ["Bash(dibs claim:*)"]}}'
+    assert json.loads(settings.merged(own, "claude", "x"))["permissions"]["allow"] == [
+        "Bash(dibs claim:*)", *[one for one in ALLOWED if one != "Bash(dibs claim:*)"]
+    ]  # fmt: skip
     assert settings.cleaned(own, "claude", "x") == own, "where we never were, it is not ours"
-
-
-def test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role() -> None:
-    plain = clients.of("claude").entries()["PreToolUse"]["matcher"]
-    assert clients.of("claude").entries(["Read", "Bash", "mcp__x__*"])["PreToolUse"]["matcher"] == plain
-    wider = clients.of("claude").entries(["WebFetch", "Web*", "a.b"])["PreToolUse"]["matcher"]
-    for tool in ("Edit", "Read", "mcp__a", "WebFetch", "WebSearch", "a.b"):
-        assert re.search(wider, tool), tool
-    for tool in ("Grep", "aXb", "MyWebFetch"):
-        assert not re.search(wider, tool), tool
-    assert clients.of("claude").entries()["PreToolUse"]["matcher"] == plain

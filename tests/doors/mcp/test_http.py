@@ -56,18 +56,73 @@ def test_an_agent_s_credential_speaks_for_that_agent(folder: Path, era: str) -> 
     play(story())
 
 
-def test_a_person_s_credential_with_the_client_s_ids_speaks_for_the_agents_of_its_clients(folder: Path) -> None:
+SHARED = ({"person": "tess"}, {"machine": "laptop"})  # credentials that speak for several agents
+
+
+@pytest.mark.parametrize("whose", SHARED, ids=lambda one: next(iter(one)))
+def test_a_credential_of_several_agents_speaks_for_the_one_that_the_client_s_ids_name(
+    folder: Path, whose: dict[str, str]
+) -> None:
     async def story() -> None:
         with serving(folder) as (url, host):
             call_notes.put(host.place.local, "toolu_1", "session-1/helper")
-            async with connected(url, token_of(host, person="tess")) as client:
-                assert (await ask(client, "whoami"))["agent"] == "tess"
+            async with connected(url, token_of(host, **whose)) as client:
                 assert (await ask(client, "whoami", "thread-1"))["agent"] == "thread-1"
                 noted = await client.call_tool("whoami", {}, meta=as_claude("toolu_1"))
                 assert noted.structured_content["agent"] == "session-1/helper"
                 assert (await ask(client, "claim", "thread-1", resources=["a"]))["ok"]
                 refused = await ask(client, "claim", "thread-2", resources=["a"])
-                assert "thread-1 holds a" in refused["message"] or refused["error"]["code"] == "held"
+                assert (refused["error"]["code"], refused["error"]["blockers"][0]["agent"]) == ("held", "thread-1")
+
+    play(story())
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("whose", SHARED, ids=lambda one: next(iter(one)))
+def test_two_clients_with_one_credential_that_name_no_session_are_two_agents(
+    folder: Path, whose: dict[str, str], era: str
+) -> None:
+    async def story() -> None:
+        with serving(folder) as (url, host):
+            token = token_of(host, **whose)
+            async with connected(url, token, era) as one, connected(url, token, era) as two:
+                granted = await ask(one, "claim", resources=["a"])
+                assert granted["agent"].startswith("mcp-")
+                assert (await ask(two, "claim", resources=["a"]))["error"]["code"] == "held"
+                assert (await ask(one, "whoami"))["agent"] == granted["agent"]
+                assert (await ask(one, "release", resources=["a"]))["released"] == ["a"]
+                assert (await ask(two, "claim", resources=["a"]))["ok"]
+                told = any("by this connection alone" in line for line in granted["notice"])
+                assert told is (era == NEW), "who has no session is told how to have one"
+
+    play(story())
+
+
+@pytest.mark.parametrize("named", ["", "thread-1", "tess"])
+def test_no_model_has_a_person_s_rank_whatever_its_credential(folder: Path, named: str) -> None:
+    async def story() -> None:
+        with serving(folder) as (url, host):
+            for whose in ({"person": "tess"}, {"agent": "ann", "role": "person"}):
+                async with (
+                    connected(url, token_of(host, **whose)) as client,
+                    connected(url, token_of(host, agent="bob")) as bob,
+                ):
+                    assert (await ask(bob, "claim", resources=["a"]))["ok"]
+                    mine = await ask(client, "whoami", named)
+                    assert (mine["agent"] != "tess", mine["role"]) == (True, "")
+                    taken = await ask(client, "release", named, resources=["a"], force=True, why="I want it")
+                    assert taken["error"]["code"] == "forbidden"
+
+    play(story())
+
+
+def test_a_role_below_a_person_s_is_that_of_the_model(folder: Path) -> None:
+    async def story() -> None:
+        with serving(folder) as (url, host):
+            async with connected(url, token_of(host, person="tess", role="viewer")) as client:
+                assert (await ask(client, "claim", resources=["a"]))["error"]["code"] == "forbidden"
+            async with connected(url, token_of(host, agent="lead", role="orchestrator")) as client:
+                assert (await ask(client, "whoami"))["role"] == "orchestrator"
 
     play(story())
 

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
+from dibs.facts import workspace
+from dibs.server.far_half import FarHalf
+from dibs.server.host import Host
 from tests.doors.mcp.serving import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
 from tests.waiting import until
 
@@ -42,6 +45,45 @@ def test_a_server_has_the_tools_behind_its_own_credentials(served: tuple[str, st
 
     play(story())
     assert [claim["agent"] for claim in shell.json("status")["claims"]] == ["thread-1"]
+
+
+def test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_revoked(
+    served: tuple[str, str], shell: Shell
+) -> None:
+    url, _ = served
+    (shell.folder / "STATE.md").write_text("the plan\n")
+    with (shell.folder / ".dibs/config.toml").open("a") as config:
+        config.write('[files]\nstate = "STATE.md"\n')
+    made = shell.json("token", "new", "--agent", "gone", exit=0)
+    meta = {"io.modelcontextprotocol/protocolVersion": NEW, "io.modelcontextprotocol/clientCapabilities": {}}
+    files = {"uri": "dibs://files/state"}
+    asked = {
+        "tools/list": {}, "resources/list": {}, "resources/templates/list": {}, "resources/read": files,
+        "tools/call": {"name": "status", "arguments": {}}, "ping": {}, "no/such": {},
+    }  # fmt: skip
+
+    def statuses() -> list[int]:
+        found = []
+        for method, params in asked.items():
+            head = {"Authorization": f"Bearer {made['token']}", "Accept": "application/json, text/event-stream",
+                    "Mcp-Protocol-Version": NEW, "Mcp-Method": method,
+                    "Mcp-Name": params.get("name") or params.get("uri") or ""}  # fmt: skip
+            body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+            found.append(httpx2.post(f"{url}/mcp", json=body, headers=head, timeout=PATIENCE).status_code)
+        return found
+
+    assert 401 not in statuses()
+    shell.json("token", "revoke", made["credential"]["id"], exit=0)
+    assert set(statuses()) == {401}
+    host = Host(workspace.find(str(shell.folder), None))
+    routes = {path: method for path, (method, _) in FarHalf(host).routes().items()}
+    routes |= {"/session/code": "POST", "/metrics": "GET", "/events": "GET", "/readyz": "GET", "/v1/status": "POST"}
+    head = {"Authorization": f"Bearer {made['token']}"}
+    found = {
+        path: httpx2.request(method, f"{url}{path}", headers=head, json={} if method == "POST" else None).status_code
+        for path, method in routes.items()
+    }
+    assert found == dict.fromkeys(routes, 401)
 
 
 def test_the_server_s_own_checks_stand_before_it(served: tuple[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,7 @@ for _ in range(100):
 
 ODD: tuple[Any, ...] = (
     True, False, 0, 1, 7, -1, 2.7, 0.0, -0.5, float("nan"), float("inf"), 1e308, 2**53 + 1, 2**63, 2**70, -(2**70),
-    "", " ", "x", "no", "7", "-1", "2.7", "1e400", "9" * 5_000, HALF, "\0", "\x1a", "a\nb", "\x7f", "é" * 3_000,
+    "", " ", "x", "no", "7", "-1", "2.7", "1e400", "9" * 40, "9" * 5_000, HALF, "\0", "\x1a", "a\nb", "\x7f", "é" * 3_000,
     "../..", "*", "x/[!", "src/{a,c}*", "a:b", "type:x", "all", "state:k", b"bytes", [], [1], ["a", "b"], [None],
     [HALF], ["file", "src//x", ""], [["file", "a"]], [{"title": 1}], [{"title": "t", "after": "x"}], [{1: 2}], {},
     {"a": 1}, {1: 2}, {"title": HALF}, {"n": float("nan")}, (), (1, 2), set(), object(), len, DEEP, Path("x"),
@@ -202,3 +203,29 @@ def test_every_declared_kind_of_field_is_checked() -> None:
 
 def test_the_methods_are_those_of_the_operations() -> None:
     assert all(hasattr(Methods, operation.name.replace(" ", "_")) for operation in catalogue.every())
+
+
+@pytest.mark.parametrize("path", [5, None, b".", "\0", "\ud800", [], object(), 1.5, True])
+def test_a_workspace_is_not_opened_at_an_odd_path(workspace: dibs.Workspace, path: Any) -> None:
+    with pytest.raises(DibsError):
+        dibs.open(path)
+
+
+@pytest.mark.parametrize("commit", ["\0", "a\0b", "\ud800", "--all", "x" * 5_000, "\n"])
+def test_an_odd_commit_is_refused_in_a_repository(workspace: dibs.Workspace, commit: str) -> None:
+    subprocess.run(["git", "init", "-q", workspace.root], check=True)
+    with contextlib.closing(dibs.open(workspace.root, "bob")) as opened:
+        opened.claim("x.py")
+        with pytest.raises(Invalid, match="commit"):
+            opened.release("x.py", commit=commit)
+        assert opened.status()["claims"]
+
+
+@pytest.mark.parametrize("number", ["9" * 40, "9" * 190])
+def test_a_number_that_no_event_has_is_refused(workspace: dibs.Workspace, number: str) -> None:
+    for call in (workspace.stats, workspace.log, workspace.map):
+        with pytest.raises(Invalid, match="since"):
+            call(since=number)
+    for word in (number, f"#{number}", f"event:{number}"):
+        with pytest.raises(DibsError):
+            workspace.explain(word)

@@ -37,7 +37,7 @@ def test_a_kill_says_what_happens_asks_why_and_is_done_when_the_log_has_it(held:
     assert not kinds(ada, "agent.killed")
     held.press("back-tab", "back-tab")
     held.type("t this test")
-    assert 'dibs kill ada --why "not this test"' in held.shown()
+    assert "dibs kill ada --why 'not this test'" in held.shown()
     held.press("enter")  # moves to the button
     assert "[Kill ada]" in held.shown()
     assert not kinds(ada, "agent.killed")

@@ -33,7 +33,7 @@ def test_commits_and_amends_are_told_and_what_only_moves_head_is_not(repo: Path)
     second = git(repo, "rev-parse", "HEAD")
     git(repo, "checkout", "-q", "main")
     git(repo, "merge", "-q", "other")
-    assert reflog.commits_since(str(repo), before) == [first, second]
+    assert [commit for commit, _ in reflog.commits_since(str(repo), before)] == [first, second]
     assert reflog.commits_since(str(repo), reflog.size(str(repo))) == []
 
 
@@ -65,7 +65,7 @@ def test_each_working_tree_has_its_own_diary(repo: Path) -> None:
     tree = repo.parent / "tree"
     before, here = reflog.size(str(tree)), reflog.size(str(repo))
     git(tree, "commit", "-q", "--allow-empty", "-m", "there")
-    assert reflog.commits_since(str(tree), before) == [git(tree, "rev-parse", "HEAD")]
+    assert reflog.commits_since(str(tree), before) == [(git(tree, "rev-parse", "HEAD"), "commit: there")]
     assert reflog.commits_since(str(repo), here) == []
 
 

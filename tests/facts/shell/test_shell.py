@@ -221,7 +221,7 @@ def test_a_command_is_found_behind_its_wrappers(here: str, wrapper: str) -> None
         "tar xzf a.tgz", "tar -xf a -C src", "unzip a.zip",
         "patch -p1", "git diff | patch -p1", "patch -p1 < nowhere.diff", "cd $X; rm a", "cd $X && echo > a",
         "f() { echo > $1; }", 'while read f; do rm "$f"; done',
-        'eval "rm $x"', 'bash -c "rm $x"', "split a", "rename s/a/b/ *.none", "sed -i s/a/b/ $FILES",
+        'eval "rm $x"', 'bash -c "rm $x"', "split a", "rename y/a/b/ *.none", "sed -i s/a/b/ $FILES",
         "apply_patch <<'E'\n*** Begin Patch\nE", "read F; echo > $F",
         "if a; then F=x; else F=y; fi; echo > $F", "i=1; ((i++)); echo > f$i", "for f in $X; do rm $f; done",
         "F=a; F=$G; echo > $F", "for i in 1 2; do echo > $F; F=x; done",
@@ -288,7 +288,8 @@ def test_a_word_that_the_grammar_leaves_out_is_found_again(here: str, command: s
 
 def test_git_is_found_wherever_it_runs(here: str) -> None:
     reading = shell.read(
-        "(cd src && git add -A); ls | xargs git rm; bash -c 'git push'; echo git commit; [ \"$(git status)\" ]", here
+        "(cd src && git add -A); cat $L | xargs git rm; bash -c 'git push'; echo git commit; [ \"$(git status)\" ]",
+        here,
     )
     assert [(simple.words, simple.cwd) for simple in reading.git] == [
         (["git", "add", "-A"], f"{here}/src"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import example, given
@@ -27,12 +29,22 @@ PIECES = (
     ">>", "<", "<<E", "E", "$X", "*", "[", "]", "[[", "]]", "if", "then", "fi", "for f in", "do", "done", "while",
     "case", "esac", "in", "((", "))", "=", "#", "!", "~", "cd", "bash -c", "eval", "find . -exec", "xargs", "{a,b}",
     "\x00", "\ud800", "é", "𝄞", "\t", "sed -i", "git", "%", "f()", "<(", "2>&1", ":-", "@", "+", "-", "..", "/", "a=",
-    "\r",
+    "\r", "\\\n", "\n\\", "python -m", "-mjson.tool", "/proc/1/root", "tar x", "ls", "sed s/a/b/", "rename",
+    "vim -c 'e x'",
 )  # fmt: skip
 
 
+CORPORA = Path(__file__).resolve().parents[2] / "corpora"
+REAL = [
+    line.replace("\\n", "\n")
+    for name in ("bypasses.txt", "bypasses_git.txt", "ordinary.txt", "ordinary_git.txt")
+    for line in (CORPORA / name).read_text().splitlines()
+    if line and not line.startswith("#")
+]
+
+
 def sane(command: str) -> None:
-    reading = shell.read(command, "/nowhere")
+    reading = shell.read(command, "/nowhere", strictly=True)
     assert reading._steps <= shell_reading.MAX_STEPS + 1
     assert all(target.path.startswith("/") for target in reading.writes)
     assert all(doubt.words for doubt in reading.unresolved)
@@ -44,6 +56,45 @@ def sane(command: str) -> None:
 @example("{" + "".join(map(chr, range(0xE000, 0x110000, 997))))
 def test_no_text_makes_the_reading_fail(command: str) -> None:
     sane(command)
+
+
+@given(st.randoms(use_true_random=False))
+def test_no_real_command_taken_apart_makes_the_reading_fail(random: Random) -> None:
+    command = random.choice(REAL)
+    for _ in range(random.randint(1, 6)):
+        words = command.split(" ")
+        place, cut = random.randrange(len(words)), random.randint(0, len(command))
+        other = random.choice(REAL)
+        command = random.choice((
+            " ".join([*words[:place], random.choice(PIECES), *words[place + 1 :]]),
+            command[:cut] + random.choice(PIECES) + command[cut:],
+            command[:cut] + command[cut + random.randint(0, 9) :],
+            command[:cut] + other[random.randint(0, len(other)) :],
+        ))  # fmt: skip
+    sane(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["find /proc/1 -exec rm {} +", "echo > /proc/1/root/x; sh /proc/1/root/x", "rmdir /proc/1/root",
+     "cd -P /proc/1/root; readlink -f /proc/1/cwd", "find / -maxdepth 2 -name x -delete"],
+)  # fmt: skip
+def test_what_may_not_be_looked_at_makes_nothing_fail(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(path: str) -> str:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os.path, "realpath", closed)
+    sane(command)
+
+
+def test_an_error_of_the_reader_itself_is_a_doubt_and_not_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("x")
+
+    monkeypatch.setitem(shell_writers.TABLE, "rm", fails)
+    assert shell.read("rm a", "/nowhere").unresolved
+    with pytest.raises(KeyError):
+        shell.read("rm a", "/nowhere", strictly=True)
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_names_that_a_search_finds_lie_where_it_searched(here: str, command: str
         ("unzip -o a.zip -d lib", ["lib/"]), ("unzip a.zip", [""]), ("7z x a.7z -olib", ["lib/"]),
         ("cpio -idm < a", [""]),
         ("split -l 5 a.py lib/part_", ["lib/part_"]), ("csplit -f lib/p a.py 5", ["lib/p"]), ("split a.py", ["x"]),
-        ("rename s/a/b/ lib/*.py", ["lib/"]), ("cd lib && tar xf ../a.tar", ["lib/"]),
+        ("rename y/a/b/ lib/*.py", ["lib/"]), ("cd lib && tar xf ../a.tar", ["lib/"]),
         ("patch -d lib -p1 < x", ["lib/"]),
     ],
 )  # fmt: skip

@@ -66,7 +66,7 @@ def named(here: str, command: str) -> list[str]:
         ("python - f <<'E'\nimport sys\nopen(sys.argv[1], 'w')\nE", ["f"]),
         ("python -c 'from pathlib import Path; Path(\"src\", \"f\").write_text(\"\")'", ["src/f"]),
         ("python -c 'from pathlib import Path; (Path(\"src\") / \"f\").write_text(\"\")'", ["src/f"]),
-        ("python -m json.tool a.json f", ["f"]),
+        ("python -m json.tool a.json f", ["f"]), ("python3 -Imjson.tool a.json f", ["f"]),
         ("python -c 'open(\"app/[id]/page.tsx\", \"w\")'", ["app/[id]/page.tsx"]),
         ("node -e 'fs.writeFileSync(\"app/[...all]/page.tsx\", x)'", ["app/[...all]/page.tsx"]),
         ("python -c 'import os; os.remove(\"what?\")'", ["what?"]),
@@ -147,7 +147,7 @@ def test_a_value_or_a_file_that_can_be_known_is_known(here: str, command: str, n
         ("find src -maxdepth 1 -type f | while read f; do rm $f; done", ["src/x.js", "src/y.js"]),
         ("find . -name '*.py' | sort | head -9 | xargs sed -i s/a/b/", ["a.py", "b.py", "c", "d.py"]),
         ("find . -name '*.py' -print0 | xargs -0 rm", ["a.py", "b.py", "c d.py"]),
-        ("find src -name x.js | while read f; do mv $f ${f%.js}.ts; done", ["src/", "src/x.js"]),
+        ("find src -name x.js | while read f; do mv $f ${f%.js}.ts; done", ["src/x.js", "src/x.ts"]),
         ("cat list | xargs rm", ["a.py", "b.py"]), ("rm $(cat list)", ["a.py", "b.py"]),
         ("xargs -a list rm", ["a.py", "b.py"]),
         ("while read -r f; do rm $f; done < list", ["a.py", "b.py"]), ("mapfile -t m < list; rm ${m[@]}", ["a.py",
@@ -195,7 +195,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> str:
         ("grep -rlv foo lib", ["lib/"]), ("grep -rl $X lib", ["lib/"]), ("make; grep -rl foo lib", ["lib/"]),
         ("git ls-files", ["a.py", "b.py", "lib/c.py", "lib/d.md"]), ("git ls-files '*.md'", ["lib/d.md"]),
         ("git ls-files -m", ["b.py"]), ("git diff --name-only", ["b.py"]), ("git diff --name-only -- lib", []),
-        ("git ls-files -o lib", ["lib/"]), ("cd lib; git ls-files", ["lib/c.py", "lib/d.md"]),
+        ("git ls-files -o lib", []), ("cd lib; git ls-files", ["lib/c.py", "lib/d.md"]),
     ],
 )  # fmt: skip
 def test_the_files_that_a_search_finds_are_those_that_have_the_text(

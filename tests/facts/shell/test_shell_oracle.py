@@ -220,7 +220,7 @@ short = st.one_of(
     st.just('echo > "$F"'),
     *(st.just(text) for text in ("true", "false", "! cd dir", "cat", "! false", "exit 1")),
 )
-joint = st.sampled_from((" && ", " || ", " | ", " |& ", "; ", "\n", " & "))
+joint = st.sampled_from((" && ", " || ", " | ", " |& ", "; ", "\n", " & ", "\n\\\n", " && \\\n\\\n"))
 chain = st.lists(st.tuples(short, joint), min_size=2, max_size=6).map(
     lambda parts: "".join(text + by for text, by in parts[:-1]) + parts[-1][0]
 )

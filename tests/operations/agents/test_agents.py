@@ -104,6 +104,18 @@ def test_a_subagents_claims_pass_to_its_parent_when_it_ends(fleet: Fleet) -> Non
         fleet.call("p/child", "confirm", resource="x.py", token=token)
 
 
+def test_what_its_parent_holds_itself_is_not_held_twice_when_a_subagent_ends(fleet: Fleet) -> None:
+    fleet.call("p", "boot")
+    first = fleet.claim("p", "x.py", "y.py")["token"]
+    fleet.now += 60_000
+    until = fleet.claim("p/child", "x.py")["expires_at"]
+    fleet.claim("p/child", "z.py")
+    assert fleet.call("p/child", "leave")["passed"] == ["x.py", "z.py"]
+    assert fleet.holders() == [("p", "x.py"), ("p", "y.py"), ("p", "z.py")]
+    kept = next(claim for claim in fleet.call("p", "status")["claims"] if "x.py" in claim["resources"])
+    assert (kept["token"], kept["expires_at"]) == (first, until)
+
+
 def test_leaving_releases_what_one_holds_and_serves_who_waits(fleet: Fleet) -> None:
     fleet.claim("a", "x.py")
     fleet.claim("b", "x.py", wait=60_000)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.errors import Deadlock, NotFound
+from dibs.errors import Deadlock, Held, NotFound
 from dibs.operations.alerts import delivery, kinds, records
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
 from dibs.operations.guards.deploy_guard import FINISH, START
+from dibs.operations.guards.removed_trees import REMOVED
 from dibs.operations.upkeep.recovery import RECOVERED, VOID
 from dibs.operations.upkeep.store_moves import FALLEN_BACK
 from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
@@ -103,6 +105,11 @@ def plant_bypass(fleet: Fleet) -> None:
     fleet.internal("bob", COMMITTED, **fields)
 
 
+def plant_removed(fleet: Fleet) -> None:
+    work = [("0123456789ab", ("file", "x.py"), "a" * 40, ["ann"])]
+    fleet.internal("boss", REMOVED, **canonical(REMOVED, {"tree": "/w1", "name": "w1-0123456789ab", "work": work}))
+
+
 def deploy(fleet: Fleet, result: str, **said: Any) -> None:
     token = fleet.claim("ann", "deploy:prod")["token"]
     fleet.internal("ann", START, target="prod", token=token, commit="abc", **said)
@@ -181,6 +188,7 @@ PLANTED: dict[str, tuple[str, str, list[str], Callable[[Fleet], None], Callable[
     "silent": ("ann", "error", ["ann", "bob"], plant_silent, mend_silent),
     "violation": ("bob", "error", ["boss"], plant_violation, lambda fleet: fleet.call("ann", "ack", message="vc1")),
     "bypass": ("bob", "error", ["boss"], plant_bypass, settle_bypass),
+    "removed": ("ann", "error", ["boss"], plant_removed, settle_bypass),
     "deploy_stale": ("ann", "warning", ["boss"], plant_stale, mend_deploy),
     "deploy_unverified": ("ann", "error", ["boss"], plant_unverified, mend_deploy),
     "poison": (
@@ -363,6 +371,38 @@ def test_who_is_refused_is_not_told_the_deadlock_a_second_time(fleet: Fleet) -> 
     look(fleet)
     assert [what for what, _ in fleet.told("ann")] == []
     assert [what for what, _ in fleet.told("bob")] == ["deadlock"]
+
+
+def test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself(fleet: Fleet) -> None:
+    """Bob holds what ann was refused: he cannot ask himself for it."""
+    plant_deadlock(fleet)
+    look(fleet)
+    (alert,) = listed(fleet)
+    wanted = alert["cycle"][0]["resource"]
+    ((_, text),) = fleet.told("bob")
+    assert f"To do: `dibs release {wanted}` as soon as you can (for others: `dibs ask {wanted} " in text
+    assert [one["remedy"] for one in fleet.call("bob", "boot")["alerts"]] == [f"dibs release {wanted}"]
+
+
+def test_what_a_dead_agent_still_holds_is_freed_by_its_alerts_remedy_and_a_refusal_says_that_it_is_dead(
+    fleet: Fleet,
+) -> None:
+    fleet.call("ann", "boot", client=7)
+    fleet.claim("ann", "x.py", "z.py", ttl=HOUR)  # by hand: not tied to its process
+    fleet.claim("ann", "y.py", ttl=HOUR)
+    fleet.call("boss", "boot", client=9)
+    fleet.kill9(7)
+    look(fleet)
+    (alert,) = listed(fleet)
+    with pytest.raises(Held, match=r"ann, whose process is gone, holds x.py .* a person or an orchestrator") as refused:
+        fleet.claim("bob", "x.py")
+    assert "dibs ask" not in str(refused.value)
+    for command in alert["remedy"].split(" && "):
+        words = shlex.split(command)
+        names = words[2 : words.index("--force")]
+        token = int(words[words.index("--token") + 1])
+        fleet.call("root", "release", resources=names, force=True, why="its agent is dead", token=token)
+    assert not fleet.holders()
 
 
 def test_a_quiet_holder_that_nobody_waits_for_is_not_silent(fleet: Fleet) -> None:

@@ -305,6 +305,78 @@ def test_a_stale_token_releases_nothing_and_is_told_who_holds_it(fleet: Fleet) -
     assert fleet.holders() == [("b", "x.py")]
 
 
+@pytest.mark.parametrize("to", ["", "b"])
+def test_all_under_a_stale_token_is_refused_and_nothing_is_released(fleet: Fleet, to: str) -> None:
+    lost = fleet.claim("a", "x.py", ttl=1000)["token"]
+    fleet.now += 1000
+    fleet.claim("b", "x.py")
+    given_back = fleet.claim("a", "z.py")["token"]
+    fleet.release("a", "z.py")
+    live = fleet.claim("a", "y.py")["token"]
+    fleet.claim("a", "more.py")
+    for token, holder in ((lost, "b"), (given_back, None), (live + 100, None)):
+        with pytest.raises(Fenced) as refused:
+            fleet.release("a", token=token, to=to)
+        assert (refused.value.given, refused.value.holder) == (token, holder)
+    assert set(fleet.holders()) == {("a", "more.py"), ("a", "y.py"), ("b", "x.py")}
+    assert fleet.release("a", token=live, to=to)["released"] == ["y.py"]
+    assert ("a", "more.py") in fleet.holders()
+
+
+@pytest.mark.parametrize("inner", ["src/a.py", "src/"])
+@pytest.mark.parametrize("given", [10 * MINUTE, None])
+def test_a_shorter_claim_inside_a_claim_does_not_shorten_it(fleet: Fleet, inner: str, given: int | None) -> None:
+    outer = fleet.claim("a", "src/", **({"ttl": given} if given else {}))
+    again = fleet.claim("a", inner, ttl=2_000)
+    assert (again["token"], again["renewed"], again["expires_at"]) == (outer["token"], True, outer["expires_at"])
+    fleet.now += 8 * MINUTE
+    renewed = fleet.call("a", "renew")["renewed"][0]["expires_at"]
+    fleet.now += 9 * MINUTE
+    with pytest.raises(Held):
+        fleet.claim("b", "src/a.py")
+    assert fleet.call("a", "status")["claims"][0]["expires_at"] == renewed, "and its renewals give it its whole life"
+
+
+def test_a_longer_claim_inside_a_claim_lengthens_it(fleet: Fleet) -> None:
+    fleet.claim("a", "src/", ttl=2_000)
+    fleet.claim("a", "src/a.py", ttl=10 * MINUTE)
+    fleet.now += 9 * MINUTE
+    with pytest.raises(Held):
+        fleet.claim("b", "src/a.py")
+
+
+def test_activity_still_renews_a_claim_inside_which_a_ttl_was_asked_for(fleet: Fleet) -> None:
+    fleet.claim("a", "src/")
+    fleet.claim("a", "src/a.py", ttl=2_000)
+    fleet.now += 20 * MINUTE
+    fleet.call("a", "inbox")
+    fleet.now += 20 * MINUTE
+    assert fleet.holders() == [("a", "src")]
+
+
+def test_a_shorter_upgrade_lasts_as_long_as_the_claim_that_it_upgrades(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read", ttl=10 * MINUTE)
+    fleet.claim("a", "x.py", ttl=2_000)
+    fleet.now += 9 * MINUTE
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+    fleet.call("a", "renew")
+    fleet.now += 9 * MINUTE
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+
+
+def test_an_upgrade_in_line_lasts_as_long_as_the_claim_that_it_upgrades(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py", mode="read", ttl=10 * MINUTE)
+    fleet.claim("c", "x.py", mode="read")
+    place = fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE)["waiting"]
+    fleet.release("c", "x.py")
+    assert fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE, waiter=place)["mode"] == "write"
+    fleet.now += 9 * MINUTE
+    with pytest.raises(Held):
+        fleet.claim("b", "x.py")
+
+
 def test_who_never_held_it_is_told_who_does_and_not_to_stop(fleet: Fleet) -> None:
     fleet.claim("b", "my file.py")
     with pytest.raises(Fenced) as refused:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,13 +20,11 @@ from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.operations.core import index
 from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
+from tests.operations.field_values import TEXTS, usual_request, values
 from tests.operations.fleet import Fleet
 
-if TYPE_CHECKING:
-    from dibs.operations.core.declare import Field
-
 INTERNAL = catalogue.internal()
-SERVERS_OWN = {"bearer", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
+SERVERS_OWN = {"bearer", "bearers", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
 FREE = {"recovered": "agents"}  # records of a damaged database, which are not looked into: never from a wire
 
 
@@ -63,13 +61,12 @@ def test_no_command_and_no_method_is_made_from_an_internal_operation() -> None:
 def test_a_field_that_is_not_declared_and_a_required_one_that_is_missing_are_invalid(operation: Operation) -> None:
     fleet = Fleet()
     with pytest.raises(Invalid, match="no field 'surprise'"):
-        fleet.internal("a", operation, **_usual_request(operation), surprise=1)
+        fleet.internal("a", operation, **usual_request(operation), surprise=1)
     if operation.required:
         with pytest.raises(Invalid, match="needs"):
             fleet.internal("a", operation)
 
 
-TEXTS = ("", "x", "\udcff", "a\tb", "\x1a")
 ODD: tuple[Any, ...] = (None, True, -1, 2.5, float("nan"), *TEXTS, [], [None], [[]], [["x"]], {}, {"x": 1}, b"")
 
 
@@ -77,7 +74,7 @@ ODD: tuple[Any, ...] = (None, True, -1, 2.5, float("nan"), *TEXTS, [], [None], [
 def test_an_odd_value_is_refused_or_decided_and_never_a_raw_error(operation: Operation) -> None:
     fleet = Fleet()
     fleet.edit("b", "x.py")
-    usual = _usual_request(operation)
+    usual = usual_request(operation)
     for field in operation.fields:
         for value in ODD if FREE.get(operation.name) != field.name else ():
             _decided(fleet, operation, {**usual, field.name: value})
@@ -120,7 +117,7 @@ def test_what_the_fields_accept_is_refused_or_decided_and_never_a_raw_error(
     fleet = Fleet()
     fleet.edit("b", "x.py")
     given = {
-        field.name: data.draw(_values(field), label=field.name)
+        field.name: data.draw(values(field), label=field.name)
         for field in operation.fields
         if FREE.get(operation.name) != field.name and (field.required or data.draw(some.booleans()))
     }
@@ -134,57 +131,3 @@ def _decided(fleet: Fleet, operation: Operation, fields: dict[str, Any]) -> None
         fleet.internal("a", operation, **fields)
     except DibsError:
         pass
-
-
-def _usual_request(operation: Operation) -> dict[str, Any]:
-    return {field.name: _usual(field) for field in operation.fields if field.required}
-
-
-def _usual(field: Field) -> Any:
-    """A value of this kind that says nothing special."""
-    if field.items and field.kind == "object":
-        return {one.name: _usual(one) for one in field.items if one.required}
-    if field.items and field.kind == "json":
-        return [{one.name: _usual(one) for one in field.items if one.required}]
-    usual = {
-        "choice": field.choices[0] if field.choices else "", "resource": Canonical(("file", "x.py", "")),
-        "resources": [Canonical(("file", "x.py", ""))], "integer": 1, "number": 1, "amount": 1.5, "flag": True,
-        "process": ["host", "boot", "ns", 1, 1], "duration": 1_000, "json": [], "words": [], "raws": [], "rows": [],
-        "texts": {},
-    }  # fmt: skip
-    return usual.get(field.kind, "x")
-
-
-WORDS = some.sampled_from(("x", "a", "b", "x.py", "", "/repo", "c1", "t" * 40))
-RESOURCES = some.builds(
-    Canonical,
-    some.sampled_from((
-        ("file", "x.py", ""), ("file", "x.py", "1:2"), ("file", "src/y.py"), ("tree", "", ""), ("tree", "src"),
-        ("glob", "src/**/*.py", ""), ("glob", "*"), ("name", "git:index", ""), ("name", "db:x"),
-    )),
-)  # fmt: skip
-KINDS: dict[str, some.SearchStrategy[Any]] = {
-    "text": WORDS, "agent": WORDS, "commit": WORDS, "raw": some.one_of(WORDS, some.sampled_from(TEXTS)),
-    "raws": some.lists(WORDS, max_size=3), "words": some.lists(WORDS, max_size=3), "resource": RESOURCES,
-    "resources": some.lists(RESOURCES, max_size=3), "integer": some.integers(0, 9), "number": some.integers(-9, 9),
-    "duration": some.integers(0, 9_000), "amount": some.sampled_from((0, 0.5, 7)), "flag": some.booleans(),
-    "process": some.just(["host", "boot", "ns", 1, 1]), "json": some.sampled_from((None, 1, {"x": [1]})),
-    "texts": some.dictionaries(WORDS, WORDS, max_size=2),
-}  # fmt: skip
-
-
-def _values(field: Field) -> some.SearchStrategy[Any]:
-    """Values that the field accepts."""
-    if field.kind == "choice":
-        return some.sampled_from(field.choices)
-    if field.choices:
-        return some.lists(some.sampled_from(field.choices), max_size=2)
-    if field.kind == "rows":
-        return some.lists(some.tuples(*map(_values, field.items)), max_size=2)
-    if not field.items:
-        return KINDS[field.kind]
-    whole = some.fixed_dictionaries(
-        {one.name: _values(one) for one in field.items if one.required},
-        optional={one.name: _values(one) for one in field.items if not one.required},
-    )
-    return whole if field.kind == "object" else some.lists(whole, max_size=2)

@@ -385,6 +385,15 @@ def test_a_restore_settles_it(fleet: Fleet) -> None:
     assert fleet.events("commit.checked")
 
 
+def test_a_restore_leaves_the_reason_that_the_agent_gave(fleet: Fleet) -> None:
+    fleet.call("a", "claim", resources=["x.py"], reason="new checkout route")
+    (found,) = fleet.overwrite("b", change("b"))
+    fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["new checkout route"]
+    fleet.call("a", "claim", resources=["x.py"], reason="another one")
+    assert [claim["reason"] for claim in fleet.call("a", "status")["claims"]] == ["another one"]
+
+
 @pytest.mark.parametrize("grade", [SURE, LIKELY, OUTSIDE])
 def test_what_was_put_back_by_another_one_is_settled_and_told_without_a_remedy(fleet: Fleet, grade: str) -> None:
     fleet.edit("a", "x.py")

@@ -461,7 +461,7 @@ def test_dibs_own_record_is_not_taken_away_and_no_push_goes_past_the_hook(fleet:
 
 def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) -> None:
     with pytest.raises(
-        Forbidden, match=r"Run it as `dibs deploy prod --unverified -- wrangler deploy --min`"
+        Forbidden, match=r"Run it as `dibs deploy prod --verify CMD -- wrangler deploy --min`"
     ) as refusal:
         run(fleet, "a", deploys=[["wrangler deploy --min", "prod", ""]], index=[INDEX])
     assert (refusal.value.command, refusal.value.target) == ("wrangler deploy --min", "prod")
@@ -470,9 +470,9 @@ def test_a_deploy_command_is_refused_with_the_line_to_run_instead(fleet: Fleet) 
 
 
 def test_the_line_to_run_instead_of_a_deploy_runs_as_it_is(fleet: Fleet) -> None:
-    with pytest.raises(Forbidden, match="`dibs deploy prod --unverified -- env A=1 fly deploy`"):
+    with pytest.raises(Forbidden, match="`dibs deploy prod --verify CMD -- env A=1 fly deploy`"):
         run(fleet, "a", deploys=[["A=1 fly deploy", "prod", ""]])
-    with pytest.raises(Forbidden, match="Put `dibs deploy prod --unverified --` before `kubectl apply -f -`"):
+    with pytest.raises(Forbidden, match="Put `dibs deploy prod --verify CMD --` before `kubectl apply -f -`"):
         run(fleet, "a", deploys=[["kubectl apply -f -", "prod", ""]])
     checked = guards()
     declared = Fleet(guards={**checked, "deploy": {**checked["deploy"], "targets": {"prod": {"verify": "true"}}}})

@@ -113,9 +113,25 @@ def test_strict_wins_over_free_and_over_ignored() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "migrations/1.sql", SQL],
-)
+    [".dibs/config.toml", ".dibs/rules.md", ".dibs/hook", "migrations/1.sql", SQL, "app/migrations/0005_add.py",
+     "prisma/migrations/20260101_init/migration.sql", "db/migrations/V5__add.sql", "migrations/init.sql",
+     "migrations/versions/3f2a90c41b7d_add.py", "web/migrations/1700000000-add.ts"],
+)  # fmt: skip
 def test_the_settings_the_rules_the_hook_and_migrations_are_strict_without_a_config(fleet: Fleet, path: str) -> None:
     with pytest.raises(Forbidden, match="is strict here"):
         fleet.edit("a", path)
     fleet.edit("a", "dibs/config.toml", "my-migrations/x.sql", "src/hook")
+
+
+def test_code_in_a_package_called_migrations_is_like_any_other(fleet: Fleet) -> None:
+    for path in ("django/db/migrations/recorder.py", "app/migrations/__init__.py", "migrations/env.py",
+    "migrations/README.md",
+                 "src/migrations/runner/up.ts", "migrations/deadbeef.py"):  # fmt: skip
+        fleet.edit("a", path)
+    fleet.edit("a", item("django/db/migrations/", inside=["django/db/migrations/recorder.py"]))
+    with pytest.raises(Forbidden, match="is strict here"):
+        fleet.edit(
+            "a", item("app/migrations/", inside=["app/migrations/__init__.py", "app/migrations/0001_initial.py"])
+        )
+    with pytest.raises(Forbidden, match="is strict here"):
+        fleet.edit("a", "db/migrations/")

@@ -350,7 +350,7 @@ def test_further_looks_of_one_wait_write_only_now_and_then(fleet: Fleet) -> None
 def test_more_processes_than_are_woken_look_often(fleet: Fleet) -> None:
     for number in range(mailbox.MAX_WAITERS_WOKEN):
         assert fleet.call("b", "inbox", wait=60_000, wake=f"w{number}")["look_in"] == mailbox.POLL_MS
-    assert fleet.call("b", "inbox", wait=60_000, wake="one more")["look_in"] == mailbox.EVENT_POLL_MS
+    assert fleet.call("b", "inbox", wait=60_000, wake="one-more")["look_in"] == mailbox.EVENT_POLL_MS
 
 
 def test_a_wait_looks_when_something_is_to_be_told_again(fleet: Fleet) -> None:

@@ -403,14 +403,14 @@ def test_a_list_comes_in_pages_without_what_was_deleted(fleet: Fleet) -> None:
 @pytest.mark.parametrize("what", ["state:k", "state.set", "state.*"])
 def test_a_subscriber_that_waits_is_woken_by_each_change(fleet: Fleet, what: str) -> None:
     fleet.call("b", "subscribe", what=what)
-    fleet.call("b", "inbox", wait=10_000, wake="a channel")
+    fleet.call("b", "inbox", wait=10_000, wake="achannel")
     for name, fields in (("state set", {"value": 1}), ("state delete", {"version": 1})):
-        fleet.store.unwatch("a channel")
+        fleet.store.unwatch("achannel")
         fleet.call("a", "state set", key="other", value=1, version=0 if name == "state set" else 1)
         if what == "state:k":
-            assert not fleet.store.wait("a channel", 0)
+            assert not fleet.store.wait("achannel", 0)
         fleet.call("a", name, key="k", **fields)  # type: ignore[arg-type]
-        assert fleet.store.wait("a channel", 0)
+        assert fleet.store.wait("achannel", 0)
 
 
 # --- a state machine against a dict

@@ -11,6 +11,7 @@ from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import lifecycle, placement
+from dibs.session import quotes
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
 from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
@@ -45,6 +46,45 @@ def test_what_is_assigned_comes_before_what_matters_more_in_the_queue(fleet: Fle
     add(fleet, "urgent", priority=100)
     assign(fleet, "mine", to="a")
     assert take(fleet, "a") == "mine"
+
+
+def test_it_is_said_why_no_agent_was_found(fleet: Fleet) -> None:
+    def why(identifier: str, **fields: Any) -> str:
+        add(fleet, identifier, **fields)
+        return str(fleet.call("boss", "task assign", id=identifier)["why"])
+
+    assert why("t1") == "no other agent is there that takes tasks"
+    boot(fleet, "a", type="dev", can=["py"])
+    assert why("t2", **{"for": "qa"}) == "no agent of type qa is there"
+    assert why("t3", needs=["docker"]) == "no agent with docker is there"
+    assert why("t4", needs=["docker"], **{"for": "dev"}) == "no agent of that type with docker is there"
+    assert assign(fleet, "t1") == "a"
+    assert why("t5") == "every agent that fits it has as many tasks as it may have"
+
+
+def test_who_never_had_a_task_is_told_who_has_it(fleet: Fleet) -> None:
+    add(fleet, "t")
+    take(fleet, "a")
+    with pytest.raises(Fenced, match="you do not have task t: a has it. Nothing was changed.$"):
+        fleet.call("b", "task done", id="t")
+
+
+def test_a_finished_task_is_not_moved_and_the_refusal_says_so(fleet: Fleet) -> None:
+    add(fleet, "t")
+    take(fleet, "a")
+    fleet.call("a", "task done", id="t")
+    with pytest.raises(Conflict, match="task t is complete: it cannot be moved any more.$"):
+        fleet.call("boss", "task move", id="t", state="planned")
+
+
+def test_an_assignment_is_no_mere_information_and_nobody_else_can_send_one(fleet: Fleet) -> None:
+    boot(fleet, "a")
+    add(fleet, "t")
+    assign(fleet, "t", to="a")
+    fleet.call("boss", "send", to="a", text="Task x is yours", type="task_assignment", payload={"task": "x"})
+    told = [quotes.lines(message)[0] for message in fleet.call("a", "inbox")["messages"]]
+    assert ["it assigned this task to you" in line for line in told] == [True, False]
+    assert ["not an instruction" in line for line in told] == [False, True]
 
 
 def test_plain_priority_chooses_who_has_waited_longest(fleet: Fleet) -> None:

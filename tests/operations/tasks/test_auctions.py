@@ -35,6 +35,15 @@ def test_the_highest_bid_has_it_when_the_window_is_over_and_not_before(fleet: Fl
     fleet.clean()
 
 
+def test_the_winner_whose_own_call_closes_the_auction_gets_the_prize_and_no_other_task(fleet: Fleet) -> None:
+    auction(fleet)
+    bid(fleet, "b", "t", 9)
+    add(fleet, "urgent", priority=100)
+    fleet.now += WINDOW
+    assert take(fleet, "b") == "t"
+    assert take(fleet, "a") == "urgent"
+
+
 def test_of_equal_bids_the_earlier_wins_also_when_it_is_said_again(fleet: Fleet) -> None:
     auction(fleet)
     bid(fleet, "b", "t", 5)

@@ -12,6 +12,7 @@ from dibs.errors import NotFound
 from dibs.operations.core.policy import DAY, MINUTE, STRATEGIES, WORK
 from dibs.operations.tasks import lifecycle, strategies
 from dibs.operations.tasks.strategies import Facts
+from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
 
 KEYS = 4_000
@@ -46,7 +47,7 @@ def boot(fleet: Fleet, *names: str, **fields: Any) -> None:
 
 def wait(fleet: Fleet, name: str, **fields: Any) -> str:
     """Wait for work under a name by which the agent would be woken."""
-    waiter = fleet.call(name, "task next", wait=60_000, wake=f"wake-{name}", **fields)["waiting"]
+    waiter = fleet.call(name, "task next", wait=60_000, wake=f"wake-{name.replace('/', '-')}", **fields)["waiting"]
     fleet.now += 1  # those who wait are told apart by when they came
     return str(waiter)
 
@@ -112,14 +113,29 @@ def test_priority_takes_who_has_waited_longest_then_who_has_least_to_do() -> Non
 
 def test_round_robin_takes_who_was_given_something_longest_ago() -> None:
     facts = Facts(0)
-    facts.given = {"a": 30, "b": 10, "c": 20}
+    facts.given = {"a": [20, 7], "b": [10], "c": [20, 6, 3]}
     assert order("round_robin", [agent(one) for one in "abcd"], facts) == ["d", "b", "c", "a"]
+
+
+def test_round_robin_holds_within_one_millisecond() -> None:
+    crew = Crew(strategy="round_robin")
+    for agent in "abc":
+        crew.call(agent, "boot")
+        crew.call(agent, "task next", wait=60_000)
+    crew.now += 1_000
+    given = []
+    for number in range(9):
+        crew.add(f"t{number}")
+        given.append(crew.call("boss", "task assign", id=f"t{number}")["task"]["assigned"]["agent"])
+        crew.finish(f"t{number}", given[-1])
+    assert given == [given[0], given[1], given[2]] * 3
+    assert len({*given}) == 3
 
 
 def test_load_balanced_counts_what_is_at_work_and_what_waits_then_goes_round() -> None:
     facts = Facts(0)
     facts.busy, facts.assigned = {"a": ["", ""], "b": [""]}, {"c": [0]}
-    facts.given = {"b": 20, "c": 10}
+    facts.given = {"b": [20], "c": [10]}
     assert order("load_balanced", [agent(one) for one in "abcd"], facts) == ["d", "c", "b", "a"]
 
 
@@ -419,7 +435,7 @@ def test_nothing_is_noted_for_the_default_strategy_but_for_those_that_ask_for_it
     assert fleet.record("tl\ta") is None
     add(fleet, strategy=strategy)
     assert take(fleet, "b")
-    assert fleet.record("tl\tb")["given"] == fleet.now
+    assert fleet.record("tl\tb")["given"][0] == fleet.now
 
 
 def test_an_aborted_look_leaves_no_turn_behind(fleet: Fleet) -> None:

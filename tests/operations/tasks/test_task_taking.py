@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,43 @@ def test_higher_priority_comes_first_and_of_equal_ones_the_older(crew: Crew) -> 
         crew.add(name, priority=priority)
         crew.now += 1
     assert crew.order() == ["b", "d", "a", "e", "c"]
+
+
+def backwards(crew: Crew) -> Crew:
+    """The same crew, whose ids fall: an order by ids is the wrong one."""
+    ids = itertools.count(0xFFFFFF, -1)
+    crew.store._new_id = lambda: f"{next(ids):012x}"  # type: ignore[method-assign]
+    return crew
+
+
+def test_of_tasks_of_one_millisecond_the_first_comes_first() -> None:
+    crew = backwards(Crew())
+    added = [crew.call("boss", "task add", title=f"t{number}")["task"]["id"] for number in range(12)]
+    listed = [task["id"] for task in crew.call("boss", "task list")["tasks"]]
+    assert crew.order() == listed == added
+
+
+def test_of_waiters_of_one_millisecond_the_first_comes_first() -> None:
+    crew = backwards(Crew())
+    for agent in "dcba":
+        crew.call(agent, "task next", wait=60 * SECOND, wake=agent)
+    assert [one["agent"] for one in crew.store.run(workforce.present)] == list("dcba")
+    crew.now += 10 * SECOND
+    rows = crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows)
+    place = next(key[3:] for key, one in rows if one["agent"] == "c")
+    crew.call("c", "task next", wait=60 * SECOND, wake="c", waiter=place)
+    assert [one["agent"] for one in crew.store.run(workforce.present)] == list("dcba"), "a look keeps its turn"
+
+
+def test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it() -> None:
+    crew = backwards(Crew())
+    crew.add("t")
+    token = crew.take("t", "h")
+    places = {agent: crew.call(agent, "task claim", id="t", wait=60 * SECOND)["waiting"] for agent in "dcba"}
+    crew.call("h", "task release", id="t", token=token)
+    for agent in "abc":
+        assert "waiting" in crew.call(agent, "task claim", id="t", wait=60 * SECOND, waiter=places[agent])
+    assert crew.take("t", "d", wait=60 * SECOND, waiter=places["d"])
 
 
 def test_priority_and_age_hold_across_different_demands(crew: Crew) -> None:

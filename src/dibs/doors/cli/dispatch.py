@@ -190,6 +190,8 @@ def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
 
         session.link = SocketLink(session.place.local)
     session.announce = None if words.json else _tell
+    if session.config.problem:
+        _tell(session.config.problem)
     _open_sessions.append(session)
     return session
 

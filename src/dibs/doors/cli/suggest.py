@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli.command import family_of, names
-from dibs.errors import Invalid
+from dibs.errors import Invalid, quoted
 
 MAX_WORD_CHARS = 80  # of a word that may be a name misspelt; to compare a longer one takes long
 
@@ -40,7 +40,7 @@ def no_command(word: str, rest: list[str]) -> int:
         typed = f"{word} {rest[0]}"
         near = closest(rest[0], [name.partition(" ")[2] for name in family])
         suggestions = [f"{word} {near}"] if near else []
-        more = f"`dibs {word}` lists its commands."
+        more = f"`dibs {quoted(word)}` lists its commands."
     else:
         typed = word
         suggestions = list(SYNONYMS.get(word, ()))

@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
         @property
         def EVENTS(self) -> Mapping[str, str]:  # noqa: N802 - a module's constant, and so are the next
-            """Its event → the moment."""
-
-        @property
-        def SILENT(self) -> Collection[str]:  # noqa: N802
-            """Events that dibs ignores; any other unknown one is a doubt."""
+            """Its event → the moment; any other event is ignored."""
 
         @property
         def TOOLS(self) -> Mapping[str, str]:  # noqa: N802
@@ -40,6 +36,10 @@ if TYPE_CHECKING:
         @property
         def YIELDS_AFTER_NS(self) -> int:  # noqa: N802
             """After this time it reports the end of a command that still runs; 0: never."""
+
+        @property
+        def RUNS_GIT_HOOKS(self) -> bool:  # noqa: N802
+            """Does git run its hooks in this client's shell?"""
 
         @property
         def NAMELESS(self) -> Sequence[tuple[str, str]]:  # noqa: N802
@@ -90,8 +90,8 @@ class Client:
     imports_pages: ClassVar[bool] = False  # does `@AGENTS.md` in its first page import that one?
     note: ClassVar[str] = ""  # what init says about running `dibs` without asking
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """The entry of each event in its settings; `tools`: those that the config bans for roles."""
+    def entries(self) -> dict[str, Any]:
+        """The entry of each event in its settings."""
         raise NotImplementedError
 
     def merged(self, text: str, *, mcp: bool = False) -> str:
@@ -105,11 +105,11 @@ class Client:
 
     # Its settings are a JSON file with a list of handlers for each event, unless it says otherwise with these three.
 
-    def settings_merged(self, text: str | None, path: str, tools: Sequence[str] = (), *, mcp: bool = False) -> str:
+    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False) -> str:
         """Its settings (None if the file is missing) with our entries."""
         from dibs.doors.install import settings
 
-        return settings.merged(text, self.name, path, tools, mcp=mcp)
+        return settings.merged(text, self.name, path, mcp=mcp)
 
     def settings_cleaned(self, text: str, path: str) -> str | None:
         """Its settings without our entries; None if nothing else is left."""
@@ -172,6 +172,11 @@ class Client:
 
     def switched_off(self, tree: str) -> list[str]:
         """Its settings that switch hooks off, here or for this user: a sentence each."""
+        del tree
+        return []
+
+    def allows_all(self, tree: str) -> list[str]:
+        """Its settings that let it run every command of dibs without asking: the entry and its file, for each."""
         del tree
         return []
 

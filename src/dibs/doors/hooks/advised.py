@@ -19,12 +19,23 @@ def from_folder(text: str, top: str, folder: str) -> str:
         at = text.find(begin)
         while at >= 0:
             at += len(begin)
-            end = text.find("`", at)
+            end = _end(text, at)
             if end >= 0 and not text.startswith("` in /", end):  # there, the command is run in another directory
                 command = _seen(text[at:end], top, folder, only_first=verb == "ask")
                 text = text[:at] + command + text[end:]
             at = text.find(begin, at)
     return text
+
+
+def _end(text: str, at: int) -> int:
+    """Where the command ends that is at this place: at a backtick outside of quotes; -1 if it does not."""
+    within = False
+    for place in range(at, len(text)):
+        if text[place] == "'" and (within or text[place - 1] != "\\"):
+            within = not within
+        elif text[place] == "`" and not within:
+            return place
+    return -1
 
 
 def _seen(words: str, top: str, folder: str, *, only_first: bool) -> str:

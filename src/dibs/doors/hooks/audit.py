@@ -29,28 +29,31 @@ def report(
     event: Event,
     place: Place,
     known: Iterable[Tree],
-    tell_missed: Callable[[Session, Call, Sequence[str]], None],
+    tell_missed: Callable[[Session, Call, Sequence[tuple[str, str]]], None],
     *,
     release: Sequence[str] = (),
     diary: int = -1,
+    merging: Callable[[Session, Call], None] | None = None,
     unmade: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Report everything that is due; returns what the model should know.
 
-    `tell_missed` reports commits that git's hooks did not report. `unmade`: the files that the call named, and that are
-    as missing as before it, each with its working tree.
+    `tell_missed` reports commits that git's hooks did not report, `merging` a merge that is under way or over.
+    `unmade`: the files that the call named, and that are as missing as before it, each with its working tree.
     """
     moves, missed = _head(place, diary)
     due = [tree for tree in known if tree.untold()]
     from dibs.session import mail_hint
 
-    hinted = mail_hint.taken(place, event.agent) or mail_hint.is_elsewhere(place)
+    hinted = mail_hint.taken(place, event.agent) or ledger_files.is_elsewhere(place.local)
     if not (due or release or unmade or moves or missed or hinted or ledger_files.is_due(place.local, event.agent)):
         return ""
     from dibs.doors.hooks.caller import identify, open_session
 
     session = open_session(place)
     call = identify(session, event)
+    if merging is not None:
+        merging(session, call)
     told = audit(session, call, due, release=release, tool=event.tool, unmade=unmade)
     if missed:
         tell_missed(session, call, missed)
@@ -65,7 +68,7 @@ def report(
     return told
 
 
-def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[str]]:
+def _head(place: Place, diary: int) -> tuple[list[tuple[int, str, str, str]], list[tuple[str, str]]]:
     """What moved HEAD since git's reflog had this length, and the new commits."""
     if diary < 0 or not place.common:
         return [], []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import counted, named
+from dibs.errors import counted, named, quoted
 from dibs.facts import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -19,19 +19,22 @@ MAX_FILES_CHECKED = 200  # files that the agent knows
 
 def text(session: Session, result: dict[str, Any], source: str = "", files: Sequence[dict[str, Any]] = ()) -> str:
     """The briefing at boot. What the agent does not hold comes first: a model that reads on starts to work."""
-    from dibs.session import loss_texts, memory_files
+    from dibs.session import loss_texts, memory_files, role_texts
 
     agent, name = result["agent"], named(result)
     if "/" in agent:
         return "\n".join(_for_subagent(result, name))
     lines = loss_texts.first(result)
     lines.append(f"dibs coordinates the agents in this repository. You are {name}.")
+    lines += role_texts.lines(result["role"])
     if source in {"compact", "resume", "fork", "clear"}:
         lines.append(
             "This was checked against the live record just now; it counts, not what you remember or a summary says."
         )
     if source == "fork" and not result["held"]:
         lines.append("You are a fork of another agent: what that one holds is not yours.")
+    if session.config.problem:
+        lines.append(f"The settings of dibs are not valid, and any agent may mend them: {session.config.problem}")
     lines += _held(result) + loss_texts.rest(result)
     if result["task"]:
         lines += _task(result["task"])
@@ -43,31 +46,36 @@ def text(session: Session, result: dict[str, Any], source: str = "", files: Sequ
         lines.append("There are more messages: `dibs inbox`.")
     lines += memory_files.lines(memory_files.told(list(files), result.get("files")))
     lines += _rules(session, result["rules"])
-    lines.append(
-        "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: pick "
-        "other work, or `dibs claim FILE --wait 60s`, or `dibs ask FILE TEXT`; `dibs status` shows who holds what."
-    )
+    if role_texts.writes_freely(result["role"]):
+        lines.append(
+            "A file is claimed for you when you edit it, and free with your commit of it. If another agent holds it: "
+            "pick other work, or `dibs claim FILE --wait 60s`, or `dibs ask FILE TEXT`; `dibs status` shows who holds "
+            "what."
+        )
     return "\n".join(lines)
 
 
 def _for_subagent(result: dict[str, Any], name: str) -> list[str]:
     """A subagent works for its parent, which was told the rest: a few lines are enough."""
-    from dibs.session import loss_texts
+    from dibs.session import loss_texts, role_texts
 
     lines = [
         *loss_texts.first(result),
         f"dibs coordinates the agents in this repository. You are {name}, a subagent of {name.rpartition('/')[0]}.",
+        *role_texts.lines(result["role"]),
     ]
     lines += (_held(result) if result["held"] else []) + loss_texts.rest(result)
     if result["task"]:
         lines += _task(result["task"])
     lines += _messages(result["messages"])
     rules = " The rules of this workspace are in .dibs/rules.md." if result["rules"] else ""
-    lines.append(
+    claims = (
         "A file is claimed for you when you edit it; if another agent holds it, you are told who: pick other work, or "
-        f"say so in your answer.{rules}"
+        "say so in your answer."
+        if role_texts.writes_freely(result["role"])
+        else ""
     )
-    return lines
+    return [*lines, *([f"{claims}{rules}".strip()] if claims or rules else [])]
 
 
 def _alerts(result: dict[str, Any]) -> list[str]:
@@ -108,8 +116,8 @@ def _task(task: dict[str, Any]) -> list[str]:
 
     lines = quotes.task(task)
     if "title" in task:
-        how = f"dibs task done {task['id']} --token {task['token']} --result JSON"
-        lines.append(f"Finish it with `{how}`; record progress with `dibs task note {task['id']} TEXT`.")
+        how = f"dibs task done {quoted(task['id'])} --token {task['token']} --result JSON"
+        lines.append(f"Finish it with `{how}`; record progress with `dibs task note {quoted(task['id'])} TEXT`.")
     return lines
 
 

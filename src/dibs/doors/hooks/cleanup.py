@@ -29,6 +29,10 @@ MAX_FILES_PER_BOOT = 500
 def tidy(place: Place, tree: Tree, keep_ms: int) -> None:
     """Delete some old files; `keep_ms` is how long contents are kept."""
     life = keep_ms // 1000 + CONTENT_GRACE_S
+    if os.path.isdir(f"{place.shared}/{ledger_files.TREES}"):
+        from dibs.session import removed_trees
+
+        removed_trees.tidy(place, keep_ms)
     ledger_files.trim_past(place.private, time.time_ns() - keep_ms * 1_000_000)
     left = _old_files(f"{place.private}/seen", SEEN_LIFE_S, MAX_FILES_PER_BOOT)
     left = _old_files(f"{place.local}/alive", SEEN_LIFE_S, left)

@@ -11,7 +11,7 @@ import os
 
 from dibs.doors.clients import PATCH
 from dibs.errors import Invalid
-from dibs.facts import contents, ledger_files, workspace
+from dibs.facts import contents, ledger_files, links, workspace
 from dibs.facts.paths import of_parts
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.operations.guards.ledger import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
@@ -193,7 +193,7 @@ def _link(session: Session, event: Event, write: Write) -> tuple[str, _NamedPath
     from dibs.doors.hooks.git_paths import resource_of
 
     folder, name = os.path.split(full)
-    real = f"{os.path.realpath(folder)}/{name}"
+    real = f"{links.real(folder)}/{name}"
     top = workspace.tree_of(session.place, real)
     if not top:
         return None

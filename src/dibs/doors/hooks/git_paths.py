@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
-from dibs.facts.paths import of_parts
+from dibs.facts.paths import of_parts, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ def resource_of(session: Session, path: str, top: str = "") -> Canonical:
         folder, _, name = path.rpartition("/")
         above = session.paths.resource(folder or ".", top, literal=True)[1]
     except Invalid:  # an invalid name (control characters, broken letters) cannot be claimed, but its folder can
-        text = os.fsencode(path).decode("utf-8", "replace")
-        return of_parts("file", "".join(sign if sign.isprintable() else "\ufffd" for sign in text))
+        return of_parts("file", shown(path, fold=session.paths.fold))
     name = name.casefold() if session.paths.fold else name
     return of_parts("file", f"{above}/{name}" if above else name)

@@ -11,8 +11,10 @@ import os
 
 from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
+from dibs.facts import workspace
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
+from dibs.facts.git import under_way
 from dibs.operations.guards.ledger import MISSING
 from dibs.operations.guards.working_tree import OTHER_WAY
 
@@ -35,7 +37,8 @@ class Look:
     """The facts found so far, and the place of the present command."""
 
     __slots__ = (
-        "asked", "coming", "index", "named", "prefix", "session", "sweeps", "top", "undone", "unresolved", "where",
+        "asked", "coming", "index", "named", "prefix", "session", "stashed", "sweeps", "top", "undone", "unresolved",
+        "where",
     )  # fmt: skip
 
     def __init__(self, session: Session) -> None:
@@ -43,6 +46,7 @@ class Look:
         self.where = self.top = self.prefix = ""
         self.asked: dict[str, str] = {}  # fetched remotes → why that failed, "" if it did not
         self.coming: dict[str, str] = {}  # names that the same line creates earlier → the commits that they will mean
+        self.stashed = 0  # stashes that the same line has made by now, and not taken again
         self.sweeps: list[dict[str, Any]] = []
         self.named: list[str] = []  # absolute
         # What goes back to what git has: the working tree, the path in it ("/" at its end: a folder), the content ("":
@@ -115,12 +119,14 @@ class Look:
     def text(self, path: str) -> str:
         """A path from git as claims write it: letters may be composed, or case folded."""
         path = self.prefix + path
-        if path.isascii() and not self.session.paths.fold:
+        if path.isascii() and path.isprintable() and not self.session.paths.fold:
             return path
         try:
             return self.session.paths.located(path, self.top, literal=True)[1]
         except Invalid:  # such a name cannot be claimed
-            return path
+            from dibs.facts.paths import shown
+
+            return shown(path, fold=self.session.paths.fold)
 
     def commit_of(self, name: str) -> str:
         """The commit that a name means now; "" if git does not know it."""
@@ -162,6 +168,11 @@ class Look:
         paths = [] if effect.paths else git.staged(self.where, effect.index_file)
         if effect.all or effect.paths:
             paths += _paths(git.dirty(self.where, effect.paths, untracked=False))
+        busy = "" if self.prefix else under_way.refuses_paths(os.path.dirname(workspace.private_of(self.top)))
+        if busy:
+            other = f"A {busy} is under way here, and git commits no single files meanwhile. {OWN_TREE}"
+            self.sweep(effect, paths, "commit", other=other)
+            return
         drop = ("a", "all", "i", "include", "o", "only")
         dropped = [f"-{name}" if len(name) == 1 else f"--{name}" for name, _ in effect.options if name in drop]
         self.sweep(effect, paths, "commit", safe=without_paths(effect, drop=drop), dropped=" and ".join(dropped))
@@ -176,7 +187,13 @@ class Look:
         chosen = effect.refspecs[0] if effect.refspecs and effect.action != "branch" else ""
         if effect.action == "branch" and len(effect.refspecs) > 1:
             chosen = effect.refspecs[1]
-        chosen = f"stash@{{{chosen}}}" if chosen.isdigit() else chosen or "stash@{0}"
+        number = _place_of(chosen)
+        if self.stashed and effect.action not in {"push", "save", "clear"} and number is not None:
+            if number < self.stashed:  # the one that this line has made itself
+                self.stashed -= effect.action in {"pop", "drop", "branch"}
+                return
+            number -= self.stashed
+        chosen = chosen if number is None else f"stash@{{{number}}}"
         kept = git.commit(self.where, chosen)
         takes = listed if effect.action == "clear" else [kept] if effect.action in {"pop", "drop", "branch"} else []
         self.fact(effect, stashes=listed, takes=[one for one in takes if one], pushes=effect.action in {"push", "save"},
@@ -193,6 +210,7 @@ class Look:
         drop, also = (("a", "all", "u", "include-untracked"), ("-u",)) if whole else ((), ())
         safe = without_paths(effect, verb="stash push", drop=drop, also=also)
         changes = git.dirty(self.where, effect.paths, untracked=untracked)
+        self.stashed += bool(changes)  # without any, nothing is stashed
         unknown = {change.path for change in changes} - {change.path for change in changes if change.staged != "D"}
         if not effect.has("p", "patch"):
             tracked = [change.path for change in changes if not change.untracked]
@@ -307,6 +325,8 @@ class Look:
         """Set the index, and with -u the files, to a commit's."""
         commits = [commit for name in effect.refspecs if (commit := self.commit_of(name))]
         paths = git.staged(self.where)
+        if effect.has("empty"):
+            paths += git.tracked_matching(self.top)
         for commit in commits:
             paths += git.diff_paths(self.where, "HEAD", commit)
         drops = effect.force and effect.tree
@@ -316,14 +336,25 @@ class Look:
         self.sweep(effect, paths, does, other=OWN_TREE, drops=drops)
 
     def submodule(self, effect: GitEffect) -> None:
-        """Claims in a submodule are affected with its files."""
-        if not effect.force:
+        """Claims in a submodule are affected with its files; an update takes it off its branch, too."""
+        if not effect.force and effect.action != "update":
             return
         from dibs.facts.git import aliases
 
         folders = [os.path.join(self.where, path) for path in effect.paths] or aliases.submodules(self.where)
         inside = [os.path.relpath(folder, self.top) for folder in folders]
-        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=OWN_TREE)
+        if not effect.force:
+            recorded = git.submodules(self.top, inside)
+            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
+        names = [self.text(path) for path in inside]
+        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
+
+    def init(self, effect: GitEffect) -> None:
+        """Another repository inside this one: what is in its folder is no longer this one's to commit."""
+        folder = os.path.realpath(os.path.join(self.where, *effect.paths))
+        if folder.startswith(f"{self.top}/") and not os.path.lexists(f"{folder}/.git"):
+            inside = self.text(folder[len(self.top) + 1 :])
+            self.sweep(effect, [], "take out of this repository", folders=[inside], other=OWN_TREE)
 
     def sparse(self, effect: GitEffect) -> None:
         """Only some folders stay; dibs' own must be among them."""
@@ -348,6 +379,12 @@ class Look:
                 lost = [self.text(path) for path in _paths(git.dirty(top))]
                 fact = {"what": what(effect), "paths": lost, "does": "delete", "tree": top, "own": True, "drops": True}
                 self.sweeps.append(fact)
+
+
+def _place_of(stash: str) -> int | None:
+    """The number of a stash by its name: `2`, `stash@{2}`, and nothing for the newest; None for any other name."""
+    number = stash.removeprefix("stash@{").removesuffix("}") or "0"
+    return int(number) if number.isascii() and number.isdigit() and len(number) < 6 else None  # noqa: PLR2004 - digits
 
 
 def _may(effect: GitEffect) -> str:
@@ -375,7 +412,7 @@ def _look_at(found: Look, effect: GitEffect) -> None:
         from dibs.doors.hooks import arrivals
 
         arrivals.look(found, effect)
-    elif effect.kind != "unknown":
+    elif effect.kind not in {"unknown", "config"}:  # git_folder.py has the second
         from dibs.doors.hooks import heads
 
         heads.look(found, effect)
@@ -385,7 +422,7 @@ _HANDLERS = {
     "add": Look.add, "stage": Look.add, "commit": Look.commit, "stash": Look.stash, "restore": Look.restore,
     "clean": Look.clean, "apply": Look.apply, "rm": Look.names, "mv": Look.names, "worktree": Look.worktree,
     "update-index": Look.update_index, "checkout-index": Look.checkout_index, "read-tree": Look.read_tree,
-    "submodule": Look.submodule, "sparse-checkout": Look.sparse,
+    "submodule": Look.submodule, "sparse-checkout": Look.sparse, "init": Look.init,
 }  # fmt: skip
 _ARRIVALS = frozenset({"pull", "merge", "rebase", "cherry-pick", "revert", "am"})
 

@@ -43,9 +43,15 @@ def look(found: Look, effect: GitEffect) -> None:
 # --- another branch in this working tree
 
 
-def switched(found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "") -> None:
-    """HEAD would be on another branch, or on none."""
-    if not found.prefix:
+def switched(
+    found: Look, effect: GitEffect, name: str, *, new: str = "", start: str = "", commit: str = ""
+) -> None:  # fmt: skip
+    """HEAD would be on another branch, or on none.
+
+    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and whoever is
+    at work here is told afterwards (operations/guards/head_moves.py).
+    """
+    if not found.prefix and not (commit and commit == git.head(found.where)):
         found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
 
 
@@ -91,8 +97,9 @@ def _switch(found: Look, effect: GitEffect) -> None:
         elif effect.later:  # an earlier command may create what it names
             switched(found, effect, name)
         return
+    detached = effect.has("d", "detach") or not _is_branch(found, name)
     if (name and name not in {here, "HEAD"}) or effect.has("d", "detach"):
-        switched(found, effect, "" if name == "-" else name)
+        switched(found, effect, "" if name == "-" else name, commit="" if detached else commit)
     lost = _lost(found) if effect.force else []
     brought = list(git.diff_paths(found.where, "HEAD", commit)) if commit else []
     if name:
@@ -104,14 +111,24 @@ def _switch(found: Look, effect: GitEffect) -> None:
 def _create(found: Look, effect: GitEffect) -> None:
     """A new branch, from here or from elsewhere."""
     new, start = [*effect.refspecs, "", ""][:2]
-    switched(found, effect, new, new=new, start=start)
-    paths = _lost(found) if effect.force else []
     commit = found.commit_of(start)
+    fresh = not effect.has("orphan") and not effect.unknown and not found.commit_of(f"refs/heads/{new}")
+    begins = commit if start else git.head(found.where)
+    switched(found, effect, new, new=new, start=start, commit=begins if fresh else "")
+    paths = _lost(found) if effect.force else []
     if commit:
         paths += git.diff_paths(found.where, "HEAD", commit)
     if effect.kind == "switch" and effect.has("orphan"):
         paths += git.tracked_matching(found.top)
     found.sweep(effect, paths, "write over", other=_way_out(found, new, new, start), drops=effect.force)
+
+
+def _is_branch(found: Look, name: str) -> bool:
+    """Is this the name of a branch, here or of a remote, or the last one? Anything else is checked out without one."""
+    if name == "-" or name in found.coming:
+        return True
+    local = found.commit_of(f"refs/heads/{name}") if name else ""
+    return bool(local or (name and not git.commit(found.where, name) and commits.tracking(found.where, name)))
 
 
 def _lost(found: Look) -> list[str]:
@@ -234,10 +251,33 @@ def _update(found: Look, effect: GitEffect, branch: str, commit: str) -> None:
     found.fact(effect, does="drop", makers=commits.makers(found.where, dropped))
 
 
-# --- a push past git's own hook
+# --- pushes
+
+
+def _forced(found: Look, effect: GitEffect) -> None:
+    """A push that takes commits off a branch of a remote, as far as the last fetch or push tells what is there."""
+    follows = git.upstream(found.where)
+    remote = effect.remote or (follows.remote if follows else "origin")
+    here = git.branch(found.where)
+    specs = effect.refspecs or ([follows.branch] if follows else [here])
+    if effect.all:
+        specs = commits.branches(found.where)
+    for spec in specs:
+        source, colon, name = spec.lstrip("+").partition(":")
+        name = (name if colon else source).removeprefix("refs/heads/")
+        name = here if name == "HEAD" else name
+        source = "" if effect.has("d", "delete") else source or ("" if colon else "HEAD")
+        source = "HEAD" if not effect.refspecs and not effect.all else source
+        old, new = found.commit_of(f"refs/remotes/{remote}/{name}"), found.commit_of(source) if source else ""
+        if old and (new or not source):
+            dropped = commits.between(found.where, new, old) if new else commits.on_no_branch(found.where, old)
+            found.fact(effect, does=f"take off {remote}/{name}", makers=commits.makers(found.where, dropped))
 
 
 def _push(found: Look, effect: GitEffect) -> None:
+    """A push that drops commits of others, or that bypasses git's own hook."""
+    if (effect.force or effect.action == "delete") and not effect.unknown and not found.prefix:
+        _forced(found, effect)
     if not effect.past or found.prefix:
         return
     done = git.ask(found.where, "rev-parse", "--git-path", "hooks/pre-push", fine=(0, 128))

@@ -18,7 +18,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.clients import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
 from dibs.doors.hooks import payload
-from dibs.errors import DibsError
+from dibs.errors import DibsError, Killed
 from dibs.facts import caller, contents, ledger_files, workspace
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ else:
 
 HOOK_STDIN_TIMEOUT_S = 3.0  # for the client's payload
 MAX_PAYLOAD_BYTES = 16 * 1024 * 1024  # a model writes no file that long
+MAX_PLAIN_LETTERS = 100  # of an agent's id that is the name of a mark as it is
 ALLOW, DENY = 0, 2
 
 
@@ -98,7 +99,7 @@ def _failed(event: payload.Event | None, client: str, name: str, error: BaseExce
         raise Declined
     if isinstance(error, DibsError):
         if error.exit == 1 and event is not None:  # decided: refused
-            return _refuse(event, error.message)
+            return _refuse(event, error)
         return _doubt(event, client, name, error.message)
     if isinstance(error, KeyboardInterrupt):
         return _doubt(event, client, name, "it was interrupted")
@@ -149,10 +150,15 @@ def _answer(event: payload.Event) -> Answer:
         return Answer(ALLOW)  # hooks in a user's own settings run everywhere; here is no workspace
     if event.own and _calls_us(f"{place.top}/{event.own}"):
         return Answer(ALLOW)  # this client runs another one's hooks as well; its own guard, and once is enough
-    if event.moment == BEFORE and _bans_tools(place):
-        from dibs.doors.hooks import tool_call
+    if event.moment == BEFORE:
+        if _may_be_killed(event, place):
+            from dibs.doors.hooks import tool_call
 
-        tool_call.use(event, place)
+            tool_call.refuse_killed(event, place)
+        if _bans_tools(place):
+            from dibs.doors.hooks import tool_call
+
+            tool_call.use(event, place)
     if event.kind == READ:
         return _read(event, place) if event.moment == BEFORE else Answer(ALLOW)
     if event.moment in {BEFORE, AFTER}:
@@ -164,6 +170,29 @@ def _answer(event: payload.Event) -> Answer:
 
         told = lifecycle.HANDLERS[event.moment](event, place)
     return _told(event, _spelled(event, place, told)) if told else Answer(ALLOW)
+
+
+def _may_be_killed(event: payload.Event, place: Place) -> bool:
+    """Has the store to say whether the agent was killed? A Read's own heartbeat asks that, too."""
+    if is_stop_marked(place.local, event.agent):
+        return True
+    return event.kind != READ and ledger_files.is_due_far(place.local, event.agent)
+
+
+def is_stop_marked(local: str, agent: str) -> bool:
+    """Is there a mark of a kill (session/stop_marks.py), for this agent or for one above it?
+
+    A plain id is the name of its mark as it is: then nothing is loaded.
+    """
+    if len(agent) > MAX_PLAIN_LETTERS or not agent.isascii() or not agent.replace("-", "").replace("_", "").isalnum():
+        from dibs.session import stop_marks
+
+        return stop_marks.is_left(local, agent)
+    try:
+        os.stat(f"{local}/wakes/@!{agent}")
+    except OSError:
+        return False
+    return True
 
 
 def _calls_us(settings: str) -> bool:
@@ -237,11 +266,12 @@ def _existing(directory: str) -> str:
 def _read(event: payload.Event, place: Place) -> Answer:
     """The agent reads a file: record what it sees. Recorded before it reads, so that it never knows too much."""
     real = event.real(event.paths[0])
-    top = workspace.tree_of(place, real)
+    top = workspace.tree_of(place, real) or (place.top if real.startswith(f"{place.top}/") else "")
     if not top:
         return Answer(ALLOW)
     agent, path = event.agent, real[len(top) + 1 :]
     folder = place.private if top == place.top else workspace.private_of(top)
+    ledger_files.settle(folder, top)
     now, offset = ledger_files.now()
     signature = contents.signature(real)
     content = contents.read(real)[0] if signature != contents.MISSING else contents.MISSING
@@ -249,7 +279,7 @@ def _read(event: payload.Event, place: Place) -> Answer:
     if content == contents.Index(git_dir).blob(path):  # else it is somebody's work, and whose is found at a look
         ledger_files.append(folder, [("S", f"{now}:{offset}", content, signature, path)], (0, 0))
     ledger_files.saw(folder, agent, [(path, content, now)])
-    if ledger_files.is_due(place.local, agent):
+    if ledger_files.is_due(place.local, agent) or ledger_files.is_due_far(place.local, agent):
         from dibs.doors.hooks import lifecycle
 
         told = lifecycle.sign_of_life(event, place)
@@ -258,11 +288,17 @@ def _read(event: payload.Event, place: Place) -> Answer:
     return Answer(ALLOW)
 
 
-def _refuse(event: payload.Event, reason: str) -> Answer:
+def _refuse(event: payload.Event, error: DibsError) -> Answer:
     """A refusal. It can be enforced only before a call; otherwise the agent is told."""
+    reason = error.message
     try:
         place = _place(event)
-        reason = reason if place is None else _spelled(event, place, reason)
+        if place is not None:
+            reason = _spelled(event, place, reason)
+            if isinstance(error, Killed):
+                from dibs.session import stop_marks
+
+                stop_marks.put(place.local, event.agent)
     except Exception:  # noqa: BLE001, S110 - it is refused all the same
         pass
     if event.moment == BEFORE:

@@ -6,6 +6,7 @@ and continues in the same process continues its own work.
 
 from __future__ import annotations
 
+from dibs.errors import quoted
 from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def told(session: Session, call: Call, tree: Tree) -> list[str]:
         elif agent not in peers["there"]:
             lines.append(
                 f"{peers['names'][agent]} left uncommitted work in {_listed(paths)}. To continue it: "
-                f"`dibs claim {paths[0]}`, then read it."
+                f"`dibs claim {quoted(paths[0])}`, then read it."
             )
     tree.write()
     return lines[:MAX_SHOWN]

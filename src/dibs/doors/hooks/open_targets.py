@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
-from dibs.facts import caller
+from dibs.facts import caller, links
 from dibs.facts.git.ignored import ignored_among
 from dibs.facts.paths import of_parts
 
@@ -42,9 +42,26 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
                 exact = doubt.exact and not ignored_among(tree, session.paths.common, [resources[0][1]])
                 trees.setdefault((tree, exact), []).extend(resources)
         found += [
-            {"words": doubt.words, "tree": tree, "below": below, "end": doubt.end, "whole": doubt.whole, "exact": exact}
+            {
+                "words": doubt.words,
+                "tree": tree,
+                "below": below,
+                "end": doubt.end,
+                "whole": doubt.whole,
+                "exact": exact,
+                "without": _without(tree, doubt.without),
+            }
             for (tree, exact), below in trees.items()
         ]
+    return found
+
+
+def _without(tree: str, left_out: list[str]) -> list[str]:
+    """What a command leaves out, as claims write paths; a name that counts in any folder as `**/NAME`."""
+    found = []
+    for one in left_out:
+        real = links.real(one) if one.startswith("/") else ""
+        found += [f"**/{one}"] if not real else [real[len(tree) + 1 :]] if real.startswith(f"{tree}/") else []
     return found
 
 
@@ -59,7 +76,7 @@ def _tree(session: Session, cwd: str | None) -> str:
 def _resources(session: Session, beginning: str) -> tuple[str, list[Canonical]]:
     """The working tree, and the resources that begin so; nothing for paths elsewhere."""
     folder, _, start = beginning.rpartition("/")
-    real = os.path.realpath(folder or "/")
+    real = links.real(folder or "/")
     top = session.place.top
     try:
         _, text, _, tree = session.paths.located(f"{real}/{start}" if start else real, "/", literal=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.doors.clients import AFTER, BEFORE, EDIT, OTHER, PATCH, READ, SHELL, dialect
-from dibs.facts import caller
+from dibs.facts import caller, links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _LOOKING = (
 )  # fmt: skip
 _WRITING = ("apply", "create", "edit", "fix", "insert", "replace", "save", "update", "write")
 # in the name of a tool that runs a shell
-_SHELL_NAMES = ("shell", "bash", "exec", "terminal", "process", "run_command", "runcommand")
+_SHELL_NAMES = ("shell", "bash", "exec", "monitor", "terminal", "process", "run_command", "runcommand")
 _OLD = ("old_string", "old_str", "oldString")
 _NEW = ("new_string", "new_str", "newString")
 _WHOLE = ("content", "contents", "file_text", "text")
@@ -91,7 +91,7 @@ class Event:
 
     def real(self, path: str) -> str:
         """The real path of a path from the client."""
-        return os.path.realpath(os.path.join(self.where, path))
+        return links.real(os.path.join(self.where, path))
 
 
 class Unreadable(Exception):
@@ -113,11 +113,11 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     if not isinstance(sent, dict):
         raise Unreadable("the payload is not an object")
     name = _text(sent, "hook_event_name") or name
-    moment = spoken.EVENTS.get(name, "")
-    if not moment:
-        if name in spoken.SILENT:
-            return None
-        raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
+    if not name:
+        raise Unreadable("the payload names no event")
+    moment = spoken.EVENTS.get(name) or _any_spelling(spoken, name)
+    if not moment:  # an entry of a user's own, or of a newer version of the client: nothing that dibs decides
+        return None
     event = Event(client, spoken, name, moment)
     event.own = own
     event.session = _text(sent, "conversation_id") or _text(sent, "session_id") or _text(sent, "sessionId")
@@ -140,6 +140,12 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     if moment in {BEFORE, AFTER}:
         _read_tool(event, sent)
     return event
+
+
+def _any_spelling(spoken: Dialect, name: str) -> str:
+    """The moment of an event by its name in another spelling: `pre_tool_use` is `PreToolUse`."""
+    plain = _field(name)
+    return next((moment for known, moment in spoken.EVENTS.items() if _field(known) == plain), "")
 
 
 def _sender(client: str, sent: dict[str, Any]) -> tuple[str, str]:

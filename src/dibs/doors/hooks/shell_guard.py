@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import audit
+from dibs.doors.hooks import audit, index_turn
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
-from dibs.facts import caller, clock, contents, ledger_files, shell
+from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
 from dibs.session import working_tree
@@ -29,10 +29,7 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
-# for git's index, which others hold for as long as a commit takes
-INDEX_LOCK_TIMEOUT_S = 10.0
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
-INDEX_LOCK_POLL_S = 0.15
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
 NEEDS_A_FILE = frozenset(("sed", "gsed", "perl", "ruby"))  # in place: they fail where there is no file
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
@@ -42,7 +39,7 @@ MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", 
 
 def before(event: Event, place: Place) -> str:
     """May this command run? Raises the refusal."""
-    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    reading = _read(event)
     known = _trees(event, place, reading)
     shown = _shown(known, place, reading)
     for top, tree in known.items():
@@ -68,6 +65,16 @@ def before(event: Event, place: Place) -> str:
             taken, undone = _decide(session, call, event, reading, effects, deploys, known)
     _note(event, place, reading, known, shown, taken, undone=undone)
     return ""
+
+
+def _read(event: Event) -> Any:
+    """The words of the command, in the language of its tool."""
+    home = caller.environ().get("HOME", "")
+    if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
+        from dibs.facts.shell import powershell
+
+        return powershell.read(event.command, event.where, home=home)
+    return shell.read(event.command, event.where, home=home)
 
 
 def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
@@ -114,7 +121,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
     """The files that the command shows to the agent, by working tree."""
     found: dict[str, list[str]] = {}
     for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
-        real = os.path.realpath(path)
+        real = links.real(path)
         for top in known:
             if real.startswith(f"{top}/"):
                 found.setdefault(top, []).append(real[len(top) + 1 :])
@@ -134,7 +141,7 @@ def _note(
     *, undone: bool,
 ) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
-    partly = {os.path.realpath(path) for path, how in reading.git_shown if how == "show"}
+    partly = {links.real(path) for path, how in reading.git_shown if how == "show"}
     for top, paths in shown.items():
         tree = known[top]
         seen = []
@@ -147,17 +154,58 @@ def _note(
             seen.append((path, head.content, tree.now))
         if seen:
             ledger_files.saw(tree.folder, event.agent, seen)
-    if reading.kind == "harmless" and not taken and not undone:
+    moded, unnamed = _name_moded(event, place, reading, known)
+    if reading.kind == "harmless" and not taken and not undone and not moded:
         return
     known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
-            tree, event, is_open=reading.kind == "open", left=reading.background, diary=reflog.size(place.top),
-            claims=taken,
+            tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,
+            diary=reflog.size(place.top), claims=taken,
         )  # fmt: skip
 
 
+def _name_moded(event: Event, place: Place, reading: Any, known: dict[str, Tree]) -> tuple[bool, bool]:
+    """Name the files whose mode the command changes: its own doing, though nothing is claimed for that.
+
+    Does it change any; and does it change some that its words do not name (`chmod -R`, a glob)?
+    """
+    changers = [one for one in reading.commands if one.words[:1] == ["chmod"]] if "chmod" in event.command else []
+    unnamed = False
+    for simple in changers:
+        for word in simple.words[1:]:
+            real = os.path.realpath(os.path.join(simple.cwd, word)) if word and simple.cwd is not None else "/"
+            path = known[place.top].inner(real)
+            if path and os.path.isfile(real):
+                known[place.top].name(event.key, path, MERGES)
+            else:
+                unnamed = unnamed or real == "/" or os.path.isdir(real) or any(sign in word for sign in "*?[")
+    return bool(changers), unnamed
+
+
 def _decide(
+    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    known: dict[str, Tree],
+) -> tuple[list[str], bool]:  # fmt: skip
+    """The decisions, on git's index when no other agent's command holds it: what that one staged is of a moment."""
+    first: list[str] = []
+    if effects and index_turn.is_busy(event, known):
+        first = index_turn.take(session, call, effects)
+    try:
+        try:
+            return _decided(session, call, event, reading, effects, deploys, known)
+        except Held as error:
+            if first or not error.fields.get("transient"):
+                raise
+        first = index_turn.take(session, call, effects)
+        return _decided(session, call, event, reading, effects, deploys, known)
+    except DibsError:
+        if first:
+            _give_back(session, call, first)
+        raise
+
+
+def _decided(
     session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
@@ -189,6 +237,12 @@ def _decide(
     elif any(doubt.get("exact") for doubt in unresolved):
         for tree in known.values():
             owned += _work_in(session, call, tree)
+    if ".git" in event.command or effects or any(write.goes for write in writes):
+        from dibs.doors.hooks import git_folder
+
+        gone = git_folder.look(session, reading, effects)
+        sweeps = [*gone, *sweeps]
+        owned = owned or (_owned(session, call, known) if gone else [])
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
@@ -196,7 +250,9 @@ def _decide(
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
-        taken = _command(session, call, fields)
+        from dibs.operations.guards.shell_guard import COMMAND
+
+        taken = session.run(COMMAND, call, fields)["claims"]
     if writes:
         try:
             allow(session, call, event, writes, known)
@@ -335,6 +391,12 @@ def _effects(reading: Any) -> list[Effect]:
     return aliases.effects(reading)
 
 
+def effects_of(event: Event) -> set[str]:
+    """The git commands that its words run."""
+    reading = shell.read(event.command, event.where, home=caller.environ().get("HOME", ""))
+    return {effect.kind for effect in _effects(reading)}
+
+
 def _acts(effects: list[Effect]) -> list[str]:
     """The acts that a role may forbid."""
     acts = []
@@ -343,23 +405,6 @@ def _acts(effects: list[Effect]) -> list[str]:
     if any(effect.kind == "push" for effect in effects):
         acts.append("deploy")
     return acts
-
-
-def _command(session: Session, call: Call, fields: dict[str, Any]) -> list[str]:
-    """The decision; if only git's index is in the way, it is retried until that is free."""
-    from dibs.operations.guards.shell_guard import COMMAND
-
-    until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
-    while True:
-        try:
-            claims: list[str] = session.run(COMMAND, call, fields)["claims"]
-        except Held as error:
-            if not error.fields.get("transient") or clock.since_boot() > until:
-                raise
-            call.facts.clear()
-            clock.sleep(INDEX_LOCK_POLL_S)
-        else:
-            return claims
 
 
 def _give_back(session: Session, call: Call, taken: list[str]) -> None:

@@ -54,6 +54,26 @@ def before(event: Event, place: Place) -> str:
     return ""
 
 
+def refuse_killed(event: Event, place: Place) -> None:
+    """Was the agent killed, or one above it? A mark says that it may have been; the store knows. Raises the refusal."""
+    from dibs.errors import Unavailable
+    from dibs.operations.agents.stops import STOPPED
+    from dibs.session import stop_marks
+
+    is_marked = stop_marks.is_left(place.local, event.agent)
+    session = open_session(place)
+    call = identify(session, event)
+    try:
+        session.run(STOPPED, call, {})
+    except Unavailable:
+        if is_marked:
+            raise
+        return  # as long as nothing speaks for a kill, a store that is away stops no harmless call
+    if is_marked:
+        stop_marks.remove(place.local, event.agent)
+        session.run(STOPPED, call, {})  # a kill in the meantime had its mark taken away
+
+
 def use(event: Event, place: Place) -> None:
     """May the agent use this tool at all? Raises the refusal."""
     from dibs.operations.agents import roles
@@ -122,18 +142,23 @@ def after(event: Event, place: Place) -> str:
         if event.kind == SHELL:
             unmade += [(tree.top, path) for path in call.named if tree.state.is_unmade(call, path)]
         tree.cut()
-    return audit.report(event, place, known, _tell_missed, release=claims, diary=diary, unmade=unmade)
+
+    def missed(session: Session, call: Call, commits: Sequence[tuple[str, str]]) -> None:
+        from dibs.doors.hooks import missed_commits
+
+        missed_commits.tell(session, call, event, known, commits)
+
+    merging = None
+    if claims and place.common:
+        from dibs.doors.hooks import merging as merges
+
+        merging = merges.reported(event, place)
+    return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging, unmade=unmade)
 
 
 def _yielded(event: Event, ns: int) -> bool:
     """Does the client report the end of a command that may still run?"""
     return 0 < event.dialect.YIELDS_AFTER_NS < ns
-
-
-def _tell_missed(session: Session, call: Call, commits: Sequence[str]) -> None:
-    from dibs.doors import git_hooks
-
-    git_hooks.tell_missed(session, call, commits)
 
 
 def _others(event: Event, place: Place) -> list[str]:

@@ -19,7 +19,6 @@ from dibs.doors.http.guard import Guard
 from dibs.doors.http.operations import PREFIX, Operations
 from dibs.doors.http.replies import Refusal, reply
 from dibs.errors import Invalid, NotFound
-from dibs.operations.core.entry import CALLER
 from dibs.server.far_half import MAX_WAITING
 from dibs.server.feed import Feed
 from dibs.server.figures import Figures
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
     from dibs.doors.http.replies import App, Receive, Scope, Send
     from dibs.server.host import Host
-    from dibs.server.identity import Identity
 
 WORKERS = 16  # threads for requests: the store serialises them, and one waits for the disk while others compute
 
@@ -137,27 +135,14 @@ class Application:
         await reply(send, 200, b'{"ok":true}', head=scope["method"] == "HEAD")
 
     async def _ready(self, scope: Scope, _: Receive, send: Send) -> None:
-        await self._verified(scope)
-        await reply(send, 200, b'{"ok":true}', head=scope["method"] == "HEAD")
+        await reply(send, 200, b'{"ok":true}', head=scope["method"] == "HEAD")  # the store has verified the credential
 
     async def _metrics(self, scope: Scope, _: Receive, send: Send) -> None:
-        await self._verified(scope)
         text = await asyncio.get_running_loop().run_in_executor(self.pool, self.metrics.text)
         await reply(send, 200, text, metrics.CONTENT_TYPE, head=scope["method"] == "HEAD")
 
     async def _openapi(self, scope: Scope, _: Receive, send: Send) -> None:
-        await self._verified(scope)
         await reply(send, 200, self._description, head=scope["method"] == "HEAD")
-
-    async def _verified(self, scope: Scope) -> None:
-        """The credential counts now; the store answers, too."""
-        identity: Identity = scope["identity"]
-
-        def verify() -> None:
-            session = self.host.session()
-            session.run(CALLER, identity.call(session), {})
-
-        await asyncio.get_running_loop().run_in_executor(self.pool, verify)
 
 
 class _Get:

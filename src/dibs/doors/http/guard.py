@@ -1,8 +1,8 @@
 """What every request passes before anything is done for it: where it is addressed, where it comes from, who it is.
 
 In this order: the Host is one of the server's own names (else a page of another site could reach a server on loopback
-under its own name: 421), the Origin is the server's own (403), the address has not failed too often (429), the
-credential counts (401), it does not call too often (429), and the caller is still there: a server that was stopped does
+under its own name: 421), the Origin is the server's own (403), the credential counts (401; 429 for an address that
+failed too often), it does not call too often (429), and the caller is still there: a server that was stopped does
 nothing for those who have given up. A credential is a token in the header, or below `/s/` the cookie of a session
 (sessions.py). `/healthz` and the files of the page need none. A WebSocket is refused.
 Errors of all that come after are answered here: never a stack trace, always the CLI's error object.
@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from math import ceil
 
+from dibs.doors.http.bearers import Bearers
 from dibs.doors.http.limits import Buckets
 from dibs.doors.http.replies import Refusal, caller_gone, ending, refuse
 from dibs.doors.http.sessions import PREFIX, Sessions
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.server import locations
-from dibs.server.identity import Identity, of_credential, of_token
-from dibs.session import secrets
+from dibs.server.identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +37,10 @@ SIGN_IN = "/session"  # a code in the body takes the place of a credential; the 
 BAD, FORBIDDEN, MISDIRECTED, TOO_MANY = 400, 403, 421, 429
 ONCE = (b"authorization", b"content-type", b"content-encoding", b"idempotency-key", b"last-event-id", b"origin",
         b"sec-fetch-site", b"transfer-encoding")  # fmt: skip
-KNOWN_TOKENS = 10_000  # tokens whose owner is remembered; whether they count is decided in each transaction
-# Wrong credentials of one address: fifty, then two a second. It keeps the store from being asked by strangers; a secret
-# has 256 bits and is guessed by nobody. More would lock out the others on loopback, who share the address.
+# Each call of these verifies its credential in the transaction that decides. All else is verified here, first.
+IN_ITS_TRANSACTION = ("/v1/", "/link/run")
+# Wrong credentials of one address: fifty are told so, then two a second. A secret has 256 bits: nobody guesses it.
+# A good one is never refused for them: on loopback all callers share the address.
 FAILURES_RATE, FAILURES_BURST = 2.0, 50.0
 BEARER = b"bearer "
 
@@ -59,11 +59,11 @@ class Guard:
         rate: float,
         counted: Callable[[str, str], None],
     ) -> None:
-        self._app, self._host, self._pool = app, host, pool
+        self._app, self._host = app, host
         self._names, self._origins = names, origins
         self._calls = Buckets(rate, 2 * rate)
         self._failures = Buckets(FAILURES_RATE, FAILURES_BURST)
-        self._known: OrderedDict[str, Identity] = OrderedDict()  # by the hash of the whole token
+        self._bearers = Bearers(host, pool)
         self._counted = counted
         self.sessions = Sessions(host.place.local)
 
@@ -88,7 +88,7 @@ class Guard:
                 _check_twice(scope)
             self._check_place(scope, headers)
             if not _is_public(scope):
-                scope["identity"] = await self._identity(scope, headers)
+                scope["identity"] = await self._counting(scope, headers)
             if scope["method"] == "POST":
                 _check_presence(scope)
             await self._app(scope, receive, sending)  # type: ignore[arg-type]
@@ -101,7 +101,7 @@ class Guard:
             if isinstance(error, DibsError):
                 locations.hide_in(self._host.place, error)
             if isinstance(error, Unauthorized):
-                self._fail(scope, headers)
+                error = self._failed(scope, error)
             elif not isinstance(error, (DibsError, Refusal)):
                 LOG.exception("a request failed: %s", scope["path"][:200])
             if started:
@@ -123,35 +123,23 @@ class Guard:
         }:
             raise Refusal(FORBIDDEN, Forbidden("Origin: no page of another site may call this server"))
 
+    async def _counting(self, scope: Scope, headers: dict[bytes, bytes]) -> Identity:
+        """Who calls, by a credential that counts."""
+        found = await self._identity(scope, headers)
+        if not scope["path"].startswith(IN_ITS_TRANSACTION):
+            await self._bearers.check(found)
+        return found
+
     async def _identity(self, scope: Scope, headers: dict[bytes, bytes]) -> Identity:
-        """Who calls. A token that was seen before costs no look into the store: its transaction verifies it anyway."""
-        address = _address(scope)
-        wait = self._failures.take(address, only_look=True)
-        given = headers.get(b"authorization", b"")
+        """Who calls."""
         if scope["path"].startswith(PREFIX):
-            try:
-                return self._limited(self.sessions.enter(scope, headers).identity)
-            except Unauthorized:
-                if wait:
-                    raise _too_often(wait, "wrong credentials") from None
-                raise
+            return self._limited(self.sessions.enter(scope, headers).identity)
+        given = _token(headers)
         if scope["path"] == SIGN_IN and not given:
-            if wait:
-                raise _too_often(wait, "wrong codes")
             return Identity()
-        if given[: len(BEARER)].lower() != BEARER:
-            raise _too_often(wait, "attempts without a credential") if wait else Unauthorized(why="missing")
-        token = given[len(BEARER) :].decode("latin-1").strip()
-        digest = secrets.hash_of(token)
-        known = self._known.get(digest)
-        if known is None:
-            if wait:
-                raise _too_often(wait, "wrong credentials")
-            known = await asyncio.get_running_loop().run_in_executor(self._pool, of_token, self._host, token)
-            self._known[digest] = known
-            while len(self._known) > KNOWN_TOKENS:
-                self._known.popitem(last=False)
-        return self._limited(known)
+        if not given:
+            raise Unauthorized(why="missing")
+        return self._limited(await self._bearers.identity(given))
 
     def _limited(self, known: Identity) -> Identity:
         """The caller, unless it calls too often."""
@@ -165,20 +153,18 @@ class Guard:
         identity: Identity | None = scope.get("identity")
         if identity is None or identity.credential is None or not isinstance(error, (Refusal, Invalid, NotFound)):
             return error
-        loop = asyncio.get_running_loop()
         try:
-            await loop.run_in_executor(self._pool, of_credential, self._host, *identity.credential)
+            await self._bearers.check(identity)
         except Unauthorized as gone:
             return gone
         except Exception:  # noqa: BLE001 - the store does not answer: the first error is the one to tell
             return error
         return error
 
-    def _fail(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """A wrong credential: its owner is looked up anew next time, and the address has one attempt less."""
-        self._failures.take(_address(scope))
-        given = headers.get(b"authorization", b"")[len(BEARER) :].decode("latin-1").strip()
-        self._known.pop(secrets.hash_of(given), None)
+    def _failed(self, scope: Scope, error: Unauthorized) -> Exception:
+        """The answer to a wrong credential: the address has one attempt less."""
+        wait = self._failures.take(_address(scope))
+        return _too_often(wait, "wrong credentials") if wait else error
 
 
 def _check_presence(scope: Scope) -> None:
@@ -204,6 +190,12 @@ def _too_often(wait: float, what: str) -> Refusal:
 def _is_public(scope: Scope) -> bool:
     """Does this tell nothing of the workspace?"""
     return scope["path"] in {HEALTH, PAGE} or scope["path"].startswith(FILES)
+
+
+def _token(headers: dict[bytes, bytes]) -> str:
+    """The token of a request; "" if it has none."""
+    given = headers.get(b"authorization", b"")
+    return given[len(BEARER) :].decode("latin-1").strip() if given[: len(BEARER)].lower() == BEARER else ""
 
 
 def _address(scope: Scope) -> str:

@@ -56,7 +56,10 @@ class LinkRoutes:
         else:
             given = _words(scope["query_string"])
         pool = self._app.waiting if path in LONG else self._app.pool
-        found = await asyncio.get_running_loop().run_in_executor(pool, function, scope["identity"], given)
+        identity = scope["identity"]
+        if scope.get("client") and scope.get("server"):
+            identity = identity.at((tuple(scope["client"]), tuple(scope["server"])))
+        found = await asyncio.get_running_loop().run_in_executor(pool, function, identity, given)
         await reply(send, 200, jsontext.encode(found).encode())
 
 

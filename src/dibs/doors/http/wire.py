@@ -6,7 +6,9 @@ request exists; and what is no HTTP gets the CLI's error object, too.
 
 from __future__ import annotations
 
+import os
 import select
+from itertools import count
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -26,6 +28,9 @@ HUNG_UP = getattr(select, "POLLRDHUP", 0)  # Linux; elsewhere only a connection 
 MAX_HEADER_BYTES = 32 * 1024  # of one request, with its address
 BAD, TOO_LARGE, UNAVAILABLE = 400, 431, 503
 WORDS = {BAD: b"Bad Request", TOO_LARGE: b"Request Header Fields Too Large", UNAVAILABLE: b"Service Unavailable"}
+
+
+RUN, NUMBERS = os.urandom(8).hex(), count()  # together the name of a connection, which no later one has
 
 
 class Corked:
@@ -72,6 +77,7 @@ class Wire(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(Corked(transport, self.loop))  # type: ignore[arg-type]  # all that is asked of it
         self._size = 0
+        self._name = f"{RUN}-{next(NUMBERS)}"
         self._earlier: list[RequestResponseCycle] = []  # requests that are not answered yet, before the last one
         self._line: select.poll | None = None  # says whether the caller has hung up
         self._late: asyncio.TimerHandle | None = None  # looks at the deadline
@@ -125,6 +131,7 @@ class Wire(HttpToolsProtocol):
         super().on_message_begin()
         self._size = 0
         self.scope["abort"] = self._cut  # type: ignore[typeddict-unknown-key]
+        self.scope["connection"] = self._name  # type: ignore[typeddict-unknown-key]
         self.scope["has_gone"] = self._has_gone  # type: ignore[typeddict-unknown-key]
         if not self._deadline:
             self._begin()

@@ -13,7 +13,6 @@ from dibs.doors import clients
 from dibs.doors.clients.adapter import MADE
 from dibs.doors.install import githooks, pointers, rules, scripts
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
-from dibs.session import config_guards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,8 +87,7 @@ def _settings(plan: Plan, client: str, *, mcp: bool) -> None:
     adapter = clients.of(client)
     path = os.path.realpath(os.path.join(plan.base, adapter.settings_file))
     before = look(path)
-    tools = config_guards.banned_tools(plan.place.config)
-    text = adapter.settings_merged(text_of(before, path), path, tools, mcp=mcp)
+    text = adapter.settings_merged(text_of(before, path), path, mcp=mcp)
     if mcp and adapter.mcp_file == adapter.settings_file:
         text = _with_server(plan, adapter, text, path) or text
     plan.add(path, State(text.encode(), before.mode if before else 0o644))

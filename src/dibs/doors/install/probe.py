@@ -3,7 +3,8 @@
 The command, the launcher and the interpreter are the installed ones; the workspace is a temporary one, so that the
 probe leaves nothing in the real record. In it a probe agent claims a path. Then the settings' own command is run as the
 client would run it, with the client's payload for another agent's write to that path, and to a free one. A working
-guard refuses the first with exit code 2 and in the client's dialect, and lets the second pass.
+guard refuses the first with exit code 2 and in the client's dialect, and lets the second pass. A harmless call of a
+third agent, which was killed, is refused as well.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from dibs.doors import clients
 from dibs.doors.clients.adapter import HOOK_TIMEOUT_S
 from dibs.errors import Unavailable
 from dibs.facts import processes, workspace
+from dibs.operations.core.call import Call
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Self
+    from typing import Any, Self
 
     from dibs.doors.clients.adapter import Client
 
-HOLDER, OTHER = "dibs-doctor-holder", "dibs-doctor-other"
+HOLDER, OTHER, KILLED = "dibs-doctor-holder", "dibs-doctor-other", "dibs-doctor-killed"
+PERSON = "dibs-doctor-person"
 HELD, FREE = "dibs-doctor-held", "dibs-doctor-free"  # neither is ever created
 PROBE_TIMEOUT_S = HOOK_TIMEOUT_S + 5.0  # more than the settings give a hook
 REFUSED = 2  # the one exit code that all clients treat as a refusal
@@ -74,6 +77,9 @@ class Scratch:
             call = session.identify(HOLDER, client=processes.this())
             resource = session.paths.canonical(HELD, self.folder)
             session.run(session.operation("claim"), call, {"resources": [resource], "ttl": 300_000})
+            session.run(session.operation("boot"), Call(session.config.policy, agent=KILLED), {})
+            person = Call(session.config.policy, agent=PERSON, how="user")
+            session.run(session.operation("kill"), person, {"agent": KILLED, "why": "a trial"})
         finally:
             session.close()
 
@@ -81,7 +87,7 @@ class Scratch:
 def attempt(client: str, command: str, tree: str, scratch: str) -> str:
     """Try it from a working tree; "" if the write was refused correctly, else what happened instead."""
     adapter = clients.of(client)
-    code, out, err = _run(adapter, command, tree, scratch, HELD)
+    code, out, err = _run(adapter, command, tree, scratch, adapter.probe(OTHER, scratch, HELD))
     said = " ".join((err or out).split())[:300]
     if code is None:
         return f"it would fail open: the hook gave no answer within {PROBE_TIMEOUT_S:.0f} s"
@@ -91,8 +97,18 @@ def attempt(client: str, command: str, tree: str, scratch: str) -> str:
         return f"it fails open: exit code {code} lets the write through ({said or 'no output'})"
     if not _denies(adapter, out):
         return f"refused with exit code 2, but not in the client's own form ({said or 'no output'})"
-    code, _, _ = _run(adapter, command, tree, scratch, FREE)
-    return "" if code == 0 else f"refused, but not because of the claim: {said}"
+    code, _, _ = _run(adapter, command, tree, scratch, adapter.probe(OTHER, scratch, FREE))
+    if code != 0:
+        return f"refused, but not because of the claim: {said}"
+    code, _, _ = _run(adapter, command, tree, scratch, _harmless(adapter, scratch))
+    return "" if code == REFUSED else "a harmless call of a killed agent was let through"
+
+
+def _harmless(adapter: Client, scratch: str) -> dict[str, Any]:
+    """The payload of a killed agent's call of a tool that writes nothing."""
+    sent = adapter.probe(KILLED, scratch, FREE)
+    tool = "toolName" if "toolName" in sent else "tool_name"
+    return {**sent, tool: next(iter(adapter.hook.HARMLESS)), ("toolArgs" if "toolArgs" in sent else "tool_input"): {}}
 
 
 def _denies(adapter: Client, out: str) -> bool:
@@ -102,11 +118,13 @@ def _denies(adapter: Client, out: str) -> bool:
         return False
 
 
-def _run(adapter: Client, command: str, tree: str, scratch: str, path: str) -> tuple[int | None, str, str]:
-    """Run a settings' command as its client would before a write; its exit code (None: timeout) and its output."""
+def _run(
+    adapter: Client, command: str, tree: str, scratch: str, sent: dict[str, Any]
+) -> tuple[int | None, str, str]:  # fmt: skip
+    """Run a settings' command as its client would before a call; its exit code (None: timeout) and its output."""
     import subprocess
 
-    given = jsontext.encode(adapter.probe(OTHER, scratch, path))
+    given = jsontext.encode(sent)
     astray = {*CALLER_VARIABLES, *[client.hook.PROJECT_VARIABLE for client in clients.every()]}
     environment = {name: value for name, value in os.environ.items() if name not in astray}
     if adapter.hook.PROJECT_VARIABLE:

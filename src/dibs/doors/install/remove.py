@@ -85,7 +85,7 @@ def everything(place: Place) -> None:
 
         redis_server.stop(place.local)  # its files are about to go
     for home in [*_homes(place), *_kept(place)]:
-        shutil.rmtree(home)
+        (os.unlink if os.path.islink(home) else shutil.rmtree)(home)
 
 
 def _homes(place: Place) -> list[str]:

@@ -218,6 +218,10 @@ PASS = '[ -r "$dibs_hook" ] && . "$dibs_hook"; exit 0'
 REFUSE = (
     'if [ -r "$dibs_hook" ]; then . "$dibs_hook"; echo "dibs: $dibs_hook did not answer" >&2; exit 2; fi; said=$(cat); '
 )
+TOOL = (
+    'case $said in *\\"tool_name\\":*) t=${said#*\\"tool_name\\":};; *) t=${said#*\\"toolName\\":};; esac; '
+    't=${t# }; t=${t#\\"}; t=${t%%\\"*}; '
+)
 # Three words at most, none with a meaning for the shell: no option that discards changes fits next to a branch.
 GO_BACK = (
     'c=${said#*\\"command\\":}; c=${c# }; c=${c#\\"}; c=${c%%\\"*}; '
@@ -233,8 +237,8 @@ GO_BACK = (
 
 def refuse(tools: Iterable[str]) -> str:
     """The end of a command that runs before a tool call; the tools in `tools` only read."""
-    reads = "|".join(f'*ame\\":\\"{tool}\\"*|*ame\\":\\ \\"{tool}\\"*' for tool in tools)
-    return REFUSE + (f"case $said in {reads}) exit 0;; esac; " if reads else "") + GO_BACK
+    reads = "|".join(tools)
+    return REFUSE + (f"{TOOL}case $t in {reads}) exit 0;; esac; " if reads else "") + GO_BACK
 
 
 def hook(every: Sequence[Client] = ()) -> str:

@@ -13,16 +13,16 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from typing import Any
 
 # --- merge and removal
 
 
-def merged(text: str | None, client: str, path: str, tools: Sequence[str] = (), *, mcp: bool = False) -> str:
+def merged(text: str | None, client: str, path: str, *, mcp: bool = False) -> str:
     """A client's settings with our entries; `text` is None if the file is missing; `mcp`: with our MCP tools."""
     adapter = clients.of(client)
-    entries = adapter.entries(tools)
+    entries = adapter.entries()
     if text is None or not text.strip("\ufeff" + jsonc.SPACE):
         hooks = {event: [entry] for event, entry in entries.items()}
         return adapter.merged(jsonc.dump({**adapter.settings_start, "hooks": hooks}), mcp=mcp)

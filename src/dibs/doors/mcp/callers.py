@@ -3,12 +3,12 @@
 In this order:
 
 1. the credential of the connection (HTTP): an agent's own speaks for that agent and its subagents, a machine's or a
-   person's for the agent that the next two find;
+   person's for the agent that the others find, and never for the person;
 2. the call's id, if dibs' own hook noted it before the call: it tells a subagent from its parent;
 3. what the client says of its session: the metadata that Codex sends with each call; on stdio `DIBS_AGENT` and
    `CLAUDE_CODE_SESSION_ID` in the server's own environment;
 4. on stdio the client's process: its session's start was recorded with it, and a client without hooks gets an id that
-   lasts as long as the process.
+   lasts as long as the process; over HTTP an id that lasts as long as the protocol's session, or the connection.
 
 Nothing is decided here: what a caller may do is for operations/core/authority.py and credentials.py.
 """
@@ -38,13 +38,17 @@ UNKNOWN = "mcp"  # the kind of a client that dibs does not know
 
 
 class Who:
-    """The caller of one tool: its identity, and the agent that the call itself names ("" if it names none)."""
+    """The caller of one tool: its identity, and the agent that the call itself names ("" if it names none).
 
-    __slots__ = ("agent", "identity")
+    `fleeting`: it is known by its connection alone.
+    """
 
-    def __init__(self, identity: Identity, agent: str = "") -> None:
+    __slots__ = ("agent", "fleeting", "identity")
+
+    def __init__(self, identity: Identity, agent: str = "", *, fleeting: bool = False) -> None:
         self.identity = identity
         self.agent = agent
+        self.fleeting = fleeting
 
     @property
     def key(self) -> str:
@@ -69,6 +73,11 @@ def named(local: str, meta: Mapping[str, Any]) -> tuple[str, str]:
 def kind_of(client: str) -> str:
     """The kind of client by the name that it gives itself (`claude-code`, `codex-mcp-client`)."""
     return next((kind for kind in NAMES if client.lower().startswith(kind)), UNKNOWN)
+
+
+def unnamed(told_apart_by: str) -> str:
+    """The id of a client that names no session."""
+    return f"{UNKNOWN}-{digest_of(told_apart_by)[:12]}"
 
 
 class Process:
@@ -101,9 +110,8 @@ class Started(Identity):
 
     def call(self, session: Session, agent: str = "", request: str = "") -> Call:
         """The caller of one operation. A client that no hook has told of gets an id that lasts as long as it."""
-        known = process_name(self.client or processes.this())
         return Call(
-            session.config.policy, agent=agent or self.agent, fallback=f"{UNKNOWN}-{digest_of(known)[:12]}",
-            client=self.client, ancestors=[one for one, _ in self.process.chain], request=request, kind=self.kind,
-            how=self.how,
+            session.config.policy, agent=agent or self.agent,
+            fallback=unnamed(process_name(self.client or processes.this())), client=self.client,
+            ancestors=[one for one, _ in self.process.chain], request=request, kind=self.kind, how=self.how, model=True,
         )  # fmt: skip

@@ -20,6 +20,8 @@ from dibs.doors.mcp import callers
 from dibs.doors.mcp.mount import MAX_BODY_BYTES
 from dibs.doors.mcp.server import Door, quiet
 from dibs.errors import DibsError, Unauthorized
+from dibs.operations.agents.credentials import AGENT_KIND
+from dibs.operations.core.call import within
 from dibs.server.identity import Identity, of_token
 
 if TYPE_CHECKING:
@@ -47,16 +49,25 @@ class Far:
         return self.requests.host
 
     def who(self, meta: Mapping[str, Any], client: str, request: Any) -> callers.Who:
-        """The credential's agent; or, for one that speaks for several, the agent that the call's metadata lead to."""
+        """The credential's agent; or, for one that speaks for several, the agent of this session."""
         found: Identity = request.scope[IDENTITY]
         agent, _ = callers.named(self.host.place.local, meta)
-        if agent and found.agent and not found.person and not f"{agent}/".startswith(f"{found.agent}/"):
-            agent = ""  # an agent's own credential: only a subagent may be told apart
+        fleeting = False
+        if found.bearer != AGENT_KIND and agent in {"", found.agent}:  # no model is the person or the machine itself
+            session = request.headers.get("mcp-session-id")  # the newest era of the protocol has none
+            fleeting = not session
+            connection = request.scope.get("connection") or request.scope["client"]
+            agent = callers.unnamed(f"{found.id} {session or connection}")
+        elif found.bearer == AGENT_KIND and agent and not within(agent, found.agent):
+            agent = ""  # only a subagent may be told apart
         named = Identity(
-            agent=found.agent, credential=found.credential, role=found.role, person=found.person, client=found.client,
-            kind=found.kind or callers.kind_of(client),
-        )  # fmt: skip
-        return callers.Who(named, agent)
+            agent=found.agent,
+            credential=found.credential,
+            kind=callers.kind_of(client),
+            bearer=found.bearer,
+            model=True,
+        )
+        return callers.Who(named, agent, fleeting=fleeting)
 
 
 class Endpoint:

@@ -11,6 +11,7 @@ import time
 
 from dibs.doors.mcp import results
 from dibs.errors import DibsError
+from dibs.facts import ledger_files
 from dibs.session import mail_hint, quotes, rules_file
 
 TYPE_CHECKING = False
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 12  # messages in one notice; the tool `inbox` has the rest
 ASKED_EVERY_S = 30.0  # a mark may be lost, and what subscriptions bring leaves none
+FLEETING = (
+    "You are known here by this connection alone: after it closes you are another agent, and what you hold stays with "
+    "the former one until its deadline. Tell your user: a credential of this client's own lasts, "
+    "`dibs token new --agent NAME`."
+)
 KEPT = 1_000  # callers that are remembered; the oldest goes first
 
 
@@ -45,7 +51,11 @@ class Notices:
         known = self._remember(who)
         place, now = self._asked.host.place, time.monotonic()
         lines: list[str] = []
-        if mail_hint.taken(place, known.agent) or mail_hint.is_elsewhere(place) or now - known.asked > ASKED_EVERY_S:
+        if who.fleeting and not known.warned:
+            known.warned = True
+            lines.append(FLEETING)
+        hinted = mail_hint.taken(place, known.agent) or ledger_files.is_elsewhere(place.local)
+        if hinted or now - known.asked > ASKED_EVERY_S:
             known.asked = now
             lines += self._mail(who)
         digest = rules_file.digest(place)
@@ -89,10 +99,11 @@ class Notices:
 class _Known:
     """One caller."""
 
-    __slots__ = ("agent", "asked", "rules", "since")
+    __slots__ = ("agent", "asked", "rules", "since", "warned")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
         self.since = time.monotonic()
         self.asked = float("-inf")
         self.rules = ""
+        self.warned = False

@@ -6,7 +6,11 @@ import { covers, model } from "./model.js";
 import { toast } from "./route.js";
 import { clock, count, dur, time, words } from "./words.js";
 
-const quoted = (text) => `"${text.replace(/(["\\$`])/g, "\\$1")}"`;
+/** One word of a command, whatever its text is: no second command, and no option (as `quoted` of errors.py). */
+const quoted = (text) => {
+  const word = text.startsWith("-") ? `./${text}` : text;
+  return /^[\p{L}\p{N}/._\-+@%,:]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+};
 const names = (list) => words([...new Set(list.map((w) => nameOf(w.agent)))]);
 const claimText = (c) => `${c.resources.join(", ")} (token ${c.token})`;
 
@@ -28,7 +32,7 @@ export function describe(kind, id) {
         ["kill", "c-bad", "All it does is refused until it is revived. Reviving does not give the claims back"],
         ["dot", "c3", `Its process${a.pid ? ` (${a.pid})` : ""} is not ended; files keep what it wrote`],
       ],
-      command: (w) => `dibs kill ${a.name} --why ${quoted(w)}`, facts: [a.state, ...held.map(claimText).sort(), task ? `task ${task.id}` : "", ...blocked.map((w) => `${nameOf(w.agent)} waits`).sort()],
+      command: (w) => `dibs kill ${quoted(a.name)} --why ${quoted(w)}`, facts: [a.state, ...held.map(claimText).sort(), task ? `task ${task.id}` : "", ...blocked.map((w) => `${nameOf(w.agent)} waits`).sort()],
       call: (w, request) => api.call("kill", { agent: id, why: w, request_id: request }),
       proof: (e) => e.kind === "agent.killed" && e.subject === id, done: `Killed ${a.name}`, topics: ["status", "agents", "tasks", "alerts"],
     };
@@ -56,7 +60,7 @@ export function describe(kind, id) {
         ["held", "c-held", `The file gets its content from before (${k.blob.slice(0, 12)}) again`], ["task", "c2", "What is there now is kept, too: the restore can be taken back"],
         ["wait", "c-wait", holders.length ? `${words(holders)} holds it now: only the holder can restore it, any other is refused` : "Nobody holds it now; you hold it afterwards"],
       ],
-      command: () => `dibs restore ${k.id}`, facts: [k.id, ...holders], call: (_, request) => api.call("restore", { what: k.id, request_id: request }),
+      command: () => `dibs restore ${quoted(k.id)}`, facts: [k.id, ...holders], call: (_, request) => api.call("restore", { what: k.id, request_id: request }),
       proof: (e) => e.kind === "edit.restored" && e.subject === id, done: `Restored ${id}`, topics: ["status", "alerts"],
     } : null;
   }
@@ -64,7 +68,7 @@ export function describe(kind, id) {
     const a = S.agents.get(id);
     return a && {
       op: "revive", icon: "work", title: `Revive ${a.name}?`, verb: "Revive", intro: "It may act again from its next call on. It holds nothing.", rows: [a.killed && ["kill", "c3", `It was killed: ${a.killed}`]],
-      command: () => `dibs revive ${a.name}`, facts: [a.state], call: (_, request) => api.call("revive", { agent: id, request_id: request }),
+      command: () => `dibs revive ${quoted(a.name)}`, facts: [a.state], call: (_, request) => api.call("revive", { agent: id, request_id: request }),
       proof: (e) => e.kind === "agent.revived" && e.subject === id, done: `Revived ${a.name}`, topics: ["agents"],
     };
   }
@@ -80,7 +84,7 @@ export function describe(kind, id) {
         ["wait", "c-wait", waits.length ? `${names(waits)} ${waits.length === 1 ? "gets" : "get"} it at once` : "Nobody waits for it"],
         ["viol", "c-wait", "Uncommitted changes stay in the working tree, unguarded; their content is kept for dibs restore"],
       ],
-      command: (w) => `dibs release ${id} --force --why ${quoted(w)}`, facts: [...found.map((x) => `${nameOf(x.agent)} holds ${claimText(x)}`).sort(), ...waits.map((w) => `${nameOf(w.agent)} waits`).sort()],
+      command: (w) => `dibs release ${quoted(id)} --force --why ${quoted(w)}`, facts: [...found.map((x) => `${nameOf(x.agent)} holds ${claimText(x)}`).sort(), ...waits.map((w) => `${nameOf(w.agent)} waits`).sort()],
       call: (w, request) => api.call("release", { resources: [id], force: true, why: w, request_id: request }),
       proof: (e) => (e.kind === "claim.ended" || e.kind === "claim.released") && found.some((x) => x.claim === e.subject), done: `Released ${id}`, topics: ["status", "alerts"],
     };
@@ -90,7 +94,7 @@ export function describe(kind, id) {
     return x ? {
       op: "landings cancel", icon: "merge", title: `Take ${x.branch} out of the queue?`, verb: "Take out", intro: `${x.name || nameOf(x.agent)} queued it ${dur((now() - time(x.at)) / 1000)} ago to land on ${x.onto}.`,
       rows: [["merge", "c2", "The branch and its worktree stay as they are"], ["task", "c2", "It can be queued again; then it is the last one"]],
-      command: () => `dibs landings cancel ${x.branch}`, facts: [x.state, x.commit], call: (_, request) => api.call("landings cancel", { landing: id, request_id: request }),
+      command: () => `dibs landings cancel ${quoted(x.branch)}`, facts: [x.state, x.commit], call: (_, request) => api.call("landings cancel", { landing: id, request_id: request }),
       proof: (e) => e.kind === "landing.cancelled" && e.subject === id, done: `${x.branch} is out of the queue`, topics: ["worktrees"],
     } : null;
   }
@@ -98,7 +102,7 @@ export function describe(kind, id) {
   if (!t) return null;
   if (kind === "requeue") return {
     op: "task move", icon: "task", title: `Plan ${t.id} again?`, verb: "Requeue", intro: `${t.title || t.id} is ${t.state}.`,
-    rows: [["task", "c2", "Moves to planned; an agent that fits can take it"]], command: () => `dibs task move ${t.id} planned`, facts: [t.state],
+    rows: [["task", "c2", "Moves to planned; an agent that fits can take it"]], command: () => `dibs task move ${quoted(t.id)} planned`, facts: [t.state],
     call: (_, request) => api.call("task move", { id, state: "planned", request_id: request }), proof: (e) => e.kind === "task.moved" && e.subject === id, done: `${t.id} is planned`, topics: ["tasks", "alerts"],
   };
   if (kind === "cancel") {
@@ -106,7 +110,7 @@ export function describe(kind, id) {
     return {
       op: "task cancel", icon: "dead", danger: true, why: true, told: t.by_name || nameOf(t.by), title: `Cancel ${t.id}?`, verb: "Cancel task", intro: `${t.title || t.id} is ${t.state}${t.agent ? `, with ${nameOf(t.agent)}` : ""}.`,
       rows: [["dead", "c-bad", later.length ? `${count(later.length, "task")} after it ${later.length === 1 ? "stays" : "stay"} blocked` : "No task is known to wait for it"], t.agent && ["held", "c-held", `${nameOf(t.agent)} loses its claim on it and is told`], ["task", "c2", "Can be planned again by hand"]],
-      command: (w) => `dibs task cancel ${t.id} --why ${quoted(w)}`, facts: [t.state, t.agent || ""], call: (w, request) => api.call("task cancel", { id, why: w, request_id: request }),
+      command: (w) => `dibs task cancel ${quoted(t.id)} --why ${quoted(w)}`, facts: [t.state, t.agent || ""], call: (w, request) => api.call("task cancel", { id, why: w, request_id: request }),
       proof: (e) => e.kind === "task.moved" && e.subject === id, done: `${t.id} is cancelled`, topics: ["tasks", "status"],
     };
   }

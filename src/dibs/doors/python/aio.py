@@ -56,6 +56,7 @@ class AsyncWorkspace(AsyncMethods):
         """The plain workspace below; its methods block."""
         if self._workspace is None:
             raise Unavailable("this workspace is not open: use it in an `async with`, or await it first.")
+        self._workspace.session.refuse_forked()  # here: after a fork the thread below would never answer
         return self._workspace
 
     @property
@@ -91,6 +92,8 @@ class AsyncWorkspace(AsyncMethods):
 
     async def close(self) -> None:
         """Close the store; calls that wait end with Unavailable. Claims stay until they are released or expire."""
+        if self._workspace is not None:
+            _ = self.workspace  # raises after a fork: what is open is the parent's
         for wait, ended in list(self._waits.items()):
             self._leave(wait)
             await ended.wait()

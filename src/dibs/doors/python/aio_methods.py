@@ -96,6 +96,7 @@ if TYPE_CHECKING:
         "silent",
         "violation",
         "bypass",
+        "removed",
         "deploy_stale",
         "deploy_unverified",
         "poison",
@@ -256,8 +257,8 @@ class AsyncMethods:
     ) -> BootAnswer:
         """Register, compare your claims with the live record, and get a briefing.
 
-        Answers: agent, incarnation, held[], held_count, lost[], lost_count, others, task, messages[], more_messages,
-        rules, alerts[]; sometimes name, files[], rival.
+        Answers: agent, incarnation, role, held[], held_count, lost[], lost_count, others, task, messages[],
+        more_messages, rules, alerts[]; sometimes name, files[], rival.
         Raises: Invalid, Busy, Unavailable, Killed, Forbidden.
         """
         answer: BootAnswer = await self._call(
@@ -458,7 +459,7 @@ class AsyncMethods:
     ) -> KillAnswer:
         """Stop an agent, or all of them: void its claims, refuse its calls until `dibs revive`.
 
-        Answers: agents[], killed, voided[], count.
+        Answers: agents[], killed, voided[], count, running[].
         Raises: NotFound, Invalid, Busy, Unavailable, Killed, Fenced, Forbidden.
         """
         answer: KillAnswer = await self._call(
@@ -663,7 +664,7 @@ class AsyncMethods:
         """Release claims, or hand them over to another agent.
 
         Answers: released[]; sometimes count, to, to_name, claims[], holders[], kept[].
-        Raises: Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid, Busy, Unavailable.
+        Raises: Fenced, NotFound, Held, Deadlock, Quota, Killed, Forbidden, Invalid, Busy, Unavailable.
         """
         answer: ReleaseAnswer = await self._call(
             "release",
@@ -1342,7 +1343,7 @@ class AsyncMethods:
     ) -> TaskAssignAnswer:
         """Assign a task to an agent, named or chosen by a strategy; the agent is told.
 
-        Answers: task, agent, queued; sometimes name.
+        Answers: task, agent, queued; sometimes name, why.
         Raises: NotFound, Conflict, Forbidden, Invalid, Killed, Busy, Unavailable, Fenced.
         """
         answer: TaskAssignAnswer = await self._call(

@@ -6,6 +6,7 @@ each step is one operation.
 
 from __future__ import annotations
 
+from dibs.errors import DibsError
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python.workspace import Workspace
-    from dibs.errors import DibsError
     from dibs.operations.core.answers import ClaimAnswer, Mode
 
     OnLost = Callable[["Claim", DibsError], None]
+
+
+MAX_INTERRUPTS = 8  # while an interrupted release is repeated; a person does not press more often
 
 
 class Claim:
@@ -30,21 +33,20 @@ class Claim:
     """
 
     __slots__ = (
-        "_asked", "_auto_renew", "_until", "_workspace", "answer", "expires_at", "id", "lost", "mode", "on_lost",
-        "released", "resources", "token",
+        "_asked", "_auto_renew", "_workspace", "answer", "expires_at", "id", "lost", "mode", "on_lost", "released",
+        "resources", "token", "until",
     )  # fmt: skip
 
     def __init__(self, workspace: Workspace, answer: ClaimAnswer, asked: list[Any], *, auto_renew: bool) -> None:
         self._workspace = workspace
         self._asked = asked  # canonical already (facts/paths made them), so doors pass them on
         self._auto_renew = auto_renew
-        self._until: int | None = None  # of `expires_at`, on the clock since boot
         self.answer = answer
         self.id: str = answer["claim"]
         self.token: int = answer["token"]
         self.resources: list[str] = answer["resources"]
         self.mode: Mode = answer["mode"]
-        self.expires_at: str = answer["expires_at"]
+        self.keep(answer["expires_at"])
         self.lost: DibsError | None = None  # why it is no longer ours, as far as it is known
         self.released = False
         self.on_lost: OnLost | None = None
@@ -55,13 +57,6 @@ class Claim:
         from datetime import datetime
 
         return datetime.fromisoformat(self.expires_at)
-
-    @property
-    def until(self) -> int:
-        """The same on the clock since boot, in milliseconds."""
-        if self._until is None:
-            self._until = clock.since_boot() + round(self.expires.timestamp() * 1000) - clock.wall()
-        return self._until
 
     @property
     def remaining(self) -> float:
@@ -107,7 +102,8 @@ class Claim:
 
     def keep(self, expires_at: str) -> None:
         """It has a new deadline."""
-        self.expires_at, self._until = expires_at, None
+        self.expires_at: str = expires_at
+        self.until: int = self._workspace.session.deadline(expires_at)  # the same on this machine's clock since boot
 
     def release(self, *, commit: str = "", to: str = "") -> None:
         """Give it back, or hand it over. Raises Fenced if it was lost meanwhile."""
@@ -117,25 +113,40 @@ class Claim:
     def __enter__(self) -> Self:
         if not self._is_ours():  # the block would run without it, and nothing would say so
             self.check()
-        if self._auto_renew:
-            self._workspace.renewals.add(self)
+        try:
+            if self._auto_renew:
+                self._workspace.renewals.add(self)
+        except BaseException:  # the block does not begin, so nothing else would release it
+            self._leave()
+            raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._workspace.renewals.remove(self)
-        if self.answer.get("renewed") or self.released:
-            return
-        if kind is None:
-            self.release()
-            return
-        from dibs.errors import DibsError
-
-        try:  # the error on its way matters more than that the claim is gone already
-            self.release()
+        try:
+            self._workspace.renewals.remove(self)
+            if not self.answer.get("renewed") and not self.released:
+                self.release()
         except DibsError:
-            pass
+            if kind is None:  # else the error on its way matters more than that the claim is gone already
+                raise
+        except BaseException:  # interrupted: the block is over, and the claim must not stay
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        """Release it, also if that is interrupted: each further attempt finds what the last one left."""
+        for _ in range(MAX_INTERRUPTS):
+            try:
+                self._workspace.renewals.remove(self)
+                if not self.answer.get("renewed") and not self.released:
+                    self.release()
+            except DibsError:  # the interrupted attempt has released it
+                return
+            except BaseException:  # noqa: BLE001, S112 - the interrupt on its way is raised
+                continue
+            return
 
     def __repr__(self) -> str:
         """What it is, for the debugger."""

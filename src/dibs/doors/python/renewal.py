@@ -101,11 +101,11 @@ class Renewals:
 
     def _attend(self, key: int, claim: Claim) -> None:
         """Renew one claim."""
-        before = claim.until
+        before, until = claim.expires_at, claim.until
         try:
             claim.renew_all()
         except (Busy, Unavailable) as error:
-            if clock.since_boot() < before:
+            if clock.since_boot() < until:
                 self._again(key, claim, clock.since_boot() + RETRY_MS)
             else:
                 self._lose(key, claim, error)
@@ -115,7 +115,7 @@ class Renewals:
             if not self._stopped:
                 self._lose(key, claim, Unavailable(f"could not be renewed: {error}"))
         else:
-            if claim.until <= before and claim.until - clock.since_boot() <= LONGEST_BEAT_MS:
+            if claim.expires_at <= before and claim.until - clock.since_boot() <= LONGEST_BEAT_MS:
                 self._again(key, claim, claim.until + SHORTEST_BEAT_MS)  # its longest life: look how it ended
             else:
                 self._again(key, claim, _next_beat(claim))

@@ -16,7 +16,7 @@ from dibs.doors.above import attach
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
-from dibs.errors import Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes
 from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
@@ -78,7 +78,7 @@ class Workspace(Methods):
     def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
             raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
-        folder = os.path.abspath(path)
+        folder = os.path.abspath(PATH.check(readers.plain_path(path)))
         wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
         self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
         if not self._session.is_far:
@@ -191,11 +191,20 @@ class Workspace(Methods):
 
     def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
         asked = self.resources_of(given)
-        answer = self._call("claim", request_id, **{**given, "resources": asked or None})
-        return Claim(self, answer, asked, auto_renew=auto_renew)
+        given["resources"] = asked or None
+        return self._ask("claim", request_id, given, lambda answer: Claim(self, answer, asked, auto_renew=auto_renew))
 
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""
+        return self._ask(name, request_id, given)
+
+    def _ask(
+        self, name: str, request_id: str | None, given: dict[str, Any], made: Callable[[Any], Any] | None = None
+    ) -> Any:
+        """The answer of one declared operation, or what is made of it.
+
+        An interrupted call leaves nothing behind of which its caller does not know: no place in a queue, no claim.
+        """
         operation = self._session.operation(name)
         nulls = {
             field.name for field in operation.fields if field.kind == "json" and field.required
@@ -211,14 +220,22 @@ class Workspace(Methods):
             if self.told is not None:
                 self.told(answer)
 
+        call = self.caller(REQUEST.check(request_id or ""))
         try:
-            return self._session.answer(operation, self.caller(REQUEST.check(request_id or "")), values, told)
+            answer = self._session.answer(operation, call, values, told)
+            return answer if made is None else made(answer)
+        except DibsError:
+            raise
         except (_ClosedError, OSError):
             if self._closings == before:
                 raise
             if self._calls == self._calls_at_close:  # to leave the queue it was opened, and no later call needs it
                 self._session.close()
             raise Unavailable("the workspace was closed while this call waited.") from None
+        except BaseException:
+            if operation.withdraws:
+                self._session.withdraw(call)
+            raise
 
     def __reduce__(self) -> Any:
         message = "a Workspace belongs to its process: open it again in the other one (dibs.open)"

@@ -12,6 +12,7 @@ import os
 from dibs.doors.top.model import Model, covers
 from dibs.doors.top.words import clock as time_of_day
 from dibs.doors.top.words import count, joined, length, listed, ms, plain
+from dibs.errors import quoted
 from dibs.facts import clock
 
 TYPE_CHECKING = False
@@ -64,10 +65,6 @@ def describe(model: Model, kind: str, subject: str, kept: list[Record] | None = 
     return _KINDS[kind](model, subject)
 
 
-def _quoted(text: str) -> str:
-    return '"' + "".join([f"\\{letter}" if letter in '"\\$`' else letter for letter in text]) + '"'
-
-
 def _claim_text(claim: Record) -> str:
     return f"{', '.join(claim['resources'])} (token {claim['token']})"
 
@@ -105,7 +102,8 @@ def _kill(model: Model, agent: str) -> Action | None:
             found["state"], *sorted(map(_claim_text, held)), f"task {task['id']}" if task else "",
             *sorted([f"{state.name_of(wait['agent'])} waits" for wait in blocked]),
         ],
-        command=lambda why: f"dibs kill {name} --why {_quoted(why)}", fields=lambda why: {"agent": agent, "why": why},
+        command=lambda why: f"dibs kill {quoted(name)} --why {quoted(why)}",
+        fields=lambda why: {"agent": agent, "why": why},
         proof=("agent.killed",), subjects={agent}, done=f"Killed {name}",
     )  # fmt: skip
 
@@ -126,7 +124,7 @@ def _kill_all(model: Model, _: str) -> Action | None:
             ("-", "Their processes are not ended; files keep what they wrote"),
         ],
         facts=sorted([f"{agent['name']} is there" for agent in there]),
-        command=lambda why: f"dibs kill all --why {_quoted(why)}", fields=lambda why: {"agent": "all", "why": why},
+        command=lambda why: f"dibs kill all --why {quoted(why)}", fields=lambda why: {"agent": "all", "why": why},
         proof=("agent.killed",), subjects={agent["agent"] for agent in there}, done="Killed all agents",
     )  # fmt: skip
 
@@ -139,7 +137,7 @@ def _revive(model: Model, agent: str) -> Action | None:
         f"Revive {found['name']}?", operation="revive", verb="Revive",
         intro="It may act again from its next call on. It holds nothing.",
         rows=[("x", f"It was killed: {found['killed']}")] if found.get("killed") else [], facts=[found["state"]],
-        command=lambda _: f"dibs revive {found['name']}", fields=lambda _: {"agent": agent},
+        command=lambda _: f"dibs revive {quoted(found['name'])}", fields=lambda _: {"agent": agent},
         proof=("agent.revived",), subjects={agent}, done=f"Revived {found['name']}",
     )  # fmt: skip
 
@@ -166,7 +164,7 @@ def _release(model: Model, path: str) -> Action | None:
             *sorted([f"{state.name_of(claim['agent'])} holds {_claim_text(claim)}" for claim in found]),
             *sorted([f"{state.name_of(wait['agent'])} waits" for wait in waits]),
         ],
-        command=lambda why: f"dibs release {path} --force --why {_quoted(why)}",
+        command=lambda why: f"dibs release {quoted(path)} --force --why {quoted(why)}",
         fields=lambda why: {"resources": [path], "force": True, "why": why},
         proof=("claim.ended", "claim.released"), subjects={claim["claim"] for claim in found}, done=f"Released {path}",
     )  # fmt: skip
@@ -180,7 +178,7 @@ def _requeue(model: Model, identifier: str) -> Action | None:
         f"Plan {identifier} again?", operation="task move", verb="Requeue",
         intro=f"{task['title'] or identifier} is {task['state']}.",
         rows=[("o", "Moves to planned; an agent that fits can take it")], facts=[task["state"]],
-        command=lambda _: f"dibs task move {identifier} planned",
+        command=lambda _: f"dibs task move {quoted(identifier)} planned",
         fields=lambda _: {"id": identifier, "state": "planned"},
         proof=("task.moved",), subjects={identifier}, done=f"{identifier} is planned",
     )  # fmt: skip
@@ -203,7 +201,7 @@ def _cancel(model: Model, identifier: str) -> Action | None:
             ("o", "Can be planned again by hand"),
         ],
         facts=[task["state"], task.get("agent") or ""],
-        command=lambda why: f"dibs task cancel {identifier} --why {_quoted(why)}",
+        command=lambda why: f"dibs task cancel {quoted(identifier)} --why {quoted(why)}",
         fields=lambda why: {"id": identifier, "why": why},
         proof=("task.moved",), subjects={identifier}, done=f"{identifier} is cancelled",
     )  # fmt: skip
@@ -229,7 +227,7 @@ def _restore(model: Model, path: str, kept: list[Record]) -> Action | None:
             ("~", f"{holders} holds it now: only the holder can restore it, any other is refused" if holders
              else "Nobody holds it now; you hold it afterwards"),
         ],
-        facts=[str(found["id"]), holders], command=lambda _: f"dibs restore {found['id']}",
+        facts=[str(found["id"]), holders], command=lambda _: f"dibs restore {quoted(found['id'])}",
         fields=lambda _: {"what": found["id"]}, proof=("edit.restored",), subjects={path}, done=f"Restored {path}",
     )  # fmt: skip
 

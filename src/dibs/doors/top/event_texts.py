@@ -148,7 +148,7 @@ _TEXTS: dict[str, Callable[[Data], str]] = {
 
 
 _STYLES: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("edit.violated", "commit.unverified", "push.unverified", "agent.killed"), "bad"),
+    (("edit.violated", "commit.unverified", "push.unverified", "tree.removed", "agent.killed"), "bad"),
     (("alert.raised", "wait.", "radar.found"), "wait"),
     (("claim.ended",), "dead"), (("claim.",), "held"),
 )  # fmt: skip

@@ -172,7 +172,7 @@ class Reader(threading.Thread):
             except FAULTS as error:
                 pause = min(LONGEST_PAUSE_MS, 500 * 2 ** min(attempt, 5)) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts
                 attempt += 1
-                self._state.lost(str(error), clock.wall() + int(pause))
+                self._state.lost(str(error), clock.store_wall() + int(pause))
                 self._changed()
                 self._asker.close()
                 self._stopping.wait(pause / 1000)
@@ -193,7 +193,7 @@ class Reader(threading.Thread):
             state.role, state.may = who["role"], may
             found = self._hear()
             state.live()
-            seconds = (clock.wall() - lost_at) // 1000 if lost_at else 0
+            seconds = (clock.store_wall() - lost_at) // 1000 if lost_at else 0
             events = words.count(found, "event")
             state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()

@@ -75,7 +75,7 @@ class State:
     @property
     def now(self) -> int:
         """The time, in ms since 1970. It stops while the connection is lost."""
-        return self.lost_at if self.phase == LOST and self.lost_at else clock.wall()
+        return self.lost_at if self.phase == LOST and self.lost_at else clock.store_wall()
 
     def why_not(self, operation: str) -> str:
         """Why this cannot be done from here; "" if it may be tried."""
@@ -189,7 +189,7 @@ class State:
     def mark(self, text: str) -> None:
         """Something that `top` itself has to say."""
         with self.mutex:
-            self.marks.append((clock.wall(), text))
+            self.marks.append((clock.store_wall(), text))
             del self.marks[:-KEPT_MARKS]
             self.version += 1
 
@@ -197,7 +197,7 @@ class State:
         """The store or the server does not answer: what is shown is from before."""
         with self.mutex:
             if self.phase != LOST:
-                self.lost_at = clock.wall()
+                self.lost_at = clock.store_wall()
             self.phase, self.error, self.retry_at = LOST, why, retry_at
             self.version += 1
 

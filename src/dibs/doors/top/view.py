@@ -384,8 +384,8 @@ def _header_wide(model: Model, columns: int) -> list[Line]:
 
 
 def _lost(state: State, columns: int) -> Line:
-    age = length(clock.wall() - state.lost_at)
-    next_try = max(0, (state.retry_at - clock.wall()) // 1000)
+    age = length(clock.store_wall() - state.lost_at)
+    next_try = max(0, (state.retry_at - clock.store_wall()) // 1000)
     text = f" Connection lost: this is {age} old, clocks are stopped, actions are off; next try in {next_try} s."
     return fit([(f"{text} {plain(state.error)}", "bad")], columns)
 

@@ -23,9 +23,9 @@ LONGEST = 400  # letters of one text: more than the widest terminal has columns
 # Kind of an alert → what people call it.
 ALERTS = {
     "violation": "Violation", "deadlock": "Deadlock", "silent": "Silent", "dead": "Dead", "hold": "Long hold",
-    "wait": "Long wait", "expired": "Expired", "bypass": "Bypassed", "deploy_stale": "Stale deploy",
-    "deploy_unverified": "Unverified deploy", "poison": "Poison task", "breaker": "Breaker open", "store": "Store",
-    "rules": "Old rules",
+    "wait": "Long wait", "expired": "Expired", "bypass": "Bypassed", "removed": "Removed",
+    "deploy_stale": "Stale deploy", "deploy_unverified": "Unverified deploy", "poison": "Poison task",
+    "breaker": "Breaker open", "store": "Store", "rules": "Old rules",
 }  # fmt: skip
 
 

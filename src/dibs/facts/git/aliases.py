@@ -40,11 +40,13 @@ def effects(reading: Reading) -> list[GitEffect]:
     return [effect for effect in found if not effect.dry]
 
 
-def _patched(reading: Reading, effect: GitEffect, text: str, file: str) -> None:
+def _patched(reading: Reading, effect: GitEffect, text: str, file: str, files: list[str] | None) -> None:
     """The files of a patch on the input of `git apply`."""
     from dibs.facts.git import subcommands
 
-    if text or not reading.is_written(file):
+    if files is not None:
+        effect.unknown, effect.paths = False, files
+    elif text or not reading.is_written(file):
         subcommands.patched(effect, text or subcommands.text_of(file))
 
 
@@ -67,7 +69,7 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
     if effect is None:
         return []
     effect.text = simple.text
-    if effect.kind == "apply" and effect.action == "input" and any(simple.given):
+    if effect.kind == "apply" and effect.action == "input" and simple.given != ("", "", None):
         _patched(reading, effect, *simple.given)
     if effect.kind == "submodule" and effect.action == "foreach":
         return _each_submodule(reading, effect, hops)

@@ -60,10 +60,23 @@ def between(cwd: str, before: str, after: str = "HEAD", *also: str) -> list[str]
 
 def only_on(cwd: str, branch: str) -> list[str]:
     """The commits that no other branch has, local or remote-tracking."""
-    others = (f"--exclude=refs/heads/{branch}", "--branches", "--remotes")
+    others = (f"--exclude={branch}", "--branches", "--remotes")
     done = git.ask(
         cwd, "rev-list", f"--max-count={MAX_COMMITS}", f"refs/heads/{branch}", "--not", *others, fine=(0, 128)
     )
+    return os.fsdecode(done.out).split() if done.ok else []
+
+
+def left_by(cwd: str, remote: str, branch: str, commit: str) -> list[str]:
+    """The commits of a remote's branch that no other branch known here has, and that go with it."""
+    others = (f"--exclude={remote}/{branch}", "--remotes", "--branches")
+    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", *others, fine=(0, 128))
+    return os.fsdecode(done.out).split() if done.ok else []
+
+
+def on_no_branch(cwd: str, commit: str) -> list[str]:
+    """The commits up to this one that no branch here has."""
+    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", "--branches", fine=(0, 128))
     return os.fsdecode(done.out).split() if done.ok else []
 
 

@@ -80,10 +80,10 @@ _GLOBAL_SHORT, _GLOBAL_LONG = "Cc", ("git-dir", "work-tree", "namespace", "confi
 # Changes nothing that another agent works on.
 _HARMLESS = frozenset((
     "annotate", "archive", "blame", "bugreport", "bundle", "cat-file", "check-attr", "check-ignore", "check-mailmap",
-    "check-ref-format", "cherry", "clone", "column", "commit-graph", "commit-tree", "config", "count-objects",
+    "check-ref-format", "cherry", "clone", "column", "commit-graph", "commit-tree", "count-objects",
     "credential", "daemon", "describe", "diagnose", "diff", "diff-files", "diff-index", "diff-tree", "difftool",
     "fast-export", "fmt-merge-msg", "for-each-ref", "for-each-repo", "format-patch", "fsck", "gc",
-    "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "init", "instaweb",
+    "get-tar-commit-id", "gitk", "grep", "gui", "hash-object", "help", "hook", "instaweb",
     "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "maintenance",
     "merge-base", "merge-tree", "mktag", "mktree", "multi-pack-index", "name-rev", "notes", "pack-objects",
     "pack-refs", "patch-id", "prune", "range-diff", "reflog", "remote", "repack", "request-pull", "rerere",

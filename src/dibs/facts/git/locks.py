@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import quoted
 from dibs.facts import clock
 from dibs.facts.relative_times import short
 
@@ -43,25 +44,19 @@ def describe(path: str, tops: Sequence[str]) -> str:
         return f"{path} was in the way; it is gone now: try again."
     facts = f"{path}, {short(age)} old"
     if not HAS_PROC:
-        return f"{facts}. If no git runs in this repository, it is left from one that was killed: `rm {_quoted(path)}`."
+        return f"{facts}. If no git runs in this repository, it is left from one that was killed: `rm {quoted(path)}`."
     openers, gits = _processes(path, tops)
     if openers:
         return f"{facts}, which {_some(openers)} has open. Wait until it has ended, then try again."
     if gits:
         return (
             f"{facts}. No process has it open, but {_some(gits)} runs in this repository: wait until it has ended. "
-            f"If the file is still there then, it is left from a git that was killed: `rm {_quoted(path)}`."
+            f"If the file is still there then, it is left from a git that was killed: `rm {quoted(path)}`."
         )
     return (
         f"{facts}. No process has it open and no git of yours runs in this repository on this machine: it is left from "
-        f"a git that was killed. Remove it: `rm {_quoted(path)}`."
+        f"a git that was killed. Remove it: `rm {quoted(path)}`."
     )
-
-
-def _quoted(path: str) -> str:
-    import shlex
-
-    return shlex.quote(path)
 
 
 def _some(found: Sequence[str]) -> str:

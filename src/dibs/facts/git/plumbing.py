@@ -114,6 +114,29 @@ def _read_tree(found: GitEffect, operands: Words, _after: int) -> GitEffect | No
     return found
 
 
+def _config(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
+    """A setting that makes a repository bare, or takes its files elsewhere; any other changes nothing of others."""
+    names = [word for word in found.take(operands) if word not in {"set", "unset", "get", "list"}]
+    asks = found.has("get", "get-all", "list", "l", "unset", "unset-all", "show-origin") or operands[:1] in (
+        ["get"],
+        ["unset"],
+    )
+    name = names[0].lower() if names else ""
+    if asks or len(names) < 2 or name not in {"core.bare", "core.worktree"}:  # noqa: PLR2004 - a name and a value
+        return None
+    if name == "core.bare" and names[1].lower() in {"false", "no", "off", "0"}:
+        return None
+    found.action = name
+    return found
+
+
+def _init(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
+    """In a repository it changes nothing, unless git's directory is to be elsewhere; in a folder it makes one."""
+    found.paths = found.take(operands)[:1]
+    found.action = ".git"
+    return found
+
+
 def _sparse(found: GitEffect, operands: Words, _after: int) -> GitEffect | None:
     names = found.take(operands)
     found.action = names[0] if names else ""
@@ -152,6 +175,7 @@ KINDS: dict[str, Kind] = {
     "bisect": ("", (), _bisect),
     "branch": ("u", ("set-upstream-to", "sort", "format", "points-at"), _branch),
     "checkout-index": ("", ("prefix", "stage"), _checkout_index),
+    "config": ("f", ("file", "blob", "type", "default", "value", "comment", "url"), _config),
     "fetch": ("jo", FETCH_LONG, _fetch),
     "filter-branch": (
         "d",
@@ -162,6 +186,7 @@ KINDS: dict[str, Kind] = {
         _everything,
     ),
     "filter-repo": ("", ("path", "path-rename", "replace-text", "paths-from-file", "subdirectory-filter"), _everything),
+    "init": ("b", ("initial-branch", "template", "separate-git-dir", "object-format", "ref-format"), _init),
     "read-tree": ("", ("prefix", "index-output", "exclude-per-directory"), _read_tree),
     "replace": ("", ("format",), _reference),
     "sparse-checkout": ("", (), _sparse),

@@ -119,6 +119,19 @@ def staged(cwd: str, index: str = "") -> list[str]:
     return _names(ask(cwd, *PLAIN, *words, index=index).out)
 
 
+def submodules(cwd: str, paths: Sequence[str]) -> dict[str, str]:
+    """The commits that the index records for these submodules."""
+    rows = ask(cwd, "ls-files", "--stage", "-z", "--", *paths).out.split(b"\0") if paths else []
+    parts = [os.fsdecode(row).partition("\t") for row in rows if row.startswith(b"160000 ")]
+    return {path: facts.split(" ")[1] for facts, _, path in parts}
+
+
+def unmerged(cwd: str) -> list[str]:
+    """The paths in conflict."""
+    words = ("diff", "--name-only", "-z", "--no-renames", "--diff-filter=U", "--no-ext-diff")
+    return _names(ask(cwd, *PLAIN, *words).out)
+
+
 def staged_over(cwd: str) -> dict[str, tuple[str, str]]:
     """The paths whose content in the index is not committed: the mode and the blob that HEAD has, "" for none."""
     words = ("diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--ignore-submodules=all")

@@ -19,14 +19,14 @@ def size(top: str) -> int:
         return 0
 
 
-def commits_since(top: str, before: int) -> list[str]:
-    """The commits made here since the reflog had that size, in order."""
+def commits_since(top: str, before: int) -> list[tuple[str, str]]:
+    """The commits made here since the reflog had that size, in order, with git's message."""
     found = []
     for row in _rows(top, before):
         said, tab, what = row.partition("\t")
         words = said.split(" ")
         if tab and what.startswith("commit") and len(words) > FIELDS:
-            found.append(words[1])
+            found.append((words[1], what))
     return found
 
 

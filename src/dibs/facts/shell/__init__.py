@@ -28,8 +28,12 @@ _KEYWORDS = frozenset((
 ))  # fmt: skip
 
 
-def read(command: str, cwd: str, *, home: str = "") -> Reading:
-    """What a command would write if it were run in this directory (an absolute path). Never raises."""
+def read(command: str, cwd: str, *, home: str = "", strictly: bool = False) -> Reading:
+    """What a command would write if it were run in this directory (an absolute path).
+
+    Never raises: what an error of this reader's own leaves open is like a command that cannot be read. `strictly`: for
+    tests, which are to find such errors.
+    """
     look = Look()
     reading = Reading(look)
     home = home or caller.environ().get("HOME", "")
@@ -45,6 +49,10 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
                 raise TooComplex  # noqa: TRY301 - one place for unread commands
             reader.script(command, env)
     except (TooComplex, RecursionError):
+        reading.broken = True
+    except Exception:
+        if strictly:
+            raise
         reading.broken = True
     if reading.broken:
         from dibs.facts.shell.commands import signs

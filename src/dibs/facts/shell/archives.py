@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell.options import has, last
+from dibs.facts.shell.unknown import MAX_NAMES, Unknown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dibs.facts.shell.unknown import Field
 
 MAX_PATCH_BYTES = 1 << 20  # read of a patch file for its file names
+MAX_UNPACKED_BYTES = 16 << 20  # of a compressed archive whose names are looked up; a tenth of a second or two
+LIST_TIMEOUT_MS = 200  # for the names in an archive
 
 
 def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
@@ -66,7 +69,10 @@ def tar(call: Call) -> None:
         if not has(given, "O", "to-stdout") and not nowhere:
             folder = last(given, "C", "directory") or "."
             renamed = has(given, "T", "files-from", "strip-components", "transform", "xform", "wildcards")
-            if operands and isinstance(folder, str) and not renamed:
+            packed = None if renamed or operands else _members(call, last(given, "f", "file"), tarred)
+            if packed is not None and isinstance(folder, str):
+                call.write(Unknown([_in_folder(folder, name) for name in packed], whole=True))
+            elif operands and isinstance(folder, str) and not renamed:
                 call.doubt(*[_in_folder(folder, name) for name in operands])
             else:
                 call.doubt_in(folder)
@@ -79,11 +85,51 @@ def tar(call: Call) -> None:
             call.write(path, "delete")
 
 
-def _in_folder(folder: str, name: Field) -> Field:
+def _in_folder(folder: str, name: Field) -> str:
     """A member of an archive, where it is put."""
     if not isinstance(name, str) or any(mark in name for mark in "*?["):
         return f"{folder.rstrip('/')}/"
     return name if folder == "." else f"{folder.rstrip('/')}/{name}"
+
+
+def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]]) -> list[str] | None:
+    """The files in an archive that is there and that the command has not made; None if they are not known."""
+    if not isinstance(archive, str) or archive in {"", "-"} or (call.cwd is None and not archive.startswith("/")):
+        return None
+    path = call.full(archive)
+    if call.reading.opened or call.reading.is_written(path) or not os.path.isfile(path):
+        return None
+    from dibs.facts import clock
+
+    try:
+        found = names(path, clock.since_boot() + LIST_TIMEOUT_MS)
+    except Exception:  # noqa: BLE001 - a damaged archive, or one of another kind: each library has errors of its own
+        return None
+    return found if len(found) <= MAX_NAMES else None
+
+
+def tarred(path: str, until: int) -> list[str]:
+    """The names in a tar archive."""
+    import tarfile
+
+    from dibs.facts import clock
+
+    found: list[str] = []
+    # A compressed one is unpacked to its end for the names; in others one name leads to the next.
+    with tarfile.open(path, "r:*" if os.stat(path).st_size <= MAX_UNPACKED_BYTES else "r:") as archive:
+        for member in archive:
+            if clock.since_boot() > until or len(found) > MAX_NAMES:
+                raise TimeoutError
+            found += [] if member.isdir() else [member.name.lstrip("/")]
+    return found
+
+
+def zipped_names(path: str, _until: int) -> list[str]:
+    """The names in a zip archive: its directory is at its end."""
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        return [name.lstrip("/") for name in archive.namelist() if not name.endswith("/")]
 
 
 def zipped(call: Call) -> None:
@@ -97,10 +143,18 @@ def zipped(call: Call) -> None:
 
 
 def unzip(call: Call) -> None:
-    """Only the folder that it writes to is in the words."""
-    given, _ = call.options("dPx")
-    if not has(given, "l", "p", "t", "Z", "v", "c", "z") and ("d", "") not in given:
-        call.doubt_in(last(given, "d") or ".")
+    """What is in the archive, in the folder that the words name."""
+    given, operands = call.options("dPx")
+    if has(given, "l", "p", "t", "Z", "v", "c", "z") or ("d", "") in given:
+        return
+    folder = last(given, "d") or "."
+    names = (
+        None if has(given, "j", "a", "aa", "L", "x") else _members(call, operands[0] if operands else "", zipped_names)
+    )
+    if names is not None and isinstance(folder, str):
+        call.write(Unknown([_in_folder(folder, name) for name in names], whole=True))
+    else:
+        call.doubt_in(folder)
 
 
 def seven(call: Call) -> None:
@@ -164,6 +218,11 @@ def patch(call: Call) -> None:
         call.write(os.path.join(folder, to) if isinstance(to, str) else to, merges=not has(given, "o", "output"))
         return
     source = last(given, "i", "input")
+    files = call.patched() if source == "" else None
+    for path in files or ():
+        call.write(path, merges=True)
+    if files is not None:
+        return
     if isinstance(source, str):
         source = os.path.join(folder, source) if source and folder else source
     text = _patch_text(call, source if isinstance(source, str) else None)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import links
 from dibs.facts.shell.options import last
-from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, either
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _cd(call: Call) -> Env | None:
     new = os.path.join(cwd or "/", to) if known and isinstance(to, str) else None
     if new is not None:
         physical = any(option == "P" for option, _ in given)
-        new = os.path.realpath(new) if physical else os.path.normpath(new)
+        new = links.real(new) if physical else os.path.normpath(new)
     env.old = cwd
     env.cwds = [new]
     return None if new is not None and env.is_directory(new) else before
@@ -147,7 +148,7 @@ def _read(call: Call) -> Env | None:
             if lines is not None:
                 found = [_column(line, index, len(names), separators) for line in lines]
                 call.env.variables[name] = (
-                    found[0] if len(found) == 1 and call.stdin and call.stdin.text else either(found)
+                    found[0] if len(found) == 1 and call.stdin and call.stdin.text else _one_of(call, found)
                 )
     if not isinstance(array, str):
         call.env.source = ""
@@ -155,8 +156,13 @@ def _read(call: Call) -> Env | None:
         whole = call.name != "read" or lines is None or any(_words(line, separators) is None for line in lines)
         cells = lines if whole or lines is None else [cell for line in lines for cell in _words(line, separators) or []]
         exact = call.stdin is not None and call.stdin.text is not None and len(lines or ()) <= MAX_BEGINNINGS
-        call.env.variables[array] = [ANY] if cells is None else list(cells) if exact else [either(cells)]
+        call.env.variables[array] = [ANY] if cells is None else list(cells) if exact else [_one_of(call, cells)]
     return None
+
+
+def _one_of(call: Call, texts: list[str]) -> Unknown:
+    """One of some lines of the input, or of some beginnings of lines."""
+    return Unknown(texts, whole=True) if call.stdin and call.stdin.lines.whole else either(texts)
 
 
 def _lines(call: Call) -> list[str] | None:

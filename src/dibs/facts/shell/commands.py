@@ -26,6 +26,7 @@ MAX_WRAPPERS = 16  # wrappers around one command
 ONLY_PATHS = frozenset(("add", "rm", "stage"))  # git's commands with no operands but paths
 NO_FILES = ("2>&1", ">&2", "&>/dev/null", ">/dev/null", "> /dev/null")  # redirections that write no file
 _PROGRAM_FOLDERS = frozenset((".bin", "bin", "sbin"))  # absolute, of `node_modules`, of `.venv`, `venv`, `env`
+MAX_FED_LINES = 200  # of xargs -I, each of which is read as a command; with more, it gets one of them, unknown which
 XARGS_INPUT = "DIBS_FED"  # a variable in the place of xargs's input in a script
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
 
@@ -252,7 +253,7 @@ class Call:
 
     def doubt(self, *fields: Field) -> None:
         """The command writes an unknown path, of which at most the beginning is known."""
-        self.reading.doubt(self.text, either(fields) if fields else ANY, self.cwd)
+        self.reading.doubt(self.text, either(fields).begun() if fields else ANY, self.cwd)
 
     def doubt_in(self, folder: Field) -> None:
         """The command writes an unknown path in this folder."""
@@ -392,14 +393,27 @@ class Call:
         typed = [word if isinstance(word, str) else None for word in words]
         if None in typed and typed[0] == "git":
             typed = self._for_git(words)
-        given = self._patch() if typed[:1] == ["git"] and self.stdin and "apply" in typed[1:] else ("", "")
+        given = self._patch() if typed[:1] == ["git"] and self.stdin and "apply" in typed[1:] else ("", "", None)
         self.reading.note(Simple(typed, self.cwd, self.text, known, given))
 
-    def _patch(self) -> tuple[str, str]:
-        """The patch on the input of `git apply`: its text, or the file that it comes from."""
+    def _patch(self) -> tuple[str, str, list[str] | None]:
+        """The patch on the input of `git apply`: its text, or the file that it comes from, or the files it is for."""
         assert self.stdin is not None, "asked for only with an input"
-        text = self.stdin.raw if self.stdin.raw is not None else self.stdin.text
-        return text or "", self.stdin.source() if text is None else ""
+        files = self.patched()
+        text = None if files is not None else self.stdin.raw if self.stdin.raw is not None else self.stdin.text
+        return text or "", self.stdin.source() if text is None else "", files
+
+    def patched(self) -> list[str] | None:
+        """The files of the patch that `git diff` puts on the input; None if it comes from anything else."""
+        call = self.stdin.from_git() if self.stdin else None
+        if call is None or self.reading.opened:
+            return None
+        from dibs.facts.shell import outputs as shell_outputs
+        from dibs.facts.shell import searches as shell_searches
+
+        cwd, words = shell_outputs.git_words(call)
+        whole = cwd is not None and not any(isinstance(word, Unknown) for word in call.words)
+        return shell_searches.patched(cwd, words) if whole and cwd is not None else None
 
     def _for_git(self, words: Fields) -> list[str | None]:
         """The words of a git command; an unknown path with a known beginning is every path that begins so."""
@@ -412,7 +426,8 @@ class Call:
             elif not ways or not all(ways) or any(letter in way for way in ways for letter in "*?[\\:"):
                 found.append(None)
             else:
-                found += [spec for way in ways for spec in ([way] if way.endswith("/") else [way, f"{way}*"])]
+                whole = word.whole
+                found += [spec for way in ways for spec in ([way] if whole or way.endswith("/") else [way, f"{way}*"])]
         return found
 
     def _fed(self, words: Fields, given: Given) -> Fields:
@@ -426,7 +441,12 @@ class Call:
             split = "\0" if null else None
             word = word if null or any(option in {"d", "delimiter"} for option, _ in given) else word.split()
             return [*words, *([word] if text is None else [one for one in text.split(split) if one.strip()])]
-        one: Field = text.rstrip("\n") if text is not None and text.count("\n") <= 1 else word
+        lines = [line.strip() for line in text.split("\n") if line.strip()] if text is not None else []
+        if 1 < len(lines) <= MAX_FED_LINES:
+            for line in lines[1:]:
+                fed = [_replaced(word, place, line) for word in words]
+                Call(self.reader, fed, self.env, self.text, dict(self.assignments)).run()
+        one: Field = lines[0] if 1 <= len(lines) <= MAX_FED_LINES else word
         if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in that place
             self.assignments[XARGS_INPUT] = one
             one = "${" + XARGS_INPUT + "}"

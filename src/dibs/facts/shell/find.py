@@ -11,7 +11,7 @@ import os
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell.findings import Reading
 from dibs.facts.shell.flows import SHOWS
-from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,8 +38,29 @@ def find(call: Call) -> None:
         if word in _WRITES:
             call.write(expression[index + 1])
     if any(_does_something(call, expression, index) for index in actions):
+        names = listed(call) if not any(str(expression[index]).endswith("dir") for index in actions) else None
+        if names is not None and len(names) > MAX_EACH:
+            _together(call, expression, actions, Unknown(names, whole=True))
+            return
         for root in roots:
             _reach(call, root, expression, links)
+
+
+def _together(call: Call, expression: Fields, actions: list[int], found: Unknown) -> None:
+    """The actions for very many entries: each writes one of them, as with xargs."""
+    from dibs.facts.shell.commands import Call as Inner
+
+    for index in actions:
+        if expression[index] == "-delete":
+            call.write(found, "delete")
+            continue
+        words = [
+            between(word.partition("{}")[0], found, word.partition("{}")[2])
+            if isinstance(word, str) and "{}" in word
+            else word
+            for word in _command(expression, index)
+        ]
+        Inner(call.reader, words, call.env.copy(), call.text, {}).run()
 
 
 def listed(call: Call) -> list[str] | None:
@@ -61,14 +82,15 @@ def listed(call: Call) -> list[str] | None:
     if "./" in folders:
         return ["./"]
     found = [*folders, *[name for name in found if not name.startswith(folders)]] if folders else found
-    return found if len(found) <= MAX_BEGINNINGS else None
+    return found if len(found) <= MAX_NAMES else None
 
 
 def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)
 
 
-MAX_LISTED_ENTRIES = 3_000  # looked at for the names that a `find` prints; some milliseconds
+MAX_EACH = 200  # entries for which an action is read one by one; their files are claimed
+MAX_LISTED_ENTRIES = 20_000  # looked at for the names that a `find` prints; some ten milliseconds
 
 
 def _parts(call: Call) -> tuple[str, Fields, Fields]:
@@ -149,7 +171,7 @@ def _walk(
             path, depth = (waiting or later)[-1]
             folder = call.full(path)
             is_folder = look.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
-            if path in tree.pruned or depth >= tree.deepest or not is_folder:
+            if path in tree.pruned or depth >= tree.deepest or not is_folder or folder in _OF_THE_SYSTEM:
                 (waiting or later).pop()
                 continue
             names = look.entries(folder)
@@ -177,6 +199,8 @@ def _few(folders: list[str]) -> list[str]:
         deepest -= 1
     return [f"{path}/" for path in folders]
 
+
+_OF_THE_SYSTEM = frozenset(("/dev", "/proc", "/sys"))  # no files of agents are there
 
 # Large folders that are rarely meant; they come last. Git's own is left out.
 _HEAVY = frozenset((

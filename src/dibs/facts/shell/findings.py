@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 
+from dibs.facts import links
 from dibs.facts.shell.streams import Stream
-from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either, places
+from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, either, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 CHECKOUTS = (["gh", "pr", "checkout"], ["glab", "mr", "checkout"])  # they change the branch by git
 MAX_STEPS = 20_000  # words and commands read; a person's long script has some hundreds
 MAX_NESTED_SCRIPTS = 8  # `bash -c`, `eval` within each other
-MAX_COMMAND_LETTERS = 200_000  # a longer command is data with an unknown destination
+MAX_COMMAND_LETTERS = 2_000_000  # a longer command is data with an unknown destination; a second to read it
 MAX_HERE_DOCUMENTS = 500  # the grammar's time grows with the square of their number
 MAX_LINK_HOPS = 8  # links to links, all made by the command itself
 MAX_DIRECTORIES = 8  # where a command may run (each `cd` that may fail adds one); with more, unknown
@@ -74,7 +75,7 @@ class Target:
 class Doubt:
     """A write to a path that the words do not give, or a file of which they do not say whether it is written."""
 
-    __slots__ = ("below", "cwd", "end", "exact", "whole", "words")
+    __slots__ = ("below", "cwd", "end", "exact", "whole", "without", "words")
 
     def __init__(
         self, words: str, below: list[str] | None, cwd: str | None, end: str = "", *, exact: bool = False
@@ -85,6 +86,7 @@ class Doubt:
         self.end = end  # how the path ends, or that of a folder that it lies in; "": unknown
         self.exact = exact  # `below` has whole paths, of which it may write any
         self.whole = False  # the command takes no names of files: it writes those that it finds
+        self.without: list[str] = []  # what it leaves out: absolute paths, and names that count in any folder
 
     def __repr__(self) -> str:
         return f"Doubt({self.words!r}, {self.below!r}, {self.end!r})"
@@ -101,13 +103,13 @@ class Simple:
         cwd: str | None,
         text: str,
         assignments: dict[str, str | None],
-        given: tuple[str, str] = ("", ""),
+        given: tuple[str, str, list[str] | None] = ("", "", None),
     ) -> None:
         self.words = words  # None: not known from the words
         self.cwd = cwd  # None: unknown
         self.text = text  # as typed
         self.assignments = assignments  # `A=b` before the command, or through env
-        self.given = given  # of `git apply`: its input, as a text or as a file
+        self.given = given  # of `git apply`: its input, as a text, as a file, or by the files that it changes
 
     def __repr__(self) -> str:
         return f"Simple({self.words!r}, {self.cwd!r})"
@@ -146,7 +148,8 @@ class Reading:
         self._seen: set[tuple[str, str]] = set()
         self._known: dict[tuple[str, str], Target] = {}
         self._by_place: dict[str, list[Target]] = {}  # the first of the writes, see _places
-        self._doubts: dict[tuple[str, str | None, str | None], Doubt] = {}  # by words, directory and end; no end: exact
+        # By words, directory, end (None: of `may_write`), and whether the paths are whole ones.
+        self._doubts: dict[tuple[str, str | None, str | None, bool], Doubt] = {}
         self._resolved: dict[str, str] = {}  # how paths begin → the same without links
         self._placed = 0  # how many of them
         self._read: dict[str, int] = {}  # files whose content is read → since which step
@@ -185,7 +188,7 @@ class Reading:
     ) -> Target | None:
         """Note a written path, relative to a directory; an unknown one is a doubt."""
         if isinstance(path, Unknown):
-            self.doubt(words, path, cwd, end=path.end.rstrip("/"))
+            self.doubt(words, path, cwd, end=path.end.rstrip("/"), exact=path.whole)
             return None
         if cwd is None and not path.startswith("/"):
             self.doubt(words, ANY, cwd)
@@ -214,13 +217,13 @@ class Reading:
 
     def is_written(self, path: str) -> bool:
         """Has the command written this absolute path so far, under any of its names, or a folder that it lies in?"""
-        return bool(self.writes) and _lies_in(os.path.realpath(path), self._places())
+        return bool(self.writes) and _lies_in(links.real(path), self._places())
 
     def text_of(self, path: str) -> str | None:
         """The content of a file that the command has written by now, if no write can have left another one."""
         if not self.writes:
             return None
-        place, places = os.path.realpath(path), self._places()
+        place, places = links.real(path), self._places()
         found = places.get(place, [])
         once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
         return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
@@ -228,7 +231,7 @@ class Reading:
     def _places(self) -> dict[str, list[Target]]:
         """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
         for target in self.writes[self._placed :]:
-            self._by_place.setdefault(os.path.realpath(target.path), []).append(target)
+            self._by_place.setdefault(links.real(target.path), []).append(target)
         self._placed = len(self.writes)
         return self._by_place
 
@@ -299,26 +302,30 @@ class Reading:
         return place == path and path in self.from_where
 
     def doubt(
-        self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "", whole: bool = False
-    ) -> None:
-        """Note a write to an unknown path, of which at most the beginning and the end are known."""
+        self, words: str, target: Unknown = ANY, cwd: str | None = None, *, end: str = "", whole: bool = False,
+        exact: bool = False, without: Iterable[str] = (),
+    ) -> None:  # fmt: skip
+        """Note a write to an unknown path, of which at most the beginning and the end are known; or one of several."""
         below = places(target, cwd)
         if below is not None and all(map(_is_device, below)):
             return
-        known = self._doubts.get((words, cwd, end))
+        exact = exact and below is not None
+        known = self._doubts.get((words, cwd, end, exact))
         if known is not None:
             both = None if known.below is None or below is None else sorted({*known.below, *below})
-            known.below = both if both is not None and len(both) <= MAX_BEGINNINGS else None
+            known.below = both if both is not None and len(both) <= (MAX_NAMES if exact else MAX_BEGINNINGS) else None
+            known.exact = exact and known.below is not None
+            known.without = [one for one in known.without if one in without]
             return
-        found = self._doubts[words, cwd, end] = Doubt(words, below, cwd, end)
-        found.whole = whole
+        found = self._doubts[words, cwd, end, exact] = Doubt(words, below, cwd, end, exact=exact)
+        found.whole, found.without = whole, list(without)
         self.unresolved.append(found)
 
     def may_write(self, words: str, path: str) -> None:
         """Note a file, by its absolute path, that a command may write, though no claim is taken for it."""
-        known = self._doubts.get((words, None, None))
+        known = self._doubts.get((words, None, None, True))
         if known is None:
-            known = self._doubts[words, None, None] = Doubt(words, [], None, exact=True)
+            known = self._doubts[words, None, None, True] = Doubt(words, [], None, exact=True)
             self.unresolved.append(known)
         if known.below is not None and path not in known.below:
             known.below.append(path)
@@ -350,7 +357,7 @@ def _lies_in(path: str, places: dict[str, list[Target]]) -> bool:
 def _resolved(beginning: str) -> str:
     """How a path begins, without links."""
     folder, _, start = beginning.rpartition("/")
-    return f"{os.path.realpath(folder or '/').rstrip('/')}/{start}"
+    return f"{links.real(folder or '/').rstrip('/')}/{start}"
 
 
 def _is_letter(one: str) -> bool:

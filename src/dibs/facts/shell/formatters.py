@@ -142,7 +142,7 @@ def judge(call: Call) -> str:
         one = fixer or one
         if call.name == "cargo" and "--" in words:  # the options of rustfmt and of the compiler
             words = [word for word in words if word != "--"]
-    given, operands = options(words, one.short, one.long)
+    given, operands = options(words, one.short, (*one.long, *_LEAVES_OUT))
     if call.name == "cargo":  # `--bin NAME`, `-- -D warnings`: only rustfmt takes files
         operands = [word for word in operands if isinstance(word, str) and word.endswith(".rs")]
     names = {option.lstrip("-") for option, _ in given}
@@ -156,10 +156,30 @@ def judge(call: Call) -> str:
         return "harmless" if call.name != "cargo" else ""  # `cargo clippy` builds
     if operands == ["-"]:
         return "harmless"
-    return _written(call, one, operands[one.skip :])
+    left = [str(value) for option, value in given if option in _LEAVES_OUT]
+    left += [word[1:] for word in operands if isinstance(word, str) and word.startswith("!")]
+    return _written(call, one, operands[one.skip :], _left_out(call, left))
 
 
-def _written(call: Call, one: Formatter, operands: list[Field]) -> str:
+# Options that name what a formatter leaves out: files, folders, patterns of theirs, several with commas between.
+_LEAVES_OUT = (
+    "exclude", "extend-exclude", "force-exclude", "skip", "extend-skip", "skip-glob", "extend-skip-glob",
+    "ignore-pattern", "ignore-files",
+)  # fmt: skip
+
+
+def _left_out(call: Call, values: list[str]) -> list[str]:
+    """The files and folders that are left out, as absolute paths or as names that count everywhere."""
+    found: list[str] = []
+    for text in ",".join(values).replace("|", ",").split(",") if values and call.cwd is not None else ():
+        one = text.strip(" ^$()").replace("\\.", ".").removesuffix("/**").removesuffix("/*").removeprefix("**/")
+        one = one.strip("/") if not os.path.isabs(one) or not os.path.lexists(one) else one
+        if one and not any(mark in one for mark in "*?[]{}\\"):
+            found.append(one if "/" not in one else os.path.normpath(call.full(one)))
+    return found
+
+
+def _written(call: Call, one: Formatter, operands: list[Field], without: list[str]) -> str:
     """The files, and the folders with files of its kinds."""
     folders: list[str] = ["."] if one.here and not operands else []
     named = 0
@@ -177,5 +197,6 @@ def _written(call: Call, one: Formatter, operands: list[Field]) -> str:
     for kind in one.kinds:
         for folder in folders:
             place = Unknown((f"{folder.rstrip('/')}/",))
-            call.reading.doubt(call.text, place, call.cwd, end=kind, whole=call.name == "cargo")  # it takes packages
+            packages = call.name == "cargo"  # it takes packages
+            call.reading.doubt(call.text, place, call.cwd, end=kind, whole=packages, without=without)
     return "closed" if named and named == len(operands) else "open"

@@ -152,6 +152,11 @@ def is_pattern(atoms: list[Atom]) -> bool:
     return any(active and text in "*?[" for text, active in atoms)
 
 
+def singly(texts: list[Atom]) -> list[Atom]:
+    """Atoms, from texts of any length."""
+    return [(character, active) for text, active in texts for character in text]
+
+
 def plain(atoms: list[Atom]) -> str:
     """The text without the quoting."""
     return "".join(text for text, _ in atoms)

@@ -266,7 +266,18 @@ def _formats(cwd: str) -> bool:
     from dibs.facts.shell.outputs import top
 
     where = top(cwd)
-    return where is None or any(os.path.exists(os.path.join(where, name)) for name in _MANAGERS)
+    if where is None or any(os.path.exists(os.path.join(where, name)) for name in _MANAGERS):
+        return True
+    from dibs.facts.workspace import common_of
+
+    try:
+        with open(f"{common_of(where)}/hooks/pre-commit", encoding="utf-8", errors="replace") as file:
+            lines = [line.strip() for line in file]
+    except OSError:
+        return False
+    if "# dibs:end" in lines:  # what follows is the repository's own
+        lines = lines[lines.index("# dibs:end") + 1 :]
+    return any(line and not line.startswith("#") for line in lines)
 
 
 def _dibs(_call: Call, words: list[str]) -> bool:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     Given = list[tuple[str, Field | None]]  # None: the value is missing
 
 
-def leading(words: list[str | T], short: str, long: tuple[str, ...]) -> tuple[int, list[tuple[str, str | T | None]]]:
-    """The options before the first operand, and the operand's place."""
+def leading(
+    words: list[str | T], short: str, long: tuple[str, ...], *, final: str = ""
+) -> tuple[int, list[tuple[str, str | T | None]]]:
+    """The options before the first operand, and the operand's place; `final`: options after which there are no more."""
     given: list[tuple[str, str | T | None]] = []
     i = 1
     while i < len(words):
@@ -30,6 +32,8 @@ def leading(words: list[str | T], short: str, long: tuple[str, ...]) -> tuple[in
         if not isinstance(word, str) or word in {"-", "--"} or not word.startswith("-"):
             return i + (word == "--"), given
         i = _option(words, i, short, long, given)
+        if final and given and given[-1][0] in final:
+            break
     return i, given
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.facts import caller
+from dibs.facts import caller, links
 from dibs.facts.shell.options import has, last, options
-from dibs.facts.shell.unknown import ANY, PLAIN, Later, Unknown, between, either
+from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.facts.shell.unknown import Field
 
 MAX_SEQ_NUMBERS = 1_000  # printed by `seq`
-MAX_LIST_BYTES = 16_384  # of a file with names in it
+MAX_LIST_BYTES = 262_144  # of a file with names in it
 
 # These print a number, a date or a name: nothing that leads out of a folder.
 _PLAIN = frozenset((
@@ -65,9 +65,27 @@ def _filter(call: Call) -> Field:
     if call.name in {"cat", "tee"} and call.words[1:2] != ["-A"]:
         return call.stdin.lines if call.stdin.text is None else call.stdin.text
     lines = call.stdin.lines
-    if call.name in _PASS or (call.name in {"cut", "awk", "gawk"} and _first_column(call)):
+    if call.name in {"sed", "gsed"} and lines.whole:
+        return _substituted(call, lines)
+    if call.name in _PASS:
         return lines
-    return lines.inside()
+    return lines.begun() if call.name in {"cut", "awk", "gawk"} and _first_column(call) else lines.inside()
+
+
+def _substituted(call: Call, lines: Unknown) -> Unknown:
+    """The known lines of `sed 's/a/b/'`; of another program, something made from them."""
+    from dibs.facts.shell import regexes
+
+    given, operands = call.options("efl", ("expression", "file", "line-length"))
+    programs = [value for option, value in given if option in {"e", "expression"}] or operands[:1]
+    kind = regexes.EXTENDED if has(given, "E", "r", "regexp-extended") else regexes.BASIC
+    known = [one for one in programs if isinstance(one, str)]
+    plain = len(known) == len(programs) and all(option in _SED_OPTIONS for option, _ in given)
+    change = regexes.substitution(";".join(known), kind) if plain else None
+    return lines.inside() if change is None else Unknown([change(line) for line in lines.below or ()], whole=True)
+
+
+_SED_OPTIONS = frozenset(("e", "expression", "E", "r", "regexp-extended"))
 
 
 def _of_files(call: Call, names: list[Field]) -> Field:
@@ -87,7 +105,7 @@ def lines_of(path: str) -> Unknown:
             lines = file.read(MAX_LIST_BYTES).splitlines()
     except (OSError, ValueError):
         return ANY
-    return either([line.strip() for line in lines if line.strip()])
+    return Unknown([line.strip() for line in lines if line.strip()], whole=True)
 
 
 def _first_column(call: Call) -> bool:
@@ -130,8 +148,36 @@ def _grep(call: Call) -> Field:
         alone = PLAIN if has(given, "n") else _of_files(call, names)
         return either([_below(call, name) for name in names]) if several else alone
     if call.stdin and (call.stdin.pieces or call.stdin.file):
-        return PLAIN if has(given, "n", "line-number") else call.stdin.lines
+        return PLAIN if has(given, "n", "line-number") else _kept(call, given)
     return PLAIN if deep else ANY
+
+
+def _kept(call: Call, given: Given) -> Unknown:
+    """The lines of the input that match, or with -v those that do not, where they are known."""
+    assert call.stdin is not None, "asked for only with an input"
+    lines = call.stdin.lines
+    if not lines.whole or has(given, "o", "only-matching", "f", "file", "A", "B", "C", "w", "x", "z"):
+        return lines if not has(given, "o", "only-matching") else lines.inside()
+    from dibs.facts.shell import regexes
+    from dibs.facts.shell.flows import READERS
+
+    patterns = [value for option, value in given if option in {"e", "regexp"}]
+    patterns = patterns or [*options(call.words[1:], *READERS[call.name][:2])[1][:1]]
+    fixed = call.name == "fgrep" or has(given, "F", "fixed-strings")
+    perl = has(given, "P", "perl-regexp") or call.name in {"rg", "ag", "ack"}
+    extended = call.name == "egrep" or has(given, "E", "extended-regexp")
+    kind = regexes.FIXED if fixed else regexes.PERL if perl else regexes.EXTENDED if extended else regexes.BASIC
+    found = [
+        regexes.compiled(pattern, kind, anycase=has(given, "i", "ignore-case", "y", "S", "smart-case"))
+        for pattern in patterns
+        if isinstance(pattern, str)
+    ]
+    known = [pattern for pattern in found if pattern is not None]
+    if len(known) != len(patterns):
+        return lines
+    dropped = has(given, "v", "invert-match")
+    kept = [line for line in lines.below or () if any(one.search(line) for one in known) != dropped]
+    return Unknown(kept, whole=True)
 
 
 def _searched(call: Call, given: Given, names: list[Field], around: Unknown) -> Field:
@@ -151,7 +197,7 @@ def _searched(call: Call, given: Given, names: list[Field], around: Unknown) -> 
 
         literal = call.name == "fgrep" or has(given, "F", "fixed-strings")
         found = shell_searches.matching(cwd, shell_searches.needed(pattern, literal=literal), roots, given)
-        return around if found is None else Unknown(found)
+        return around if found is None else Unknown(found, whole=True)
 
     return Later(look)
 
@@ -187,7 +233,7 @@ def _find(call: Call) -> Field:
         from dibs.facts.shell import find as shell_find
 
         names = shell_find.listed(call)
-        return around if names is None else Unknown(names)
+        return around if names is None else Unknown(names, whole=True)
 
     return Later(look)
 
@@ -208,8 +254,27 @@ def _ls(call: Call) -> Field:
     folders = [name for name in known if os.path.isdir(call.full(name)) and not has(given, "d", "directory")]
     if known and len(known) == len(operands) and not folders and not long and call.cwd is not None:
         return "".join([f"{name}\n" for name in known])
+    plain = len(known) == len(operands) < 2 and call.cwd is not None and not call.reading.opened  # noqa: PLR2004
+    if plain and not long and not has(given, *_LS_MARKS):
+        names = _entries(call, known[0] if known else ".")
+        if names is not None:
+            return Unknown(names, whole=True)
     named: list[Field] = [word for word in operands if word not in folders]
     return either([PLAIN, *named, *(folders if len(operands) > 1 else [])]) if operands else PLAIN
+
+
+_LS_MARKS = ("R", "recursive", "a", "all", "A", "almost-all", "d", "directory", "F", "classify", "p", "m")
+
+
+def _entries(call: Call, folder: str) -> list[str] | None:
+    """The names that `ls` prints of a folder; None if they are too many."""
+    from dibs.facts.shell import globs as shell_globs
+
+    try:
+        names = call.reader.look.brief(MAX_NAMES).entries(call.full(folder))
+    except shell_globs.LimitReached:
+        return None
+    return [name for name in names if name[0] != "."]
 
 
 def _absolute(call: Call, found: Field) -> Field:
@@ -227,7 +292,7 @@ def _realpath(call: Call) -> Field:
     if len(operands) != 1 or call.cwd is None:
         return ANY
     name = operands[0]
-    return _line(os.path.realpath(call.full(name))) if isinstance(name, str) else _absolute(call, name)
+    return _line(links.real(call.full(name))) if isinstance(name, str) else _absolute(call, name)
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -279,7 +344,7 @@ def _by_git(cwd: str, words: list[str], around: Unknown) -> Unknown:
     from dibs.facts.shell import searches as shell_searches
 
     found = shell_searches.by_git(cwd, words)
-    return around if found is None else Unknown(found)
+    return around if found is None else Unknown(found, whole=True)
 
 
 def _listed(cwd: str | None, words: list[str]) -> Field:
@@ -301,7 +366,7 @@ def top(cwd: str | None) -> str | None:
     """The top of the working tree."""
     if cwd is None:
         return None
-    here = os.path.realpath(cwd)
+    here = links.real(cwd)
     while not os.path.exists(os.path.join(here, ".git")):
         above = os.path.dirname(here)
         if above == here:
@@ -408,7 +473,7 @@ def printed(words: list[Field]) -> Field:
 def _pwd(call: Call) -> Field:
     if call.cwd is None:
         return ANY
-    return _line(os.path.realpath(call.cwd) if "-P" in call.words else call.cwd)
+    return _line(links.real(call.cwd) if "-P" in call.words else call.cwd)
 
 
 def _dirname(call: Call) -> Field:

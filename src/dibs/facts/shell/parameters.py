@@ -232,6 +232,11 @@ def _derived(found: Unknown, rest: str) -> Unknown:
     """What remains of the known beginning when an unknown value is cut or changed."""
     if not rest:
         return found
+    if found.whole and rest[0] in "#%/":
+        changed = [_changed(way, rest) for way in found.below or ()]
+        known = [one for one in changed if isinstance(one, str)]
+        if len(known) == len(changed):
+            return Unknown(known, whole=True)
     if rest[0] in ":-=?+" and rest[:2].strip(":-=?+") == "":
         if found.below is None or rest[:2].endswith("+") or rest[0] == "+":
             return ANY

@@ -26,14 +26,12 @@ _kept: dict[str, Any] = {}  # the C modules, which must outlive the parsers
 _parsers: dict[int, Parser] = {}  # by thread: no two may use one at the same time
 
 
-def parse(source: str) -> Node:
-    """The tree of a script's text; places in it are counted in characters.
+def parse(source: str) -> tuple[Node, list[int]]:
+    """The tree of a script's text, and the places of blanks in it that were not typed.
 
-    The grammar never sees a character above ASCII: with some of them after a brace it reads beyond a table and crashes
-    the process (tree-sitter-bash issue 337). To the shell they are ordinary letters, so each gets a stand-in, and a
-    byte is a character.
+    Places are counted in characters.
     """
-    data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
+    data, added = _for_grammar(source)
     thread = get_ident()
     parser = _parsers.get(thread)
     if parser is None:
@@ -44,7 +42,30 @@ def parse(source: str) -> Node:
         _parsers[thread] = parser
     tree = parser.parse(data.encode("ascii"))
     assert tree is not None, "a parser with a language and without a time limit gives a tree"
-    return tree.root_node
+    return tree.root_node, added
+
+
+def _for_grammar(source: str) -> tuple[str, list[int]]:
+    r"""The text as the grammar can read it, and where it has a blank more.
+
+    The grammar must see no character above ASCII: with some of them after a brace it reads beyond a table and crashes
+    the process (tree-sitter-bash issue 337). To the shell they are ordinary letters, so each gets a stand-in, and a
+    byte is a character. A line that begins with a backslash (`\rm x`, or a backslash alone) it takes for a part of the
+    line before, unless a blank comes first; and a backslash at the very end for an error.
+    """
+    data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
+    if data.endswith("\\\n") and (len(data) - len(data[:-1].rstrip("\\"))) % 2 == 0:
+        data = data[:-2] + "\n\n"
+    added: list[int] = []
+    if "\n\\" in data:
+        lines = data.split("\n\\")
+        place = 0
+        for line in lines[:-1]:
+            place += len(line) + 1
+            added.append(place)
+            place += 2
+        data = "\n \\".join(lines)
+    return data, added
 
 
 def _plain() -> Parser:

@@ -290,9 +290,39 @@ def _opened(call: Call, word: str, names: list[str]) -> None:
 
 
 def editor(call: Call, commands: list[Field]) -> None:
-    """`w FILE`, `saveas FILE` among the commands of ed, ex and vi."""
-    for text in commands:
-        for line in text.replace("|", "\n").split("\n") if isinstance(text, str) else ():
-            words = line.strip(" :%,$").split()
-            if len(words) == 2 and words[0].rstrip("!") in {"w", "W", "write", "sav", "saveas"}:  # noqa: PLR2004
-                call.write(words[1].lstrip("!>"))
+    """`w FILE`, `saveas FILE` among the commands of ed, ex and vi; `e FILE`, if something is written after it."""
+    lines = [
+        line.strip(" :%,$").split()
+        for text in commands
+        if isinstance(text, str)
+        for line in text.replace("|", "\n").split("\n")
+    ]
+    lines = [_plain_command(words) for words in lines]
+    keeps = any(words and words[0].rstrip("!") in _ONLY_LOOKS for words in lines)
+    saves = any(words and words[0].startswith(_SAVES) for words in lines) or not keeps
+    for words in lines:
+        name = words[0].rstrip("!") if words else ""
+        if len(words) == 2 and name in {"w", "W", "write", "sav", "saveas"}:  # noqa: PLR2004
+            call.write(words[1].lstrip("!>"))
+        elif name in _OPENS and saves:
+            for path in words[1:]:
+                found = any(mark in path for mark in "*?[") and not os.path.lexists(call.full(path))
+                call.write(matches(path) if found else path, merges=True)
+
+
+def _plain_command(words: list[str]) -> list[str]:
+    """Without what only says how a command runs: `silent! e f`."""
+    while words and words[0].rstrip("!") in _MODIFIERS:
+        words = words[1:]
+    return words
+
+
+_MODIFIERS = frozenset(("sil", "silent", "noa", "noautocmd", "keepa", "keepalt", "keepj", "keepjumps", "tab", "vert"))
+# They open a file, which a later `w` without a name writes.
+_OPENS = frozenset((
+    "E", "ar", "arga", "argadd", "args", "argedit", "arge", "badd", "e", "ed", "edit", "ex", "f", "file", "find", "n",
+    "new", "next", "open", "sp", "split", "sv", "sview", "tabe", "tabedit", "tabnew", "vi", "visual", "vne", "vnew",
+    "vs", "vsplit",
+))  # fmt: skip
+_SAVES = ("w", "x", "up", "argdo", "bufdo", "windo", "tabdo", "exe", "norm", "ZZ", "sav", "do", "g", "v", "!")
+_ONLY_LOOKS = frozenset(("q", "qa", "qall", "quit", "p", "print", "nu", "number", "="))

@@ -47,11 +47,11 @@ def _yarn(call: Call) -> tuple[int, bool]:
 
 def _python(call: Call) -> tuple[int, bool]:
     """`python -m X`; a program in its arguments is searched."""
-    short = "WXcm"
-    end, given = leading(call.words, short, ())
+    end, given = leading(call.words, "WXcm", (), final="cm")
     for option, value in given:
         if option == "m" and isinstance(value, str):
-            at = call.words.index(value)
+            at = end - 1
+            call.words[at] = value  # also where it was a part of the option: `-mblack`
             if value == "json.tool":
                 _, operands = options(call.words[at + 1 :], "", ("indent",))
                 for path in operands[1:2]:

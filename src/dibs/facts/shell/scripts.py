@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Fields = Sequence[Field]
 
-MAX_PROGRAM_LETTERS = 200_000  # of a program that are searched
+MAX_PROGRAM_LETTERS = 1_000_000  # of a program that are searched
 _NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 # Calls with a file name as their first argument: their effect on it, and on the file of their second.
@@ -76,16 +76,18 @@ def look(call: Call, source: str, arguments: Fields = ()) -> None:
     for path, how in found.writes:
         name = path.replace(FOUND, "")
         call.write(matches(name) if name != path and any(mark in name for mark in "*?[") else name, how)
-    for words in found.started:
-        _start(call, words)
+    for words, place in found.started:
+        _start(call, words, place)
 
 
-def _start(call: Call, words: list[str]) -> None:
-    """A command that the program runs: a text for a shell, or its words."""
+def _start(call: Call, words: list[str], place: str) -> None:
+    """A command that the program runs, in a folder: a text for a shell, or its words."""
     from dibs.facts.shell.commands import Call as Inner
 
     inner: Fields = ["sh", "-c", words[0]] if len(words) == 1 else [*words]
-    Inner(call.reader, [*inner], call.env.copy(), call.text, {}).run()
+    env = call.env.copy()
+    env.cwds = [call.full(place) if place else call.cwd]
+    Inner(call.reader, [*inner], env, call.text, {}).run()
 
 
 class _Program:
@@ -95,7 +97,7 @@ class _Program:
 
     def __init__(self, text: str, arguments: Fields = ()) -> None:
         self._arguments = arguments
-        self.started: list[list[str]] = []  # commands that it runs
+        self.started: list[tuple[list[str], str]] = []  # commands that it runs, and in which folder
         self._text = text
         self._at = 0
         self._values: dict[str, list[str]] = {}  # variables set to a literal name
@@ -174,7 +176,24 @@ class _Program:
                 break
         self._blanks()
         if not listed or (self._text.startswith("]", self._at) and len(words) > 1):
-            self.started.append(words)
+            self._at += listed
+            self.started += [(words, place) for place in self._place()]
+
+    def _place(self) -> list[str]:
+        """The folder that `cwd=` names, in the rest of a call; "" if it names none, nothing if it is not known."""
+        depth, at, text = 1, self._at, self._text
+        while at < len(text) and depth:
+            if text[at] in "'\"`":
+                before, self._at = self._at, at
+                self._literal()
+                at, self._at = self._at, before
+                continue
+            depth += (text[at] in "([{") - (text[at] in ")]}")
+            if depth == 1 and text.startswith(("cwd=", "cwd:"), at) and text[at - 1] in " ,({\n\t":
+                self._at = at + 4
+                return self._argument()
+            at += 1
+        return [""]
 
     def _path(self, values: list[str]) -> None:
         """`Path("f").write_text(…)`, `Path("d", "f")`, `(Path("d") / "f")`."""

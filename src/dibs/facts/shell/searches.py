@@ -10,13 +10,14 @@ import os
 
 from dibs.facts.shell import globs as shell_globs
 from dibs.facts.shell.options import has
-from dibs.facts.shell.unknown import MAX_BEGINNINGS
+from dibs.facts.shell.unknown import MAX_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.facts.shell.options import Given
 
-MAX_FILES = 1_500  # searched; a tree of sources, without its packages
+MAX_FILES = 10_000  # searched; a tree of sources, without its packages
+SEARCH_TIMEOUT_MS = 500  # for all of them
 MAX_FILE_BYTES = 1 << 20  # of a file that is searched; a longer one counts as found
 GIT_TIMEOUT_S = 1.0
 _LEAST = 2  # characters of a text worth searching for
@@ -40,22 +41,31 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
         return None
     anycase = has(given, "i", "ignore-case", "y", "S", "smart-case")
     wanted = (text.lower() if anycase else text).encode("utf-8", "surrogateescape")
+    from dibs.facts import clock
+
     found: list[str] = []
-    left = MAX_FILES
-    for name in _files(cwd, roots, given):
-        left -= 1
-        if left < 0:
+    files = _files(cwd, roots, given)
+    until = clock.since_boot() + SEARCH_TIMEOUT_MS
+    if len(files) > MAX_FILES:
+        return None
+    for name in files:
+        if clock.since_boot() > until:
             return None
         if _contains(os.path.join(cwd, name), wanted, anycase=anycase):
             found.append(name)
-            if len(found) > MAX_BEGINNINGS:
+            if len(found) > MAX_NAMES:
                 return None
     return found
 
 
 def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
     """The files that are searched, by the names that the search prints."""
-    only = [shell_globs.of_text(value) for option, value in given if option == "include" and isinstance(value, str)]
+    only = _globs(given, "include")
+    without, not_in = _globs(given, "exclude"), [*_globs(given, "exclude-dir"), shell_globs.of_text(".git")]
+    for option, value in given:  # `rg -g '!x.py'`
+        if option in {"g", "glob"} and isinstance(value, str) and value.startswith("!"):
+            without.append(shell_globs.of_text(value[1:].rstrip("/")))
+            not_in.append(without[-1])
     found: list[str] = []
     for root in roots or [""]:
         top = os.path.join(cwd, root)
@@ -63,14 +73,25 @@ def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
             found.append(root)
             continue
         for folder, folders, files in os.walk(top):
-            folders[:] = [name for name in folders if name != ".git"]
             below = os.path.join(root, os.path.relpath(folder, top)) if folder != top else root
             below = "" if below == "." and not root else below
+            folders[:] = [name for name in folders if not _is_one(not_in, name, below)]
             names = [name for name in files if not only or any(shell_globs.matches(one, name) for one in only)]
+            names = [name for name in names if not _is_one(without, name, below)]
             found += [os.path.join(below, name) if below else name for name in names]
             if len(found) > MAX_FILES:
                 return found
     return found
+
+
+def _globs(given: Given, name: str) -> list[list[shell_globs.Atom]]:
+    return [shell_globs.of_text(value) for option, value in given if option == name and isinstance(value, str)]
+
+
+def _is_one(patterns: list[list[shell_globs.Atom]], name: str, below: str) -> bool:
+    """Does a name match, or the path that it has in the search?"""
+    path = os.path.normpath(os.path.join(below, name))
+    return any(shell_globs.matches(one, name) or shell_globs.matches(one, path) for one in patterns)
 
 
 def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:
@@ -85,9 +106,16 @@ def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:
 
 
 _GIT: dict[str, tuple[str, ...]] = {
-    "ls-files": ("-z", "-c", "--cached", "-m", "--modified", "-d", "--deleted"),
+    "ls-files": ("-z", "-c", "--cached", "-m", "--modified", "-d", "--deleted", "-o", "--others", "--exclude-standard"),
     "diff": ("-z", "--name-only", "--cached", "--staged", "--no-renames", "HEAD"),
-}
+    "grep": ("-l", "-z", "-lz", "-il", "-li", "-lw", "-lE", "-lF", "-lP", "-i", "-w", "-E", "-F", "-P", "-I",
+             "--name-only", "--files-with-matches", "--ignore-case", "--word-regexp", "--extended-regexp",
+             "--fixed-strings"),
+}  # fmt: skip
+_ASKED = {
+    "ls-files": ("ls-files", "-z"), "diff": ("diff", "-z", "--no-ext-diff", "--no-textconv"),
+    "grep": ("grep", "-z", "-l", "--no-textconv"),
+}  # fmt: skip
 
 
 def by_git(cwd: str, words: list[str]) -> list[str] | None:
@@ -101,10 +129,30 @@ def by_git(cwd: str, words: list[str]) -> list[str] | None:
     from dibs.errors import DibsError
     from dibs.facts.git import queries
 
-    plain = ["diff", "-z", "--no-ext-diff", "--no-textconv"] if words[0] == "diff" else ["ls-files", "-z"]
+    try:
+        out = queries.ask(
+            cwd, *queries.PLAIN, *_ASKED[words[0]], *words[1:], timeout=GIT_TIMEOUT_S, fine=(0, 1)
+        ).out  # fmt: skip
+    except (DibsError, OSError):
+        return None
+    names = [os.fsdecode(name) for name in out.split(b"\0") if name]
+    return names if len(names) <= MAX_NAMES else None
+
+
+def patched(cwd: str, words: list[str]) -> list[str] | None:
+    """The files, absolute, in the patch that `git diff` or `git show` prints; None if it is not known."""
+    odd = ("--output", "--no-index", "--relative", "--ext-diff", "--textconv", "--src-prefix", "--dst-prefix", "-o")
+    if words[:1] not in (["diff"], ["show"]) or any(word.startswith(odd) for word in words):
+        return None
+    from dibs.errors import DibsError
+    from dibs.facts.git import queries
+    from dibs.facts.shell.outputs import top
+
+    plain = [words[0], "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"]
+    plain += ["--format="] if words[0] == "show" else []
     try:
         out = queries.ask(cwd, *queries.PLAIN, *plain, *words[1:], timeout=GIT_TIMEOUT_S).out
     except (DibsError, OSError):
         return None
-    names = [os.fsdecode(name) for name in out.split(b"\0") if name]
-    return names if len(names) <= MAX_BEGINNINGS else None
+    here = top(cwd) or cwd
+    return [os.path.join(here, os.fsdecode(name).strip("\n")) for name in out.split(b"\0") if name.strip()]

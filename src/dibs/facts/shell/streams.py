@@ -70,11 +70,19 @@ class Stream:
 
             return shell_outputs.lines_of(self.listed)
         pieces = self.pieces
+        text = self.text
+        if text is not None:
+            return Unknown([line for line in text.split("\n") if line], whole=True)
         return Later(lambda: either(pieces)) if any(isinstance(one, Later) for one in pieces) else either(pieces)
 
     def source(self) -> str:
         """The one file, as an absolute path, whose content it is; "" if there is none or several."""
         return self.files[0][0] if len(self.files) == 1 and not self.files[0][1] else ""
+
+    def from_git(self) -> Call | None:
+        """The one git command that it is the output of; None if there is none, or anything else comes with it."""
+        piece = self._pieces[0] if len(self._pieces) == 1 and not self.mixed else None
+        return piece[0] if isinstance(piece, tuple) and piece[1] and piece[0].name == "git" else None
 
     def settle(self) -> None:
         """End the stream: its destination files have this content."""

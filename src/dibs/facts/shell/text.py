@@ -34,11 +34,12 @@ _EXPANSIONS = frozenset((
 class Text(Reader):
     """One text that is read as a script."""
 
-    __slots__ = ("recovered", "source")
+    __slots__ = ("added", "recovered", "source")
 
     def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
         super().__init__(reading, home, look, level)
         self.source = source
+        self.added: list[int] = []  # places of blanks that only the grammar has seen
         self.recovered: set[int] = set()  # nodes before which a left-out text is accounted for
 
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
@@ -51,11 +52,19 @@ class Text(Reader):
 
     def start(self, node: Node) -> int:
         """Where a node starts in the text."""
-        return node.start_byte  # the grammar gets one byte for each character
+        return self._typed(node.start_byte)
 
     def end(self, node: Node) -> int:
         """Where a node ends in the text."""
-        return node.end_byte
+        return self._typed(node.end_byte)
+
+    def _typed(self, place: int) -> int:
+        """A place of the grammar's in the text as it was typed; the grammar gets one byte for each character."""
+        if not self.added:
+            return place
+        from bisect import bisect_left
+
+        return place - bisect_left(self.added, place)
 
     def text(self, node: Node) -> str:
         """A node as typed."""
@@ -92,7 +101,7 @@ class Text(Reader):
                 return key, [*was, *found]
             if isinstance(was, str) and isinstance(found, str):
                 return key, was + found
-            return key, ANY if was is None or isinstance(was, list) else between("", either([was]), "x")
+            return key, ANY if was is None or isinstance(was, list) else between("", either([was]).begun(), "x")
         return self._subscripted(key, found, env) if "[" in key else (key, found)
 
     def _subscripted(self, key: str, found: Value, env: Env) -> tuple[str, Value]:

@@ -57,7 +57,7 @@ class Script(Text):
 
     def read(self, env: Env) -> None:
         """Walk the whole script."""
-        root = shell_parser.parse(self.source)
+        root, self.added = shell_parser.parse(self.source)
         alternative = self.run(root, env)
         if alternative:
             env.join(alternative)
@@ -96,8 +96,8 @@ class Script(Text):
                 waiting += node.children
 
     def _lost(self, root: Node) -> bool:
-        """Is there text that belongs to no node and was not accounted for?"""
-        if self.source[: self.start(root)].strip() or self.source[self.end(root) :].strip():
+        """Is there text that belongs to no node and was not accounted for, or a command over the end of its line?"""
+        if self.dropped(0, self.start(root)) or self.dropped(self.end(root), len(self.source)):
             return True
         waiting = [root]
         while waiting:
@@ -105,7 +105,11 @@ class Script(Text):
             children = node.children
             for before, after in zip(children, children[1:], strict=False):  # noqa: RUF007 - itertools would be one more import in a hook
                 end, start = self.end(before), self.start(after)
-                if end < start and start not in self.recovered and self.dropped(end, start):
+                if end >= start:
+                    continue
+                if start not in self.recovered and self.dropped(end, start):
+                    return True
+                if node.type == "command" and "\n" in self.source[end:start].replace("\\\n", ""):
                     return True
             waiting += [child for child in children if child.child_count and child.type not in _TEXTS]
         return False

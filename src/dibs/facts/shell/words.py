@@ -4,7 +4,8 @@ In the shell's order: braces, tilde, parameters, splitting, pathname expansion, 
 of words and the contents of `$(…)`; this module reads the inside of one word. A field that cannot be known is an
 `Unknown`.
 
-A word is split into items (character, kind). The kind says which later steps still apply to it.
+A word is split into items (character, kind). The kind says which later steps still apply to it. Quoted text, to which
+none of them applies, is one item of several characters.
 """
 
 from __future__ import annotations
@@ -64,8 +65,12 @@ def _vague(items: list[Item]) -> Unknown | None:
                 before += str(character)
             rest = items[index + 1 :]
             after = "".join([other if isinstance(other, str) else "" for other, _ in rest])
-            found = between(before, item, after)
-            return Unknown(found.below, _end(rest)) if rest else found
+            if all(isinstance(other, str) and (kind == QUOTED or other not in "*?[") for other, kind in rest):
+                found = between(before, item, after)
+                if not rest or found.whole:
+                    return found
+            found = between(before, item.begun(), after)
+            return Unknown(found.below, _end(rest))
     return None
 
 
@@ -86,7 +91,7 @@ def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:
     """A word as a pattern, or None if a part of it is unknown."""
     items = _items(text, holes)
     known = [(item, kind != QUOTED) for item, kind in items if isinstance(item, str)]
-    return [atom for atom in known if atom[0]] if len(known) == len(items) else None
+    return shell_globs.singly(known) if len(known) == len(items) else None
 
 
 def _items(text: str, holes: Holes) -> list[Item]:
@@ -103,8 +108,7 @@ def _items(text: str, holes: Holes) -> list[Item]:
         elif character == "'":
             end = text.find("'", i + 1)
             end = len(text) if end < 0 else end
-            items.append(("", QUOTED))
-            items += [(inner, QUOTED) for inner in text[i + 1 : end]]
+            items.append((text[i + 1 : end], QUOTED))
             i = end + 1
         elif character == '"':
             i = _double(items, text, i + 1, holes)
@@ -129,6 +133,8 @@ def _hole(items: list[Item], hole: tuple[int, Callable[[], Value]], kind: int) -
             items += [(character, kind) for character in characters]
     elif isinstance(found, Unknown):
         items.append((found.split() if kind == EXPANDED else found, kind))
+    elif kind == QUOTED:
+        items.append((found, kind))
     else:
         items += [(character, kind) for character in found]
     return end
@@ -158,8 +164,11 @@ def _double(items: list[Item], text: str, i: int, holes: Holes) -> int:
         else:
             after = text[i + 1 : i + 2]
             unclear = text[i] == "`" or (text[i] == "$" and after and (after in _NAME or after in "{(@*#?!-["))
-            items.append((ANY if unclear else text[i], QUOTED))
+            start = i
             i += 1
+            while not unclear and i < len(text) and text[i] not in '"\\$`':
+                i += 1
+            items.append((ANY if unclear else text[start:i], QUOTED))
     return i + 1
 
 
@@ -233,6 +242,7 @@ def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[F
         return [vague]
     atoms = [(character, kind != QUOTED) for character, kind in field if isinstance(character, str) and character]
     if shell_globs.is_pattern(atoms):
+        atoms = shell_globs.singly(atoms)
         try:
             found = shell_globs.files(atoms, cwd, look)
         except shell_globs.LimitReached:

@@ -110,7 +110,9 @@ def _is_suffix(word: str, rest: Fields) -> bool:
 def _inplace(call: Call, operands: Fields, suffix: str) -> None:
     for path in operands:
         call.write(path, merges=True)
-        if suffix and isinstance(path, str):
+        if suffix and isinstance(path, Unknown):
+            call.doubt(path)
+        elif suffix and isinstance(path, str):
             name = os.path.basename(path)
             backup = suffix.replace("*", name) if "*" in suffix else name + suffix
             call.write(backup if "/" in backup else os.path.join(os.path.dirname(path), backup))
@@ -222,8 +224,17 @@ def _rmdir(call: Call) -> None:
     given, operands = call.options()
     for path in operands:
         full = call.full(path) if isinstance(path, str) else ""
-        if has(given, "p", "parents") or not os.path.isdir(full) or call.cwd is None or not os.listdir(full):
+        if has(given, "p", "parents") or not os.path.isdir(full) or call.cwd is None or not _has_entries(full):
             call.write(path, "delete")
+
+
+def _has_entries(folder: str) -> bool:
+    """Is there something in a folder? Nothing, if that cannot be seen: then it counts as one that goes."""
+    try:
+        with os.scandir(folder) as entries:
+            return any(entries)
+    except OSError:
+        return False
 
 
 def _second(call: Call) -> None:
@@ -236,12 +247,36 @@ def _second(call: Call) -> None:
 def _rename(call: Call) -> None:
     """The old names are known; the new ones are computed by an expression."""
     given, operands = call.options("e")
-    if not has(given, "n", "no-act", "nono"):
-        for path in operands:
-            if not isinstance(path, str) or os.path.lexists(call.full(path)):
-                call.write(path, "move")
+    if has(given, "n", "no-act", "nono", "just-print", "dry-run"):
+        return
+    for path in operands:
+        if not isinstance(path, str) or os.path.lexists(call.full(path)):
+            call.write(path, "move")
+    new = _renamed([*[value or "" for option, value in given if option == "e"], *operands])
+    for path in new or ():
+        call.write(path)
+    if new is None:
         folders = [os.path.dirname(path) if isinstance(path, str) else path for path in operands[1:]]
         call.doubt(*[f"{folder}/" if folder and isinstance(folder, str) else folder for folder in folders])
+
+
+def _renamed(words: Fields) -> list[str] | None:
+    """The new names by `s/a/b/` (Perl's rename), or by a text in place of another (the system's); None if not known."""
+    known = [word for word in words if isinstance(word, str)]
+    if len(known) < len(words) or not known:
+        return None
+    from dibs.facts.shell import regexes
+
+    change = regexes.substitution(known[0], regexes.PERL)
+    if change is not None:
+        return [new for name in known[1:] if (new := change(name)) != name]
+    if not known[0].isascii() or any(sign in known[0] for sign in "/{};$\\"):
+        return None
+    if len(known) < 3:  # noqa: PLR2004 - a text, another one, and files
+        return []
+    old, new, *names = known
+    parts = [name.rpartition("/") for name in names]
+    return [f"{folder}{slash}{name.replace(old, new, 1)}" for folder, slash, name in parts if old in name]
 
 
 # ------------------------------------------------------------------------------------------------------------------

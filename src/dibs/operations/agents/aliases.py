@@ -9,6 +9,8 @@ when a script in the agent's shell names an id.
   a resume. Its live claims move here under new tokens, and its losses are told here.
 - id of another client that is there: it stays that client's, and the caller is told who it is. Two clients that were
   started with one id are two agents.
+- from afar: a machine's credential takes the ids of agents that it registered, and unused ones that no credential was
+  made for; an agent's credential takes none.
 - retry: the same answer. Nothing is taken that the other id did not hold.
 """
 
@@ -19,7 +21,7 @@ from dibs.operations.agents import names, speech
 from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds
 from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, BY_MACHINE, BY_PERSON, HOSTS, Field, Operation
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -47,6 +49,8 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
     if owner == call.agent:
         return None
     former = tx.fetch([f"a\t{owner}"]).values[f"a\t{owner}"] if owner else None
+    if not _may_take(tx, call, alias, former):
+        return None if former is None else {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None and _is_present(tx, call, former):
         return {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None:
@@ -82,6 +86,17 @@ def _is_id(alias: str) -> bool:
     except Invalid:
         return False
     return "/" not in alias
+
+
+def _may_take(tx: Transaction, call: Call, alias: str, former: Record | None) -> bool:
+    """May this caller have that id, as far as its credential goes? One agent's takes no other id."""
+    if call.credential is None or call.sender == BY_PERSON:
+        return True
+    if former is not None:
+        return call.sender == BY_MACHINE and former.get("machine") == call.machine
+    from dibs.operations.agents import credentials
+
+    return call.sender == BY_MACHINE and not credentials.is_of_another(tx, alias, BY_MACHINE, call.machine)
 
 
 def _is_present(tx: Transaction, call: Call, record: Record) -> bool:
@@ -141,11 +156,11 @@ def _same(tx: Transaction, call: Call, got: Fetched, alias: str) -> Any:
 
 
 WHO = Operation(
-    "who", _who, "Whose shell is this, and what do scripts call an agent?",
+    "who", _who, "Whose shell is this, and what do scripts call an agent?", sent_by=ANYWHERE,
     fields=(Field("agent", "text", "the agent", default=""),), writes=False,
 )  # fmt: skip
 SAME = Operation(
-    "same", _same, "A script calls the agent by this id.",
+    "same", _same, "A script calls the agent by this id.", sent_by=HOSTS,
     fields=(Field("alias", "text", "the id", required=True),), errors=(Conflict,),
 )  # fmt: skip
 

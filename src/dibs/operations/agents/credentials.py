@@ -22,8 +22,9 @@ from __future__ import annotations
 from _operator import _compare_digest as same_text  # hmac's own, without its imports
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.operations.agents.roles import rank_of
 from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
-from dibs.operations.core.declare import PAGED, PERSON, RANKS, Field, Operation
+from dibs.operations.core.declare import BY_PERSON, NEAR, PAGED, PERSON, RANKS, Field, Operation
 from dibs.operations.core.policy import DAY, MAX_DURATION_MS, MINUTE
 from dibs.stores.seam import prefix_range
 
@@ -78,8 +79,10 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     record = live(tx, identifier, digest, got.values[key_of(identifier)])
     kind, who = record["kind"], record["who"]
     call.role, call.machine, call.person = record["role"], "", False
+    if call.model and call.role and rank_of(call, call.role) == PERSON:
+        call.role = ""  # no model has a person's rank: the config says what it may do
     if kind == PERSON_KIND:
-        call.person = call.agent == who
+        call.person = call.agent == who and not call.model
         return None
     if kind == AGENT_KIND:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
@@ -87,6 +90,8 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     call.machine = who
     known = [got.values[f"a\t{one}"] for one in lineage_of(call.agent)]
     own = all(one is None or one.get("machine") == who for one in known)
+    if own and known[0] is None and is_of_another(tx, lineage_of(call.agent)[0], kind, who):
+        own = False
     return None if own else _another(call, kind, who)
 
 
@@ -99,7 +104,9 @@ def _alias(tx: Transaction, agent: str) -> str:
 def user_of(tx: Transaction, machine: str, user: str) -> str:
     """By what name a machine's user calls that names no agent: two machines may have a user of one name."""
     record = tx.fetch([f"a\t{user}"]).values[f"a\t{user}"]
-    return user if record is None or record.get("machine") == machine else f"{user}@{machine}"
+    if record is not None:
+        return user if record.get("machine") == machine else f"{user}@{machine}"
+    return f"{user}@{machine}" if is_of_another(tx, user, MACHINE_KIND, machine) else user
 
 
 def _another(call: Call, kind: str, who: str) -> Forbidden:
@@ -202,6 +209,21 @@ def shown(tx: Transaction, record: Record) -> dict[str, Any]:
     return found
 
 
+def is_live(tx: Transaction, record: Record) -> bool:
+    """May this credential be used now?"""
+    return _state(tx, record) == "live"
+
+
+def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool:
+    """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
+    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    return any(
+        one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
+        for _, one in rows
+        if is_live(tx, one)
+    )
+
+
 def _state(tx: Transaction, record: Record) -> str:
     return "revoked" if record["revoked"] else "live" if record["until"] > tx.now else "expired"
 
@@ -225,14 +247,26 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
     return {"kind": record["kind"], "who": record["who"], "role": record["role"], "until": record["until"]}
 
 
-_HASH = Field("hash", "text", "SHA-256 of the secret", default="", internal=True)
+def _bearers(tx: Transaction, call: Call) -> dict[str, Any]:
+    """All credentials with the hashes of their secrets, for a server that compares them itself."""
+    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    return {"bearers": [{
+        **{name: record[name] for name in ("id", "hash", "kind", "who", "role")},
+        "why": "" if (state := _state(tx, record)) == "live" else state,
+    } for _, record in rows]}  # fmt: skip
+
+
+_HASH = Field(
+    "hash", "text", "SHA-256 of the secret", default="", internal=True, longest=HASH_CHARS, sent_by=NEAR | {BY_PERSON}
+)
 
 # For `dibs serve` alone: a user who may start it may read the file that it writes.
 OF_SERVER = Operation(
     "serve token",
     _of_server,
     "Make the credential of a server's own user.",
-    fields=(_HASH, Field("before", "text", "the one to revoke", default="", internal=True)),
+    sent_by=NEAR,
+    fields=(_HASH, Field("before", "text", "the one to revoke", default="", internal=True, sent_by=NEAR)),
     registers=False,
 )
 
@@ -240,9 +274,12 @@ BEARER = Operation(
     "bearer",
     _bearer,
     "Say whose credential this is.",
-    fields=(Field("id", "text", "the credential's id", default="", internal=True), _HASH),
+    sent_by=NEAR,
+    fields=(Field("id", "text", "the credential's id", default="", internal=True, sent_by=NEAR), _HASH),
     writes=False,
 )
+
+BEARERS = Operation("bearers", _bearers, "List the credentials with their hashes.", writes=False)
 
 OPERATIONS = (
     Operation(

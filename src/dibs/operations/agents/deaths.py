@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import holds
+from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, process_name, within
 from dibs.stores.seam import COMMIT
 
@@ -61,7 +61,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
             tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=agent["process"][3], process=name,
             commits=shows[:MAX_SHOWN], held=[resource for claim in void for resource in claim["resources"]],
             kept=[resource for claim in left for resource in claim["resources"]],
-            token=left[0]["token"] if left else 0,
+            left=[[claim["token"], resources.shown(claim["resources"])] for claim in left],
         )  # fmt: skip
         told += 1
     if told:

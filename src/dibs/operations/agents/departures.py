@@ -87,16 +87,38 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
             return []
         endings.end(tx, record, "expired")
     elif job.get("to"):
-        move(tx, record, job["to"], how, tied=job["tied"])
         _note(job, "passed", names)
+        if _has_it(tx, job["to"], record):  # a second claim would say the same
+            endings.give_back(tx, record, record["resources"], how)
+            return list(record["resources"])
+        move(tx, record, job["to"], how, tied=job["tied"])
         return []
     else:
-        if job.get("token") and record["token"] != job["token"]:
-            return []
         more = {key: job[key] for key in ("commit", "request") if job.get(key)}
         endings.give_back(tx, record, record["resources"], how, **more)
         _note(job, "released", names)
     return list(record["resources"])
+
+
+def _has_it(tx: Transaction, agent: str, record: Record) -> bool:
+    """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this."""
+    if record["by"] == endings.BY_TASK:
+        return False
+    for own in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS):
+        if (
+            resources.enough(own["mode"], record["mode"])
+            and own["tree"] in {"", record["tree"]}
+            and tx.now < own["until"]
+            and record["until"] <= own["life"]
+            and (not own.get("ends") or bool(record.get("ends")))
+            and resources.all_covered(record["resources"], own["resources"])
+        ):
+            if own["until"] < record["until"]:
+                own["until"], own["renewed"] = record["until"], tx.now
+                holds.put(tx, own)
+                tx.append("claim.renewed", agent, own["claim"], {"until": own["until"]})
+            return True
+    return False
 
 
 def _note(job: Record, where: str, names: list[str]) -> None:

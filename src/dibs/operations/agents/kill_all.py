@@ -52,11 +52,12 @@ def run(tx: Transaction, call: Call, why: str, stop: Callable[[Record], dict[str
     """Stop them all. `stop` marks one as killed, and gives it as people see it."""
     own = call.agent.partition("/")[0]
     found = _agents(tx, lambda agent: _is_meant(agent, own))
+    call.know([agent["process"] for agent in found[:MAX_SHOWN]])
     for agent in found:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, EVERY: True}
     shown = [stop(agent) for agent in found][:MAX_SHOWN]
     voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
-    return {"agents": shown, "killed": len(found), **voided}
+    return {"agents": shown, "killed": len(found), **voided, "running": []}
 
 
 def revive(tx: Transaction, bring_back: Callable[[Record], dict[str, Any]]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import names
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import walk
 
 TYPE_CHECKING = False
@@ -34,15 +34,15 @@ def _named(tx: Transaction, _: Call, words: list[str]) -> dict[str, Any]:
 
 
 NAMES = Operation(
-    "names", _names, "What are these agents called?",
+    "names", _names, "What are these agents called?", sent_by=ANYWHERE,
     fields=(Field("agents", "words", "their ids", required=True),), writes=False,
 )  # fmt: skip
 FOUND = Operation(
-    "found", _found, "Which agent does this word mean?",
+    "found", _found, "Which agent does this word mean?", sent_by=ANYWHERE,
     fields=(Field("word", "text", "an id or a name", required=True),), writes=False,
 )  # fmt: skip
 NAMED = Operation(
-    "named", _named, "Whose names have these words?",
+    "named", _named, "Whose names have these words?", sent_by=ANYWHERE,
     fields=(Field("words", "words", "in small letters", required=True),), writes=False,
 )  # fmt: skip
 

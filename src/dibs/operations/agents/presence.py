@@ -8,12 +8,12 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, stops
 from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, BY_AGENT, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
 
@@ -73,6 +73,7 @@ def _boot(
     answer = {
         "agent": call.agent,
         "incarnation": agent["incarnation"],
+        "role": roles.told(call, agent),
         **_briefing(tx, call, claims, unended, [task, *believed]),
         "rules": {"digest": call.rules, "changed": known != call.rules, "first": not known} if call.rules else None,
     }
@@ -105,7 +106,7 @@ def _started(
     was = "" if agent["left"] else agent["type"]
     agent["type"] = type or client_type or agent["type"]
     _take_on_type(tx, agent, was)
-    if client_type:
+    if client_type and call.sender != BY_AGENT:  # a role may depend on it; from afar, one agent's word gives it none
         agent["client_type"] = client_type
     agent["can"] = sorted(set(can)) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
@@ -254,16 +255,18 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
+    call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
     found = _killed(tx, call, target, why)
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
-    return {"agents": [found], "killed": 1, **voided}
+    return {"agents": [found], "killed": 1, **voided, "running": []}
 
 
 def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, Any]:
     """The record of an agent that is killed from now on, written; as people see it."""
     _parts(tx, target)
     put_agent(tx, target)
+    stops.mark(tx, target)
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
     return shown(tx, call, target)
 
@@ -502,10 +505,36 @@ OPERATIONS = (
             Field("type", "text", "your agent type", default="", metavar="T"),
             Field("can", "words", "your capabilities", default=(), metavar="C,…"),
             Field("pid", "process", "the process of your client", metavar="N"),
-            Field("client_type", "text", "the type that the client's hook tells", default="", internal=True),
-            Field("believed", "words", "tasks that its environment names", default=(), internal=True),
-            Field("also", "text", "another id that its environment gives it", default="", internal=True),
-            Field("files", "texts", "what the briefing tells of which file, by digest", internal=True),
+            Field(
+                "client_type",
+                "text",
+                "the type that the client's hook tells",
+                default="",
+                internal=True,
+                longest=200,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "believed",
+                "words",
+                "tasks that its environment names",
+                default=(),
+                internal=True,
+                longest=200,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "also",
+                "text",
+                "another id that its environment gives it",
+                default="",
+                internal=True,
+                longest=200,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "files", "texts", "what the briefing tells of which file, by digest", internal=True, sent_by=ANYWHERE
+            ),
         ),
         may="viewer",
         answer="BootAnswer",
@@ -534,6 +563,7 @@ OPERATIONS = (
         others="orchestrator",
         asks=_asks,
         answer="KillAnswer",
+        afterwards="still running",
         destructive=True,
     ),
     Operation(

@@ -9,9 +9,9 @@ that person. authority.py decides which operations a role may call, by its rank.
 from __future__ import annotations
 
 from dibs.errors import Forbidden
-from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Field, Operation
+from dibs.operations.agents.marks import safe
+from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
-from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
-MAX_FILE_NAME_CHARS = 120  # a longer part of an id is cut and gets a digest
 NO_RIGHTS: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
 ALL_RIGHTS: dict[str, Any] = {"write": ["**"], "tools": [], "commit": True, "deploy": True}
 
@@ -32,21 +31,12 @@ def scratch_of(agent: str) -> str:
     return f"{LOCAL_FOLDER}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
 
 
-def safe(name: str) -> str:
-    """A part of an agent's id as a file name: other characters are escaped, so that no two ids collide."""
-    plain = "".join([letter if letter.isalnum() or letter in "-_@" else f"%{ord(letter):x}." for letter in name])
-    return plain if len(plain) <= MAX_FILE_NAME_CHARS else f"{plain[: MAX_FILE_NAME_CHARS - 20]}%{digest_of(name)[:16]}"
-
-
-def mark_of(agent: str) -> str:
-    """The name of the file that says this agent has mail, for readers that do not open the store."""
-    return f"@{safe(agent)}"
-
-
 def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
     """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
+    if call.sender == BY_AGENT:
+        client = ""  # by its word alone: it may be any client's hook, or none
     if call.role and identifier == call.agent:
         return call.role, _rights(call, call.role)
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
@@ -60,6 +50,15 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     if not name:
         return "", None
     return name, _rights(call, name)
+
+
+def told(call: Call, agent: Record) -> dict[str, Any] | None:
+    """The caller's role and what it lets it do, for its briefing; None without one."""
+    name, rights = of(call, agent, call.kind)
+    if rights is None:
+        return None
+    scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
+    return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}
 
 
 def _rights(call: Call, name: str) -> dict[str, Any]:
@@ -169,7 +168,7 @@ def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> 
 
 
 USE = Operation(
-    "use", _use, "May this tool be used?",
+    "use", _use, "May this tool be used?", sent_by=ANYWHERE,
     fields=(
         Field("tool", "text", "the tool", required=True, longest=0),
         Field("client", "text", "the client", default=""),

@@ -9,7 +9,7 @@ not from malice: they share one user of the operating system.
 
 from __future__ import annotations
 
-from dibs.errors import Forbidden
+from dibs.errors import Forbidden, quoted
 from dibs.operations.agents import names
 from dibs.operations.core.call import process_name, within
 
@@ -49,7 +49,8 @@ def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
     whom = names.name_of(tx, other)
     return Forbidden(
         f"this is the shell of {name}, which speaks for itself and its subagents, not for {whom}: that one can do it, "
-        f"or a person at a terminal. Leave out --as and DIBS_AGENT; to ask for something, `dibs send {whom} TEXT`.",
+        f"or a person at a terminal. Leave out --as and DIBS_AGENT; to ask for something, "
+        f"`dibs send {quoted(whom)} TEXT`.",
         agent=own, wanted=other,
     )  # fmt: skip
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.operations.alerts import records
 from dibs.operations.alerts.records import DELIVERED, FAILED, PENDING
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,11 +75,12 @@ def _is_due(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"due": bool(tx.scan(1, QUEUE, 1, before=f"{QUEUE}{tx.now + 1:015d}").rows)}
 
 
-IS_DUE = Operation("alert-delivery-due", _is_due, "Is an alert to be delivered now?", writes=False)
+IS_DUE = Operation("alert-delivery-due", _is_due, "Is an alert to be delivered now?", sent_by=NEAR, writes=False)
 TAKE = Operation(
     "alert-take",
     _take,
     "Take alerts that are to be delivered.",
+    sent_by=NEAR,
     fields=(Field("limit", "integer", "how many at most", default=MAX_TAKEN),),
     registers=False,
 )
@@ -87,6 +88,7 @@ REPORT = Operation(
     "alert-report",
     _report,
     "Report what became of a delivery.",
+    sent_by=NEAR,
     fields=(
         Field("alert", "text", "the alert", required=True),
         Field("lease", "text", "under which it was taken", required=True),

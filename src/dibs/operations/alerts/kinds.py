@@ -10,6 +10,7 @@
 | silent | an agent is alive, gave no sign for `[alerts] silent`, and holds what others wait for | error | it gave a sign, ended, or nobody wants it any more |
 | violation | a file was changed although another agent held it | error, warning if the actor is not certain | the path is settled: restored, accepted, edited |
 | bypass | a commit or a push bypassed the guards | error if it is a push or has files that others held, else warning | a day after it was acknowledged |
+| removed | a working tree was removed with unfinished work in it | error | a day after it was acknowledged |
 | deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
 | deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
 | poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
@@ -17,7 +18,7 @@
 | store | the store lost commits, was replaced, fell back to SQLite, or warns | error, warning for a warning | the fallback or the warning ended; else a day after it was acknowledged |
 | rules | an agent was active for `[alerts] rules` after the rules changed, and was not told | warning | it was told, or is gone |
 
-A kind that nothing observes for certain (bypass, dead, a store's lost commits) also clears a day after it was acknowledged. An alert that is
+A kind that nothing observes for certain (bypass, removed, dead, a store's lost commits) also clears a day after it was acknowledged. An alert that is
 never acknowledged clears after `[alerts] keep`.
 
 `look_into` makes an alert of a suspicion, or drops it. `gone` says why the cause of an alert is gone, "" while it
@@ -241,8 +242,10 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     if kept:  # a claim that was made by hand, by no process of its own, ends by its deadline
         what += f" It {'also ' if held else ''}holds {_few(kept)} until the deadline: not tied to that process."
     text = f"agent {name_of(tx, agent)} (pid {facts['pid']}) is not responding: its process is gone.{what}"
-    only = f" --token {facts['token']}" if facts.get("token") else ""  # not from the next holder
-    remedy = f"dibs release {quoted(kept[0])} --force --why 'its agent is dead'{only}" if kept else ""
+    remedy = " && ".join(  # by their tokens: not from the next holder
+        f"dibs release {' '.join(map(quoted, names))} --force --why 'its agent is dead' --token {token}"
+        for token, names in facts.get("left", ())
+    )
     return {
         "severity": ERROR if held or kept else WARNING, "text": text,
         "remedy": remedy or f"dibs log --agent {quoted(agent)} --limit 20", "resources": [*held, *kept],
@@ -328,7 +331,7 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         return None
     holder, sure = name_of(tx, facts["holder"]), facts["how"] == "violated"
     how = "restore" if facts["blob"] else "ack"
-    remedy = f"dibs {how} {facts['id']} --as {quoted(holder)}"  # the holder's to do, or a person's for it
+    remedy = f"dibs {how} {quoted(facts['id'])} --as {quoted(holder)}"  # the holder's to do, or a person's for it
     return {
         "severity": ERROR if sure else WARNING, "text": facts["text"], "remedy": remedy, "resources": [path],
         "tree": facts["tree"], "path": path,
@@ -347,14 +350,26 @@ def _bypass(tx: Transaction, call: Call, suspicion: Record) -> Judged:
         push, commit = facts["push"], facts["commit"][:12]
         by = f"; git names {push['by']}" if push["by"] else ""
         text = f"a push to {push['remote']}/{push['branch']} ({commit}) bypassed the guard{by}."
-        return {"severity": ERROR, "text": text, "remedy": f"git log -1 {commit}", "resources": []}
+        return {"severity": ERROR, "text": text, "remedy": f"git log -1 {quoted(commit)}", "resources": []}
     names, commit = facts["paths"], suspicion["subject"][:12]
     what = f"; it has {_few(names)}, held by {_few([name_of(tx, one) for one in facts['holders']])}" if names else ""
-    text = f"{name_of(tx, suspicion['agent'])} committed past the guard ({commit}){what}."
+    suspects = facts.get("suspects")
+    who = name_of(tx, suspicion["agent"])
+    if suspects:  # no words of theirs make a commit
+        who = f"a program or a person, while a command of {' or '.join(suspects)} ran,"
+    text = f"{who} committed past the guard ({commit}){what}."
     return {
-        "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {commit}",
+        "severity": ERROR if names else WARNING, "text": text, "remedy": f"git show --stat {quoted(commit)}",
         "resources": names,
     }  # fmt: skip
+
+
+def _removed(tx: Transaction, call: Call, suspicion: Record) -> Judged:
+    facts = suspicion["facts"]
+    more = facts["count"] - len(facts["paths"])
+    files = _few(facts["paths"]) + (f" and {more} more" if more and len(facts["paths"]) <= FEW else "")
+    text = f"the working tree {facts['tree']} was removed with unfinished work of {_few(facts['owners'])}: {files}."
+    return {"severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"]}
 
 
 def _never(tx: Transaction, call: Call, alert: Record) -> str:
@@ -456,6 +471,7 @@ _KINDS: dict[str, tuple[Callable[..., Judged], Callable[..., str]]] = {
     "silent": (_silent, _silent_gone),
     "violation": (_violation, _violation_gone),
     "bypass": (_bypass, _never),
+    "removed": (_removed, _never),
     "deploy_stale": (_deploy, _deploy_gone),
     "deploy_unverified": (_deploy, _deploy_gone),
     "poison": (_poison, _poison_gone),
@@ -464,4 +480,4 @@ _KINDS: dict[str, tuple[Callable[..., Judged], Callable[..., str]]] = {
     "rules": (_rules, _rules_gone),
 }
 KINDS = tuple(_KINDS)
-UNOBSERVED = frozenset(("bypass", "store", "dead"))
+UNOBSERVED = frozenset(("bypass", "removed", "store", "dead"))

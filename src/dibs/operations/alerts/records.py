@@ -24,7 +24,7 @@ from dibs.errors import quoted
 from dibs.operations.agents import names
 from dibs.operations.claims import holds
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, iso, within
+from dibs.operations.core.call import DIBS_SENDER, due, iso, within
 from dibs.operations.messages import mailbox
 from dibs.operations.runs import run_records
 from dibs.stores.seam import COMMIT, prefix_range
@@ -117,6 +117,9 @@ def raise_(
         tx.put(COUNTS_KEY, counts)
         return ""
     identifier = f"a{tx.id()}"
+    reporter = suspicion["facts"].get("reporter", "")
+    if reporter:  # known by a far caller's word alone, which is named
+        text, facts = f"{names.name_of(tx, reporter)} reports: {text}", {**facts, "reporter": reporter}
     commits = [*suspicion["commits"][: MAX_COMMITS - 1], [COMMIT, identifier]]
     settings = call.policy.work["alerts"]
     wanted = (settings["command"] or settings["webhook"]) and RANK[severity] >= RANK[settings["min_severity"]]
@@ -154,17 +157,25 @@ def _tell(tx: Transaction, call: Call, alert: Record, tell: Sequence[str], told:
     concerned = list(dict.fromkeys([one for one in tell if one]))
     concerned += [one for one in coordinators(tx, call, alert["agent"]) if one not in concerned]
     concerned = [one for one in concerned if one not in told][:MAX_TOLD]
-    holders = [alert["agent"]] if alert["kind"] == "hold" else []
-    if alert["kind"] == "wait":
-        holders = [one for one in tell if one != alert["agent"]]
     facts = {key: alert["facts"][key] for key in ("dead", "pid") if key in alert["facts"]}
+    voice = alert["facts"].get("reporter") or DIBS_SENDER
     for one in concerned:
-        todo = f"`{alert['remedy']}`"
-        if one in holders and alert["resources"]:  # to ask the holder is for others
-            todo = f"`dibs release {quoted(alert['resources'][0])}` as soon as you can (for others: {todo})"
+        todo, own = f"`{alert['remedy']}`", _own_remedy(alert, one)
+        if own:
+            todo = f"`{own}` as soon as you can (for others: {todo})"
         text = f"{alert['text']} To do: {todo}; `dibs alerts` has alert {alert['alert']}."
-        mailbox.post(tx, one, "dibs", alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
+        mailbox.post(tx, one, voice, alert["kind"], text, alert=alert["alert"], resources=alert["resources"], **facts)
     alert["told"] = sorted({*concerned, *told})[:MAX_TOLD]
+
+
+def _own_remedy(alert: Record, agent: str) -> str:
+    """What the holder itself can do about an alert: to ask the holder is for others. "" for an agent that is none."""
+    kind, facts, names = alert["kind"], alert["facts"], alert["resources"]
+    if kind == "deadlock":
+        names = [step["resource"] for step in facts["cycle"] if step["holder"] == agent]
+    elif agent not in ([alert["agent"]] if kind == "hold" else facts["holders"] if kind == "wait" else ()):
+        return ""
+    return f"dibs release {' '.join(map(quoted, dict.fromkeys(names)))}" if names else ""
 
 
 def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = True) -> list[str]:
@@ -273,7 +284,7 @@ def short(tx: Transaction, alert: Record) -> dict[str, Any]:
 def concerning(tx: Transaction, agent: str, limit: int) -> list[dict[str, Any]]:
     """The alerts that an agent should know of when it boots."""
     mine = [alert for alert in live(tx) if alert["state"] == OPEN and _concerns(alert, agent)]
-    return [short(tx, alert) for alert in mine[:limit]]
+    return [{**short(tx, one), "remedy": _own_remedy(one, agent) or one["remedy"]} for one in mine[:limit]]
 
 
 def _concerns(alert: Record, agent: str) -> bool:

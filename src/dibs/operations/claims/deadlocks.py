@@ -1,70 +1,84 @@
 """Deadlock detection: does a wait never end, because the agents in its way wait for the agent that asks?
 
 The graph has two kinds of nodes: agents, and places in a queue. A place (or a request that would take one) leads to
-every unrelated agent with a live claim in its way, and to every earlier place in its way. An upgrade passes the queue,
-so it leads to holders only. A wait for a task (`task claim --wait`) is a place, too: it leads to the task's holder. An
-agent leads to all its places. An interest is no place: a refused agent waits for nobody.
+every unrelated agent with a live claim in its way, and to every earlier place in its way. Who waits only for what an
+agent holds already is not in that agent's way. A wait for a task (`task claim --wait`) is a place, too: it leads to the
+task's holder. An agent leads to all its places. An interest is no place: a refused agent waits for nobody.
 
 A deadlock is a cycle that comes back to the asking agent by something that it holds. A cycle by one of its own places
 is no deadlock: that place is served without this request. Every deadlock has such an agent, and each waiter searches
 again at every poll, so a deadlock that came from a hand-over or from a subagent's end is found within seconds.
+
+An agent that holds nothing which another agent waits for is in no deadlock, and searches nothing: a crowd that waits
+for one name costs each waiter no more than its own turn. A search reads the records of each resource once, and takes
+each of them once; one that would read more than MAX_READ is given up, and the request with it (`quota`).
 """
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock
+from dibs.errors import Deadlock, Quota
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import FOLLOW_UPS, iso
+from dibs.operations.core.call import FOLLOW_UPS, iso, related
 from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
     Steps = list[dict[str, Any]]
+    Came = tuple[Record, Record]  # the place that waits for another (or for its agent), and the record in its way
 
-MAX_VISITED = 1_000  # in one search; a fleet has fewer places
+MAX_READ = 8_000  # trips and records in one search: some 100 ms; a fleet has fewer waiters by far
+MAX_CLAIMS_LOOKED_AT = 64  # of the asking agent, for waiters; an agent that holds more searches
 
 
 def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
     """The deadlock that this wish would cause, as steps (agent, resource, holder); empty if there is none."""
     start = wish["agent"]
-    if not holds_any(tx, start):
+    if not is_awaited(tx, start):
         return []
-    return _search(tx, wish, in_the_way, lambda record: holds.CLAIM in record and record["agent"] == start)
+    search = _Search(tx, start, lambda record: holds.CLAIM in record and record["agent"] == start)
+    search.count(len(in_the_way))
+    return search.follow([(wish, iter(in_the_way))])
 
 
-def find_past(tx: Transaction, wish: Record, queue: list[Record], place: Record | None) -> Steps:
-    """The deadlock that an upgrade would cause by passing this queue: each would wait for the other.
+def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
+    """The deadlock that a grant would cause by passing this queue: each would wait for the other.
 
-    That needs another place of the same agent; the place of this request (`place`) ends with the grant.
+    That needs a place of the same agent for something else.
     """
     waiters = {record["waiter"] for record in queue}
     agents = {record["agent"] for record in queue}
-    own = place["waiter"] if place is not None else ""
-    for other in _places_of(tx, wish["agent"]):
-        if other["waiter"] == own:
-            continue
-        steps = _search(
-            tx, other, _before(tx, other, list(holds.meeting(tx, other["resources"], other["tree"]))),
-            lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
-        )  # fmt: skip
-        if steps:
-            last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
-            return [*steps, {**last, "holder": wish["agent"], "since": iso(tx, tx.now)}]
-    return []
+    search = _Search(
+        tx,
+        wish["agent"],
+        lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
+        granted={**wish, holds.CLAIM: ""},
+    )
+    steps = search.follow_places(_places_of(tx, wish["agent"]))
+    if not steps:
+        return []
+    last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
+    return [*steps, {**last, "holder": wish["agent"], "since": iso(tx, tx.now)}]
 
 
-def refuse(tx: Transaction, call: Call, wish: Record, cycle: Steps) -> Deadlock:
-    """The refusal of a request that would cause a deadlock; the log keeps it like every other refusal."""
+def refusal_of(tx: Transaction, call: Call, wish: Record, search: Callable[[], Steps]) -> Deadlock | Quota | None:
+    """The refusal of a request that would cause a deadlock, or whose search is too long; the log keeps it."""
     first = resources.shown(wish["resources"])[0]
-    data = {"code": "deadlock", "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
-    tx.append("claim.refused", wish["agent"], first, {**data, "blockers": cycle})
+    data = {"resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
+    try:
+        cycle = search()
+    except Quota as too_many:
+        tx.append("claim.refused", wish["agent"], first, {"code": too_many.code, **data, "blockers": []})
+        return too_many
+    if not cycle:
+        return None
+    tx.append("claim.refused", wish["agent"], first, {"code": "deadlock", **data, "blockers": cycle})
     agents = sorted({step["agent"] for step in cycle})
     suspicions.put(
         tx, "deadlock", ", ".join(agents), wish["agent"], event=first, told=[wish["agent"]], cycle=cycle
@@ -73,39 +87,29 @@ def refuse(tx: Transaction, call: Call, wish: Record, cycle: Steps) -> Deadlock:
     return Deadlock(cycle=cycle)
 
 
-def holds_any(tx: Transaction, agent: str) -> bool:
-    """Can another agent wait for something that this agent holds? An agent that holds nothing is in no deadlock."""
-    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS)
-    return any(claim["until"] > tx.now and claim["mode"] != resources.WATCH for claim in claims)
+def is_awaited(tx: Transaction, agent: str) -> bool:
+    """Does another agent wait for something that this agent holds? Otherwise it is in no deadlock."""
+    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=MAX_CLAIMS_LOOKED_AT)
+    live = [claim for claim in claims if claim["until"] > tx.now and claim["mode"] != resources.WATCH]
+    if len(claims) > MAX_CLAIMS_LOOKED_AT:
+        return bool(live)
+    return any(_has_waiters(tx, claim) for claim in live)
 
 
-def _search(tx: Transaction, wish: Record, in_the_way: list[Record], arrived: Callable[[Record], bool]) -> Steps:
-    """Breadth-first search from the records in the way, along what each agent waits for."""
-    # place → the place that waits for it (or for its agent), and the record in its way
-    came: dict[str, tuple[Record, Record]] = {}
-    met: dict[str, list[Record]] = {}  # many places want the same resources: what they meet is read once
-    known = {wish["agent"]}  # agents whose places were looked up
-    frontier: list[tuple[Record, list[Record]]] = [(wish, in_the_way)]
-    while frontier and len(came) < MAX_VISITED:
-        place, before = frontier.pop(0)
-        for record in before:
-            if arrived(record):
-                return _path(tx, came, place, record)
-            if holds.WAITER in record:
-                following = [record]
-            elif record["agent"] in known:
-                continue
-            else:
-                known.add(record["agent"])
-                following = _places_of(tx, record["agent"])
-            for other in following:
-                if other["waiter"] not in came:
-                    came[other["waiter"]] = (place, record)
-                    key = f"{other['tree']}{other['resources']}"
-                    if key not in met:
-                        met[key] = list(holds.meeting(tx, other["resources"], other["tree"]))
-                    frontier.append((other, _before(tx, other, met[key])))
-    return []
+def _has_waiters(tx: Transaction, claim: Record) -> bool:
+    """Is there a live place that this claim is in the way of?"""
+    if claim["by"] == endings.BY_TASK and any(
+        place["until"] > tx.now and not related(place["agent"], claim["agent"])
+        for _, _, place in tx.scan(1, f"line\t{claim['task']}\t", MAX_READ).rows
+    ):
+        return True
+    try:
+        return any(
+            holds.WAITER in one and one["until"] > tx.now and endings.blocks(claim, one["mode"], one["agent"])
+            for one in holds.meeting(tx, claim["resources"], claim["tree"], most=holds.MAX_COST)
+        )
+    except Quota:
+        return True  # perhaps
 
 
 def _places_of(tx: Transaction, agent: str) -> list[Record]:
@@ -115,29 +119,112 @@ def _places_of(tx: Transaction, agent: str) -> list[Record]:
     return [place for place in places if place["until"] > tx.now]
 
 
-def _before(tx: Transaction, place: Record, met: list[Record]) -> list[Record]:
-    """What a place waits for: holders, and earlier waiters unless it is an upgrade, which passes the queue."""
-    live = [record for record in met if holds.INTEREST not in record and record["until"] > tx.now]
-    upgrade = endings.holds_all(live, place)
-    return [
-        record
-        for record in live
-        if endings.blocks(record, place["mode"], place["agent"])
-        and (holds.CLAIM in record or (not upgrade and record["ticket"] < place["ticket"]))
-    ]
+class _Crowd:
+    """The live records that meet one resource: claims first, then waiters by ticket. Each is taken once."""
+
+    def __init__(self, records: list[Record]) -> None:
+        records.sort(key=lambda record: record["ticket"] if holds.WAITER in record else 0)
+        self.claims: dict[str, list[Record]] = {}  # by agent
+        self._left: dict[str, list[Record]] = {mode: [] for mode in resources.MODES}
+        for record in records:
+            self._left[record["mode"]].append(record)
+            if holds.CLAIM in record:
+                self.claims.setdefault(record["agent"], []).append(record)
+
+    def take(self, place: Record, *, waiters: bool) -> Iterator[Record]:
+        """The records in the way of a place that no earlier place took; with `waiters` also the earlier waiters."""
+        for mode, left in self._left.items():
+            if not resources.conflict(mode, place["mode"]):
+                continue
+            taken, kept = 0, []
+            for record in left:
+                if holds.WAITER in record and not (waiters and record["ticket"] < place["ticket"]):
+                    break
+                taken += 1
+                if related(record["agent"], place["agent"]):
+                    kept.append(record)
+                else:
+                    yield record
+            self._left[mode] = kept + left[taken:]
 
 
-def _path(tx: Transaction, came: dict[str, tuple[Record, Record]], place: Record, record: Record) -> Steps:
-    """The steps from the asking agent to the record that the search arrived at."""
-    steps = [_step(tx, place, record, place["resources"])]
-    while place.get("waiter") in came:
-        place, record = came[place["waiter"]]
-        steps.insert(0, _step(tx, place, record, place["resources"]))
-    return steps
+class _Search:
+    """A breadth-first search along what each agent waits for, until it arrives at a record."""
+
+    def __init__(
+        self, tx: Transaction, start: str, arrived: Callable[[Record], bool], granted: Record | None = None
+    ) -> None:
+        self._tx, self._arrived = tx, arrived
+        self._granted = [] if granted is None else [granted]  # counts as a claim, though it is not written yet
+        self._known = {start}  # agents whose places were looked up
+        self._came: dict[str, Came | None] = {}  # by waiter; None for a place that the search began with
+        self._crowds: dict[tuple[str, ...], _Crowd] = {}  # by tree and resource
+        self._read = 0
+
+    def follow_places(self, places: list[Record]) -> Steps:
+        """The steps from the first of these places, all of one agent, that leads there."""
+        self._came.update({place["waiter"]: None for place in places})
+        return self.follow([(place, self._before(place)) for place in places])
+
+    def follow(self, frontier: list[tuple[Record, Iterator[Record]]]) -> Steps:
+        """The steps from the first of these places or wishes that leads there by the records in its way."""
+        for place, before in frontier:  # it grows while it is read
+            for record in before:
+                if self._arrived(record):
+                    return self._path(place, record)
+                for other in self._following(record):
+                    if other["waiter"] not in self._came:
+                        self._came[other["waiter"]] = (place, record)
+                        frontier.append((other, self._before(other)))
+        return []
+
+    def _following(self, record: Record) -> list[Record]:
+        """The places that a record in the way leads to."""
+        if holds.WAITER in record:
+            return [record]
+        if record["agent"] in self._known:
+            return []
+        self._known.add(record["agent"])
+        self.count(1)
+        return _places_of(self._tx, record["agent"])
+
+    def _before(self, place: Record) -> Iterator[Record]:
+        """What a place waits for: holders, and earlier waiters for what its agent does not hold yet."""
+        crowds = [(resource, self._crowd(resource, place["tree"])) for resource in place["resources"]]
+        mine = [claim for _, crowd in crowds for claim in crowd.claims.get(place["agent"], ())]
+        missing = endings.missing([*mine, *self._granted], place)
+        for resource, crowd in crowds:
+            yield from crowd.take(place, waiters=resource in missing)
+
+    def _crowd(self, resource: Sequence[str], tree: str) -> _Crowd:
+        key = (tree, *resource)
+        if key not in self._crowds:
+            self.count(1)
+            live = []
+            for record in holds.meeting(self._tx, [resource], tree, most=holds.MAX_COST):
+                self.count(1)
+                if holds.INTEREST not in record and record["until"] > self._tx.now:
+                    live.append(record)
+            self._crowds[key] = _Crowd(live)
+        return self._crowds[key]
+
+    def count(self, read: int) -> None:
+        """So many were read."""
+        self._read += read
+        if self._read > MAX_READ:
+            raise Quota(what="claims and waiters that can be searched for a deadlock", limit=MAX_READ)
+
+    def _path(self, place: Record, record: Record) -> Steps:
+        """The steps from the asking agent to the record that the search arrived at."""
+        steps = [_step(self._tx, place, record)]
+        while (came := self._came.get(place.get("waiter", ""))) is not None:
+            place, record = came
+            steps.insert(0, _step(self._tx, place, record))
+        return steps
 
 
-def _step(tx: Transaction, place: Record, record: Record, wanted: Sequence[Sequence[str]]) -> dict[str, Any]:
-    shown = holds.blocker(tx, record, wanted)
+def _step(tx: Transaction, place: Record, record: Record) -> dict[str, Any]:
+    shown = holds.blocker(tx, record, place["resources"])
     return {
         "agent": place["agent"], "resource": shown["resource"], "holder": record["agent"],
         "since": iso(tx, record["since"]),

@@ -6,6 +6,7 @@ queue.
 
 from __future__ import annotations
 
+from dibs.errors import Quota
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, TOKEN, due, related
 from dibs.stores.seam import walk
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # after its last poll, while a waiter counts as present; also the time in which it must pick up a hand-over
 WAITER_LEASE_MS = 15_000
+NARROW_KINDS = ("file", "name", "inode")  # little lies below these
+MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more than there ever are
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
@@ -125,8 +128,8 @@ def blocks(record: Record, mode: str, agent: str) -> bool:
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 
 
-def holds_all(records: Iterable[Record], wish: Record) -> bool:
-    """Does the agent hold all of it already, in any mode? Then the waiters wait for this agent anyway."""
+def missing(records: Iterable[Record], wish: Record) -> list[Any]:
+    """What the agent of a wish does not hold yet, in any mode. Who waits for the rest waits for this agent anyway."""
     held = [
         resource
         for record in records
@@ -136,7 +139,16 @@ def holds_all(records: Iterable[Record], wish: Record) -> bool:
         and resources.same_tree(record["tree"], wish["tree"])
         for resource in record["resources"]
     ]
-    return bool(held) and resources.all_covered(wish["resources"], held)
+    return [one for one in wish["resources"] if not resources.all_covered([one], held)]
+
+
+def is_before(waiter: Record, wish: Record, missing: Sequence[Sequence[str]]) -> bool:
+    """Does this earlier waiter come before the wish, whose agent does not hold `missing`?"""
+    return (
+        blocks(waiter, wish["mode"], wish["agent"])
+        and resources.same_tree(waiter["tree"], wish["tree"])
+        and resources.any_overlap(waiter["resources"], missing) is not None
+    )
 
 
 def clear(tx: Transaction, over: Sequence[Record], dead: Sequence[Record], asking: str = "") -> None:
@@ -165,7 +177,7 @@ def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> 
     freed = list(freed)
     if not freed:
         return
-    met = list(holds.meeting(tx, freed, ""))
+    met = _waiters_of(tx, freed)
     waiting = [record for record in met if holds.WAITER in record]
     interested = [record for record in met if holds.INTEREST in record and record["agent"] != asking]
     waiting.sort(key=lambda record: record["ticket"])
@@ -175,17 +187,40 @@ def serve(tx: Transaction, freed: Iterable[Sequence[str]], asking: str = "") -> 
         _tell(tx, record)
 
 
+def _is_narrow(freed: Sequence[Sequence[str]]) -> bool:
+    """Does little lie below all of these?"""
+    return all(resource[0] in NARROW_KINDS for resource in freed)
+
+
+def _waiters_of(tx: Transaction, freed: Sequence[Sequence[str]]) -> list[Record]:
+    """The waiters and interests that what became free concerns; of literal files and names also the claims on them.
+
+    Below a directory or a glob there may be very many claims, and few waiters in the whole workspace.
+    """
+    if _is_narrow(freed):
+        return list(holds.meeting(tx, freed, ""))
+    return [
+        record
+        for kind in (holds.WAITER, holds.INTEREST)
+        for record in holds.every(tx, kind, MAX_WAITERS_READ)[0]
+        if resources.any_overlap(record["resources"], freed) is not None
+    ]
+
+
 def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[str]], met: list[Record]) -> None:
     """Grant to each waiter that nothing blocks any more; drop absent waiters.
 
-    Everything that these waiters can meet is read once (`met` is enough if they want only what was freed); new grants
-    are added to it.
+    Everything that these waiters can meet is read once (`met` is enough if only files and names were freed, and they
+    want nothing else); new grants are added to it.
     """
     wanted = {(resource[0], resource[1]): resource for waiter in waiting for resource in waiter["resources"]}
     claims: list[Record] = []
     queue: list[Record] = []
-    if any(resource not in freed for resource in wanted.values()):
-        met = list(holds.meeting(tx, list(wanted.values()), ""))
+    if not _is_narrow(freed) or any(resource not in freed for resource in wanted.values()):
+        try:
+            met = list(holds.meeting(tx, list(wanted.values()), "", most=holds.MAX_COST))
+        except Quota:  # they find out at their own next poll
+            return
     for record in met:
         if holds.CLAIM in record:
             claims.append(record)
@@ -197,9 +232,9 @@ def _hand_over(tx: Transaction, waiting: list[Record], freed: Sequence[Sequence[
             continue
         if any(blocks_wish(claim, waiter) and claim["until"] > tx.now for claim in claims):
             continue
-        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and blocks_wish(other, waiter)]
-        live = [claim for claim in claims if claim["until"] > tx.now]
-        if any(other["until"] > tx.now for other in earlier) and not holds_all(live, waiter):  # an upgrade passes them
+        lacks = missing([claim for claim in claims if claim["until"] > tx.now], waiter)
+        earlier = [other for other in queue if other["ticket"] < waiter["ticket"] and other["until"] > tx.now]
+        if any(is_before(other, waiter, lacks) for other in earlier):
             continue
         for claim in [claim for claim in claims if blocks_wish(claim, waiter)]:
             expire(tx, claim)
@@ -228,11 +263,11 @@ def claim_from(tx: Transaction, waiter: Record) -> Record:
 def _tell(tx: Transaction, interest: Record) -> None:
     """Tell an agent that was refused earlier, if the resource is really free and the agent has not got it yet."""
     mode, agent = interest["mode"], interest["agent"]
-    met = [
-        record
-        for record in holds.meeting(tx, interest["resources"], interest["tree"])
-        if holds.INTEREST not in record and record["until"] > tx.now
-    ]
+    try:
+        all_met = list(holds.meeting(tx, interest["resources"], interest["tree"], most=holds.MAX_COST))
+    except Quota:  # not free in any case
+        return
+    met = [record for record in all_met if holds.INTEREST not in record and record["until"] > tx.now]
     own = [record for record in met if record["agent"] == agent and resources.enough(record["mode"], mode)]
     # it holds all of it, or waits for it: another answer tells it
     if resources.all_covered(interest["resources"], [one for record in own for one in record["resources"]]):

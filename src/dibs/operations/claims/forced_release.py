@@ -17,7 +17,7 @@ from __future__ import annotations
 from dibs.errors import NOT_TAKEN, Fenced, Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import due, iso
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards.restores import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
 
@@ -83,6 +83,7 @@ def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob
         "violation": identifier, "path": path, "tree": tree, "holder": claim["agent"], "by": call.agent, "at": tx.now,
         "blob": blob, "overwritten": "", "until": until, "how": FORCED,
     }  # fmt: skip
+    record.update({"place": call.place} if call.place else {})
     tx.put(f"v\t{identifier}", record, i2=due(until))
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
@@ -94,7 +95,7 @@ def _held(tx: Transaction, call: Call, resources: Sequence[Sequence[str]]) -> di
 
 
 HELD = Operation(
-    "held", _held, "Which claims would be void?",
+    "held", _held, "Which claims would be void?", sent_by=ANYWHERE,
     fields=(Field("resources", "resources", "what is taken away", default=()),), writes=False,
 )  # fmt: skip
 

@@ -12,11 +12,11 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota
+from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
@@ -33,6 +33,8 @@ SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save t
 MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
 ENDS_WITH_COMMIT = "commit"  # the `ends` of a claim that its file's commit releases
 LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
+MAX_HOLDERS_READ = 64  # a request with this many live holders in its way is refused in any case: it reads no more
+MAX_ENDED = 100  # records that one transaction ends before it decides; with more, the next one continues
 MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round ends all that it saw
 
 
@@ -51,6 +53,7 @@ class _Overlaps:
         "queue",
         "subagents",
         "truncated",
+        "unfinished",
         "watchers",
     )
 
@@ -67,6 +70,7 @@ class _Overlaps:
         self.own_place: Record | None = None  # the agent's existing place in the queue for this same request
         self.owns_place = False  # this call may leave that place: no other process of the agent took it over
         self.truncated = False  # not all were read: there may be more
+        self.unfinished = False  # so many of them have ended that one transaction does not end them all
 
 
 # --- claim
@@ -105,6 +109,8 @@ def take(
     if by_hand and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call):
         prefetched = None  # these records may have ended
     overlaps = _live_overlaps_of(tx, call, wish, waiter, prefetched, patient=wait > 0)
+    if overlaps.unfinished and by_hand:
+        return {"again": True}  # what has ended so far is committed; the next transaction ends more
     if call.inside and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
         return _refuse(tx, wish, overlaps.subagents, interest=False)
@@ -129,36 +135,41 @@ def _live_overlaps_of(
     tx: Transaction, call: Call, wish: Record, waiter: str, prefetched: Fetched | None, *, patient: bool
 ) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
+    ended = 0
     for _ in range(MAX_ROUNDS):
         overlaps = _overlaps_of(tx, call, wish, waiter, prefetched, patient=patient)
         if not overlaps.ended and not overlaps.dead:
             break
         prefetched = None
         endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
+        ended += len(overlaps.ended) + len(overlaps.dead)
         if overlaps.dead:
             from dibs.operations.agents import deaths
 
             deaths.tell_of(tx, call, overlaps.dead)
+        overlaps.unfinished = ended >= MAX_ENDED
+        if overlaps.unfinished:
+            break
     return overlaps
 
 
 def _blockers(overlaps: _Overlaps, wish: Record) -> list[Record]:
-    """Holders and earlier waiters; an upgrade of a claim that the agent holds passes the waiters."""
-    upgrade = endings.holds_all(overlaps.mine, wish)
-    return overlaps.holders if upgrade else overlaps.holders + _earlier_waiters(overlaps)
+    """Holders, and earlier waiters for what the agent does not hold yet: an upgrade passes the waiters."""
+    missing = endings.missing(overlaps.mine, wish)
+    earlier = _earlier_waiters(overlaps) if missing else ()
+    return overlaps.holders + [waiter for waiter in earlier if endings.is_before(waiter, wish, missing)]
 
 
-def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | None:
-    """The refusal of an upgrade that would cause a deadlock with the waiters it passes."""
-    if not overlaps.queue or not endings.holds_all(overlaps.mine, wish):
+def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | Quota | None:
+    """The refusal of a grant that would cause a deadlock with the waiters it passes."""
+    if not overlaps.queue or endings.missing(overlaps.mine, wish) == wish["resources"]:
         return None
     from dibs.operations.claims import deadlocks
 
-    cycle = deadlocks.find_past(tx, wish, overlaps.queue, overlaps.own_place)
-    if not cycle:
-        return None
-    _leave_queue(tx, overlaps)
-    return deadlocks.refuse(tx, call, wish, cycle)
+    refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find_past(tx, wish, overlaps.queue))
+    if refusal is not None:
+        _leave_queue(tx, overlaps)
+    return refusal
 
 
 def _leave_queue(tx: Transaction, overlaps: _Overlaps) -> None:
@@ -207,7 +218,7 @@ def _refuse_tasks(tx: Transaction, wish: Record) -> None:
         if kind == "name" and text.startswith("task:"):
             key = f"t\t{text[5:]}"
             if tx.fetch([key]).values[key] is not None:
-                raise Invalid(f"{text} is a task: take it with `dibs task claim {text[5:]}`", task=text[5:])
+                raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
 def _sweep_a_little(tx: Transaction, call: Call) -> bool:
@@ -219,8 +230,8 @@ def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waite
     """Queue the wish, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
-    if overlaps.truncated and deadlocks.holds_any(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False)
+    if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
+        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False, most=deadlocks.MAX_READ)
     answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
     if isinstance(answer, dict) and not overlaps.truncated:
         answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
@@ -260,9 +271,16 @@ def _wish(
 
 
 def _overlaps_of(
-    tx: Transaction, call: Call, wish: Record, waiter: str, got: Fetched | None, *, patient: bool
+    tx: Transaction,
+    call: Call,
+    wish: Record,
+    waiter: str,
+    got: Fetched | None,
+    *,
+    patient: bool,
+    most: int = MAX_HOLDERS_READ,
 ) -> _Overlaps:
-    """Every record that overlaps the wish, sorted.
+    """Every record that overlaps the wish, sorted; or as many as decide it, if `most` live holders are in its way.
 
     A caller that can wait, and meets a holder and a long queue, will wait in any case and reads no further. The waiters
     before it find out whether the holder's process is dead. The first waiter checks the process of a new holder at its
@@ -272,9 +290,10 @@ def _overlaps_of(
     if waiter:
         overlaps.own_place = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
         overlaps.owns_place = True
-    for record in holds.meeting(tx, wish["resources"], wish["tree"], got):
+    for record in holds.meeting(tx, wish["resources"], wish["tree"], got, holds.MAX_COST):
         _add(tx, wish, record, overlaps)
-        if patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ:
+        waits = patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
+        if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
             overlaps.truncated = True
             break
     if overlaps.own_place is None:
@@ -349,28 +368,30 @@ def _covering(mine: list[Record], wish: Record) -> Record | None:
 def _refresh(
     tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, overlaps: _Overlaps
 ) -> dict[str, Any]:
-    """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way."""
+    """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way.
+
+    A claim is never shortened by another one inside it, or by the same one again: the code around it relies on its
+    deadline and on its renewals.
+    """
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     if ttl is not None:
-        claim["ttl"], claim["fixed"] = wish["ttl"], True
+        claim["ttl"] = max(claim["ttl"], wish["ttl"])
     if wish.get("keep"):
         claim["ends"], claim["by"] = "", wish["by"]
     claim["tied"] = claim["tied"] or call.tied
-    claim["reason"], claim["task"] = wish["reason"] or claim["reason"], wish["task"] or claim["task"]
-    until = min(tx.now + claim["ttl"], claim["life"])
+    if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
+        claim["reason"] = wish["reason"] or claim["reason"]
+    claim["task"] = wish["task"] or claim["task"]
     renewed = not claim["pending"]
     if claim["pending"]:
-        if _merge_weaker_claim(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish):
-            claim["upgrade"] = True
+        _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
-    elif ttl is None:
-        until = max(until, claim["until"])
-    claim["until"], claim["renewed"] = until, tx.now
+    claim["until"], claim["renewed"] = min(tx.now + claim["ttl"], claim["life"]), tx.now
     holds.put(tx, claim)
-    event: dict[str, Any] = {"until": until}
+    event: dict[str, Any] = {"until": claim["until"]}
     if not renewed and wish["request"]:
         event["request"] = wish["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
@@ -379,7 +400,6 @@ def _refresh(
 
 def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> dict[str, Any]:
     """Nothing is in the way: grant the claim."""
-    upgraded = _merge_weaker_claim(tx, overlaps.mine, wish)
     for interest in overlaps.interests:  # the agent has now what it was refused
         if resources.all_covered(interest["resources"], wish["resources"]):
             endings.end_interest(tx, interest, "granted")
@@ -387,8 +407,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
-    if upgraded:
-        claim["upgrade"] = True
+    _merge_weaker_claims(tx, overlaps.mine, wish, claim)
+    claim["until"] = min(tx.now + claim["ttl"], claim["life"])
     endings.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if call.inside and wish["by"] == "hand":
@@ -410,16 +430,15 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
     return answer
 
 
-def _merge_weaker_claim(tx: Transaction, mine: list[Record], wish: Record) -> bool:
-    """Merge a weaker claim of the same agent on the same resources into the new one; returns whether there was one."""
-    merged = False
+def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> None:
+    """Merge weaker claims of the same agent on the same resources into this one, which lasts no shorter than they."""
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
+                stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
+                stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
                 endings.give_back(tx, claim, upgraded, "upgraded")
-                merged = True
-    return merged
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
@@ -468,10 +487,8 @@ def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
 def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
     """Every claim is compared with each glob that begins with a wildcard, so their number is limited."""
     if any(map(resources.root_glob, wish["resources"])):
-        kept = [
-            record for record in holds.rows(tx, [("r\t", "r\n")]) if any(map(resources.root_glob, record["resources"]))
-        ]
-        if len(kept) >= MAX_ROOT_GLOBS:
+        kept = sum(sum(map(resources.root_glob, one["resources"])) for one in holds.rows(tx, [("r\t", "r\n")]))
+        if kept >= MAX_ROOT_GLOBS:
             return Quota(what="globs that begin with a wildcard in a workspace", limit=MAX_ROOT_GLOBS)
     return None
 
@@ -510,11 +527,41 @@ OPERATIONS = (
                 metavar="D",
             ),
             Field("keep", "flag", "keep the claim after you commit the file", default=False),
-            Field("tree", "text", "confine it to one working tree", default="", internal=True),
-            Field("by", "text", "hand, or the guard that makes it", default="hand", internal=True),
-            Field("interest", "flag", "if refused, leave a wish to be told", default=False, internal=True),
-            Field("waiter", "text", "the place in the queue held already", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
+            Field(
+                "by",
+                "choice",
+                "hand, or what makes it",
+                choices=("hand", "deploy", "edit", "shell"),
+                default="hand",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "interest",
+                "flag",
+                "if refused, leave a wish to be told",
+                default=False,
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "waiter",
+                "text",
+                "the place in the queue held already",
+                default="",
+                internal=True,
+                longest=100,
+                sent_by=ANYWHERE,
+            ),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         may="worker",

@@ -1,14 +1,17 @@
 """The records of claims, waiters and interests, read and written. Nothing is decided here.
 
-The three kinds of record share one family of keys, so one trip finds everything that a request can meet. A record is
-written whole, once for each of its resources. The first of these rows also carries the index entries: by agent, and by
-the time at which a sweep should look at it.
+The three kinds of record share one family of keys, so one trip finds everything that a request can meet. A record has
+a row for each of its resources. The first row has the record and the index entries: by agent, and by the time at which
+a sweep should look at it. The others say where the first one is, so that N paths cost N rows and not N times N paths,
+and a new deadline one row. (Records of version 0.2 and earlier stand whole in each row; reading takes both.)
 """
 
 from __future__ import annotations
 
+from dibs.errors import Quota
 from dibs.operations.claims import resources
-from dibs.operations.core.call import due, in_words, iso
+from dibs.operations.core.call import due, in_words, iso, process_name
+from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Range, Transaction
 
 ROWS_PER_TRIP = 512  # rows in one trip
+MAX_ROWS_PER_TRIP = 4_096  # of a long way: each trip takes twice as many as the last
+MAX_COST = 40_000  # of a request: 40,000 rows without a record, or 10,000 records; 200 ms on SQLite
+RECORD_COST = 4  # of a row with its record
 MAX_RECORDS = 1_000_000  # of one agent: more than any agent holds
 
 CLAIM, WAITER, INTEREST = "claim", "waiter", "interest"
@@ -30,6 +36,7 @@ EARLY_ENDS = {
     "task": "ends with its task",
 }  # fmt: skip
 WANTED = 5  # names that an advised command has room for
+FIRST = "first"  # in a row without the record: the resource under which the record is
 _LETTER = {CLAIM: "h", WAITER: "w", INTEREST: "i"}
 _INDEX = {CLAIM: "claims", WAITER: "waits", INTEREST: "interests"}
 TASK_WAITS = "task-waits"  # in the second index: an agent's waits for tasks (pulls.py), which deadlocks.py follows
@@ -54,16 +61,19 @@ def new_claim(tx: Transaction, wish: Record, *, until: int, pending: bool, alert
 
 
 def put(tx: Transaction, record: Record, dropped: Iterable[Sequence[str]] = ()) -> None:
-    """Write a record under each of its resources; delete it under those that it no longer has."""
+    """Write a record; delete its rows under the resources that it no longer has."""
     kind = kind_of(record)
     suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
     for resource in dropped:
         tx.delete(resources.key_of(resource, suffix))
-    entry: str | None = f"{_INDEX[kind]}\t{record['agent']}\t{record[kind]}"
-    when: str | None = due(look_at(record))
-    for resource in record["resources"]:
-        tx.put(resources.key_of(resource, suffix), record, entry, when)
-        entry = when = None
+    first, *others = record["resources"]
+    rows = f"{record[kind]} {len(others)}"
+    if others and (dropped or record.get("rows") != rows):  # else the other rows are there already
+        record["rows"] = rows
+        for resource in others:
+            tx.put(resources.key_of(resource, suffix), {kind: record[kind], "agent": record["agent"], FIRST: first})
+    entry = f"{_INDEX[kind]}\t{record['agent']}\t{record[kind]}"
+    tx.put(resources.key_of(first, suffix), record, entry, due(look_at(record)))
 
 
 def remove(tx: Transaction, record: Record) -> None:
@@ -72,11 +82,32 @@ def remove(tx: Transaction, record: Record) -> None:
     suffix = f"{_LETTER[kind]}{record['agent']}\t{record[kind]}"
     for resource in record["resources"]:
         tx.delete(resources.key_of(resource, suffix))
+    record.pop("rows", None)
 
 
 def key_of_claim(resource: Sequence[str], record: Record) -> str:
     """The row of a claim that a record (`agent`, `claim`) names."""
-    return resources.key_of(resource, f"{_LETTER[CLAIM]}{record['agent']}\t{record[CLAIM]}")
+    return _key_of(resource, record)
+
+
+def _key_of(resource: Sequence[str], record: Record) -> str:
+    kind = kind_of(record)
+    return resources.key_of(resource, f"{_LETTER[kind]}{record['agent']}\t{record[kind]}")
+
+
+def whole(tx: Transaction, found: Sequence[Record]) -> list[Record]:
+    """The records that these rows have or point to, each once and in their order."""
+    known = {_identifier(row): row for row in found if FIRST not in row}
+    away = {_identifier(row): _key_of(row[FIRST], row) for row in found if _identifier(row) not in known}
+    if away:
+        kept = values_of(tx, list(away.values()))
+        known.update({identifier: kept[key] for identifier, key in away.items()})
+    return [known[identifier] for identifier in dict.fromkeys(map(_identifier, found))]
+
+
+def _identifier(row: Record) -> str:
+    identifier: str = row[kind_of(row)]
+    return identifier
 
 
 def look_at(record: Record) -> int:
@@ -87,34 +118,39 @@ def look_at(record: Record) -> int:
 
 
 def meeting(
-    tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None
+    tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None, most: int = 0
 ) -> Iterator[Record]:
     """Every record that overlaps the wanted resources in this working tree, each once.
 
-    `got` is the first page if it was read already. Expired records are included: the caller decides.
+    `got` is the first page if it was read already. Expired records are included: the caller decides. `most`: what it
+    may cost; beyond that `Quota` is raised.
     """
-    seen: set[str] = set()
     if got is not None and not got.truncated:
-        found: Iterable[Record] = [record for _, record in got.rows]
+        found: Iterable[Record] = whole(tx, [record for _, record in got.rows])
     else:
-        found = rows(tx, resources.ranges_of(wanted), got)
+        found = rows(tx, resources.ranges_of(wanted), got, most)
     for record in found:
-        identifier = record.get(CLAIM) or record.get(WAITER) or record[INTEREST]
-        if identifier in seen or (tree and record["tree"] and tree != record["tree"]):
-            continue
-        if resources.any_overlap(record["resources"], wanted) is not None:
-            seen.add(identifier)
+        if resources.same_tree(tree, record["tree"]) and resources.any_overlap(record["resources"], wanted) is not None:
             yield record
 
 
-def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None) -> Iterator[Record]:
-    """All records in these ranges, page by page."""
+def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None, most: int = 0) -> Iterator[Record]:
+    """All records in these ranges, each once, page by page."""
     remaining = list(ranges)
+    seen: set[str] = set()
+    page, cost = ROWS_PER_TRIP, 0
     while True:
         if got is None:
-            got = tx.fetch((), remaining, ROWS_PER_TRIP)
-        for _, record in got.rows:
-            yield record
+            got = tx.fetch((), remaining, page)
+            page = min(2 * page, MAX_ROWS_PER_TRIP)
+        cost += sum(1 if FIRST in row else RECORD_COST for _, row in got.rows)
+        if most and cost > most:
+            raise Quota(
+                what="claims and waiters below one directory or glob that is claimed", limit=most // RECORD_COST
+            )
+        new = [row for _, row in got.rows if _identifier(row) not in seen]
+        seen.update(map(_identifier, new))
+        yield from whole(tx, new)
         if not got.truncated:
             return
         last = got.rows[-1][0]
@@ -187,6 +223,8 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         shown["until"] = iso(tx, record["deadline"])
     else:
         shown["left"] = left(tx, record)
+        if _is_dead(tx, record["agent"]):
+            shown["dead"] = True
     if asking and record["agent"].startswith(f"{asking}/"):
         shown["subagent"] = True
     if record.get("task"):
@@ -195,6 +233,13 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         if task is not None:
             shown["title"] = task["title"]
     return shown
+
+
+def _is_dead(tx: Transaction, agent: str) -> bool:
+    """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
+    known = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    process = known["process"] if known is not None else None
+    return process is not None and known.get("mourned") == process_name(process)
 
 
 def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.operations.claims import waiters
 from dibs.operations.core import exchanges
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _recall(
 
 
 RECALL = Operation(
-    "recall", _recall, "Take back a request whose answer nobody reads.",
+    "recall", _recall, "Take back a request whose answer nobody reads.", sent_by=ANYWHERE,
     fields=(
         Field("connection", "text", "the connection that it came through", required=True),
         Field("number", "integer", "its number there", required=True),

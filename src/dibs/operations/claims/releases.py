@@ -6,11 +6,11 @@ present holder's name, and then nothing is changed at all.
 
 from __future__ import annotations
 
-from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound
+from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Range, Transaction
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
+MAX_RENEWED = 500  # claims that one transaction renews; with more, the next one continues
+MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 
 
 # --- renew
@@ -38,10 +40,15 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
     chosen = _held_by(tx, call, resources, None)
     if not isinstance(chosen, list):
         return chosen
-    for claim, _ in chosen:
+    call.began = call.began or tx.now
+    due = [claim for claim, _ in chosen if claim.get("renewed", 0) < call.began or len(chosen) <= MAX_RENEWED]
+    for claim in due[:MAX_RENEWED]:
         claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
-    renewed = [renew_one(tx, claim) for claim, _ in chosen]
-    return {"renewed": [holds.granted(tx, claim) for claim in renewed]}
+        claim["renewed"] = tx.now
+        renew_one(tx, claim)
+    if len(due) > MAX_RENEWED:
+        return {"again": True}
+    return {"renewed": [holds.granted(tx, claim) for claim, _ in chosen]}
 
 
 def renew_one(tx: Transaction, claim: Record) -> Record:
@@ -74,10 +81,11 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: F
     """
     if not named:
         found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
-        mine = [claim for claim in found if claim["until"] > tx.now]
-        return [(claim, claim["resources"]) for claim in mine if not token or claim["token"] == token]
+        mine = [claim for claim in found if claim["until"] > tx.now and (not token or claim["token"] == token)]
+        return [(claim, claim["resources"]) for claim in mine] if mine or not token else _stale(tx, call, token)
     normal = resources.normal(named)
-    here = holds.meeting(tx, normal, "", _held_rows(got))
+    read = _held_rows(got)
+    here = holds.rows(tx, resources.places_of(normal)) if read is None else holds.meeting(tx, normal, "", read)
     mine = [
         record
         for record in here
@@ -111,13 +119,27 @@ def _held_rows(got: Fetched | None) -> Fetched | None:
     return Fetched({}, [row for row in got.rows if not row[0].startswith("l\t")], False)
 
 
+def _stale(tx: Transaction, call: Call, token: int) -> Any:
+    """The refusal of a token under which the caller holds nothing."""
+    for loss in _losses_of(tx, call.agent):
+        if loss["token"] == token:
+            return _not_held(tx, call, loss["resources"][0], token)
+    tx.append("call.refused", call.agent, "", {"code": "fenced"})
+    text = f"token {token} is no longer live: you hold nothing under it. Nothing was released."
+    return Fenced(text, given=token, holder=None, token=None, since=None)
+
+
+def _losses_of(tx: Transaction, agent: str) -> list[Record]:
+    return [record for _, record in tx.fetch((), [(f"l\t{agent}\t", f"l\t{agent}\n")]).rows]
+
+
 def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
     """Why the caller does not hold a resource: another agent has it now, it was lost, or it was never held."""
     name = resources.show(wanted)
     live = _live_holder(tx, wanted)
     lost = [
         record
-        for _, record in tx.fetch((), [(f"l\t{call.agent}\t", f"l\t{call.agent}\n")]).rows
+        for record in _losses_of(tx, call.agent)
         if any(resources.same(resource, wanted) for resource in record["resources"])
     ]
     tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
@@ -168,11 +190,11 @@ def _release(
     if resources and all:
         raise Invalid("name the resources to release or use --all, not both", field="all")
     check_text(commit, "commit")
-    if all and not to:
+    if all and not to and not token:
         from dibs.operations.agents import departures
 
         request = ["release", call.request] if call.request else None
-        how = {"commit": commit, "request": request, "token": token}
+        how = {"commit": commit, "request": request}
         return departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how)
     chosen = _held_by(tx, call, resources, got, token)
     if not isinstance(chosen, list):
@@ -243,6 +265,8 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
     refusal = _check_receiver(tx, to)
     if refusal is not None:
         return refusal
+    if len(chosen) > MAX_HANDED_OVER:
+        return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     handed = [_hand_over(tx, call, claim, released, to, commit) for claim, released in chosen]
     names = resources.shown([resource for _, released in chosen for resource in released])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
@@ -269,11 +293,11 @@ def _hand_over(tx: Transaction, call: Call, claim: Record, released: list[Any], 
     """Pass some resources of one claim to another agent: a new claim, a new token."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
-        raise Invalid(f"{to} holds {name} already; `dibs renew {name}` gives it a new deadline", field="to")
+        raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
     given = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
     blockers = []
-    for record in list(holds.meeting(tx, released, claim["tree"])):
+    for record in list(holds.meeting(tx, released, claim["tree"], most=holds.MAX_COST)):
         if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
             if record["until"] > tx.now:
                 blockers.append(record)
@@ -298,15 +322,14 @@ def _refuse_deadlock(tx: Transaction, given: Record) -> None:
     """A hand-over that passes the queue must not cause a deadlock: its waiters would wait for the new holder."""
     from dibs.operations.claims import deadlocks
 
-    for record in list(holds.meeting(tx, given["resources"], given["tree"])):
-        if (
-            holds.WAITER in record
-            and record["until"] > tx.now
-            and endings.blocks(record, given["mode"], given["agent"])
-        ):
-            cycle = deadlocks.find(tx, record, [given])
-            if cycle:
-                raise Deadlock(cycle=cycle)
+    queue = [
+        record
+        for record in holds.meeting(tx, given["resources"], given["tree"], most=holds.MAX_COST)
+        if holds.WAITER in record and record["until"] > tx.now and endings.blocks(record, given["mode"], given["agent"])
+    ]
+    cycle = deadlocks.find_past(tx, given, queue) if queue else []
+    if cycle:
+        raise Deadlock(cycle=cycle)
 
 
 OPERATIONS = (
@@ -351,15 +374,16 @@ OPERATIONS = (
                 "what was saved of the holder's files",
                 default=(),
                 internal=True,
+                sent_by=ANYWHERE,
                 items=(
                     Field("claim", "text", "its claim", required=True),
-                    Field("tree", "raw", "its working tree", required=True),
+                    Field("tree", "tree", "its working tree", required=True),
                     Field("path", "raw", "its path", required=True),
                     Field("content", "text", "its content's id", required=True),
                 ),
             ),
         ),
-        errors=(Fenced, NotFound, Held, Deadlock, Killed, Forbidden, Invalid),
+        errors=(Fenced, NotFound, Held, Deadlock, Quota, Killed, Forbidden, Invalid),
         may="worker",
         others="orchestrator",
         asks=_asks,

@@ -184,6 +184,15 @@ def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     return found if len(resources) == 1 else _merged(sorted(found))  # those of one resource are in order already
 
 
+def places_of(resources: Sequence[Resource]) -> list[Range]:
+    """The ranges of keys that hold everything that is on these very resources, and not on what is below them."""
+    keys = set()
+    for resource in resources:
+        literal = resource[0] != "glob"
+        keys.add(key_of(resource, "").rstrip("\t") if literal else _lineage(_prefix(resource[1]))[-1])
+    return [(f"{key}\t", f"{key}\n") for key in sorted(keys)]
+
+
 def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
     """`ranges_of`, for resources as the caller wrote them."""
     return ranges_of(normal(wanted))

@@ -12,7 +12,7 @@ from dibs.errors import Quota
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import deadlocks, endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
 from dibs.stores.seam import COMMIT
 
@@ -37,12 +37,12 @@ def queue(
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    cycle = deadlocks.find(tx, wish, in_the_way)
-    if cycle:
+    refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, in_the_way))
+    if refusal is not None:
         if known is not None:
-            endings.drop_waiter(tx, known, "deadlock")
+            endings.drop_waiter(tx, known, refusal.code)
             endings.serve(tx, known["resources"])
-        return deadlocks.refuse(tx, call, wish, cycle)
+        return refusal
     along = known is not None and bool(waiter_id) and known["waiter"] != waiter_id
     if known is not None and not waiter_id:
         known = _taken_over(tx, known, wish)
@@ -146,7 +146,7 @@ def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str
 
 
 WITHDRAW = Operation(
-    "withdraw", _withdraw, "Release the place or claim of an interrupted call.",
+    "withdraw", _withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
     fields=(
         Field("waiter", "text", "the place", default=""),
         Field("claim", "text", "the claim", default=""),

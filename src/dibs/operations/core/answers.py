@@ -21,8 +21,8 @@ TaskState = Literal[
 ]  # fmt: skip
 RunState = Literal["active", "ended"]
 AlertKind = Literal[
-    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "deploy_stale", "deploy_unverified",
-    "poison", "breaker", "store", "rules",
+    "hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed",
+    "deploy_stale", "deploy_unverified", "poison", "breaker", "store", "rules",
 ]  # fmt: skip
 AlertState = Literal["open", "acknowledged", "cleared"]
 Severity = Literal["warning", "error"]
@@ -70,6 +70,7 @@ class BlockerView(TypedDict):
     left: NotRequired[str]
     waiting: NotRequired[bool]  # it waits, too, and came first
     subagent: NotRequired[bool]  # of the agent that is refused
+    dead: NotRequired[bool]  # its process is gone, and the claim is not tied to it
     task: NotRequired[str]
     title: NotRequired[str]  # the task's
     paths: NotRequired[list[str]]
@@ -415,12 +416,23 @@ class Rival(TypedDict):
     since: str
 
 
+class RoleView(TypedDict):
+    """An agent's role, and what it lets the agent do."""
+
+    role: str
+    scratch: str  # its own folder; empty for a role that writes nothing
+    write: list[str]  # patterns of the paths that it may write
+    commit: bool
+    deploy: bool
+
+
 class BootAnswer(TypedDict):
     """Of `boot`."""
 
     agent: str
     name: NotRequired[str]
     incarnation: int
+    role: RoleView | None
     held: list[ClaimView]
     held_count: int
     lost: list[LossView]
@@ -445,6 +457,15 @@ class LeaveAnswer(TypedDict):
     to_name: NotRequired[str]
 
 
+class RunningView(TypedDict):
+    """A process below the client of a killed agent."""
+
+    agent: str
+    name: str
+    pid: int
+    command: str
+
+
 class KillAnswer(TypedDict):
     """Of `kill`."""
 
@@ -452,6 +473,7 @@ class KillAnswer(TypedDict):
     killed: int  # how many
     voided: list[str]
     count: int
+    running: list[RunningView]  # on this machine, started before; dibs does not end these
 
 
 class ReviveAnswer(TypedDict):
@@ -733,6 +755,7 @@ class TaskAssignAnswer(TaskAnswer):
     agent: str | None
     name: NotRequired[str]
     queued: bool
+    why: NotRequired[str]  # no agent was found
 
 
 class TaskBidAnswer(TaskAnswer):

@@ -25,7 +25,7 @@ from dibs.errors import Forbidden
 from dibs.operations.agents import names, roles, speech
 from dibs.operations.core import paging
 from dibs.operations.core.call import process_name, within
-from dibs.operations.core.declare import AGENT, ORCHESTRATOR, PERSON, RANKS, Field, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, ORCHESTRATOR, PERSON, RANKS, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> st
     """The caller's rank: by the config, else a person if no client is above the call."""
     role, _ = roles.of(call, agent, who=who)
     if role:
-        return roles.rank_of(call, role)
+        found = roles.rank_of(call, role)
+        return AGENT if found == PERSON and comes_from_agent(tx, call) else found  # a credential is in its shell, too
     if call.credential is not None:  # a person's has a role
         return AGENT
     return AGENT if comes_from_agent(tx, call) else PERSON
@@ -78,7 +79,7 @@ def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> st
 
 def comes_from_agent(tx: Transaction, call: Call) -> bool:
     """Is there a client, or a client's shell, above this call? A program that calls dibs itself is no client."""
-    if call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
+    if call.model or call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
         return True
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
     found = tx.fetch(keys).values if keys else {}
@@ -151,7 +152,7 @@ def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
 
 
 MAY = Operation(
-    "may", _may, "May this be done from here?",
+    "may", _may, "May this be done from here?", sent_by=ANYWHERE,
     fields=(Field("act", "choice", "the act", choices=tuple(ACTS), required=True),), errors=(Forbidden,), writes=False,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ core/entry.py has the entry, which every call passes. Nothing here imports an op
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations.core.declare import MAX_TEXT, has_controls
+from dibs.operations.core.declare import MAX_TEXT, NEAR, PROCESS, has_controls
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -53,24 +53,30 @@ class Call:
     __slots__ = (
         "agent",
         "ancestors",
+        "barred",
+        "began",
         "client",
         "credential",
         "decided",
         "facts",
         "fallback",
+        "here",
         "host",
         "how",
         "inside",
         "jobs",
         "kind",
         "machine",
+        "model",
         "name",
         "operation",
         "person",
+        "place",
         "policy",
         "request",
         "role",
         "rules",
+        "sender",
         "session",
         "tied",
         "typed",
@@ -92,6 +98,7 @@ class Call:
         how: str = "",
         credential: tuple[str, str] | None = None,
         host: str = "",
+        model: bool = False,
     ) -> None:
         self.policy = policy
         self.agent = agent  # empty: the agent registered for one of the ancestors, else the fallback
@@ -105,14 +112,20 @@ class Call:
         self.how = how  # how the caller was named: `--as`, a variable, its process, the operating system's user
         # of a server's caller: the credential's id and the hash of its secret; verified on the way in (credentials.py)
         self.credential = credential
+        self.model = model  # a model's own call, by a door that serves models alone: never a person's
         self.role = ""  # set on the way in: the credential's role
         self.machine = ""  # set on the way in: the machine whose credential it is
         self.person = False  # set on the way in: it is a person's, and the person speaks for itself
         self.host = host  # the name of the machine that the caller's process runs on, for people to read
+        self.sender = PROCESS  # who sent the request: this machine, or the kind of a far caller's credential
+        self.barred = ""  # of a far caller's request, what its sender may not send (`Operation.unsendable`)
+        self.here = ""  # the id of a far caller's machine, by its own word until agents/places.py has looked
+        self.place = ""  # a far caller's credential, by name: what it reports is of its place, not of this machine
         self.inside = ""  # set on the way in: the agent whose shell the call comes from (see speech.py)
         self.name = ""  # set on the way in: the caller's readable name (see names.py)
         self.operation = ""  # set on the way in: a request id belongs to one operation
         self.rules = ""  # digest of the workspace's rules, if the operation wants it
+        self.began = 0  # when its first transaction began, for one that takes several
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         # the last transaction's decision, for a caller that was interrupted before it got the answer
         self.decided: Any = None
@@ -138,6 +151,16 @@ class Call:
         """Is this the operating system's user, with no client above, or a person by credential? Known once named."""
         local = self.credential is None and self.how == "user"
         return self.person or (local and (self.client is None or self.is_program(self.client)))
+
+    @property
+    def voice(self) -> str:
+        """In whose name a report of the caller is told to others: dibs' own for what this machine saw itself."""
+        return self.reporter or DIBS_SENDER
+
+    @property
+    def reporter(self) -> str:
+        """The agent by whose word alone something is known: the far caller; "" for what this machine saw itself."""
+        return "" if self.sender in NEAR else self.agent
 
     def alive(self, process: Process | None) -> bool | None:
         """Is that process alive? None if it cannot be seen from here. Raises Need if it was not checked yet."""
@@ -191,6 +214,8 @@ def check_agent_id(agent: str) -> None:
         raise Invalid(f"an agent cannot be called `{agent}`: {RESERVED[agent.casefold()]}", agent=agent)
     if agent.startswith(OF_TYPE):
         raise Invalid(f"an agent's id does not begin with `{OF_TYPE}`: that means the agents of a type", agent=agent)
+    if agent.startswith("-"):
+        raise Invalid("an agent's id does not begin with a dash: a command would take it for an option", agent=agent)
     if not all(agent.split("/")):
         raise Invalid("an agent's id has no empty part between slashes", agent=agent)
 

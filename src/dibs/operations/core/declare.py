@@ -24,6 +24,17 @@ if TYPE_CHECKING:
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
 RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # authority.py says what each rank may do
 
+# Who may send a request to a store, or a field of one. What nobody declared is for this machine's own user alone.
+#   process   dibs itself: in the caller's process, or in a server for a door that has read the request (HTTP, MCP)
+#   socket    a process of the same user, through a server's socket
+#   machine, agent, person   a caller elsewhere, over a server's link, with a credential of that kind
+PROCESS, SOCKET = "process", "socket"
+BY_MACHINE, BY_AGENT, BY_PERSON = "machine", "agent", "person"
+SENDERS = (PROCESS, SOCKET, BY_MACHINE, BY_AGENT, BY_PERSON)
+NEAR = frozenset((PROCESS, SOCKET))
+HOSTS = NEAR | {BY_MACHINE, BY_PERSON}  # also from afar, but not by the word of one agent
+ANYWHERE = HOSTS | {BY_AGENT}
+
 # The kinds of field, and what a door makes of each before the operation sees it:
 #   text       a string of people's words          agent      an agent's id or name
 #   resource   a `Canonical`                       resources  one or more of those
@@ -37,11 +48,17 @@ RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # authorit
 #   raw        a text of a machine (a path, a command); what is not Unicode is replaced. `raws` is a list of those
 #   object     an object; `items` are its fields   rows       a list of lists; `items` are the columns
 #   texts      an object whose values are texts    amount     a number, 0 or more
+#   tree       the top of a working tree: a link puts the name of the caller's machine before it (core/places.py)
+#   channel    the name under which a waiting process is woken: a store makes a file or a key of it
+#   ref        the name of a branch, a remote, a commit: words of git's, without blanks
 # `Field.check` holds the outcome to this, whatever the door: an operation never meets a value of another type.
 
 MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
 SHOWN = 60  # letters of a wrong value that a refusal repeats
 MAX_TEXT = 2_000  # letters of people's words, unless a field says otherwise
+MAX_RAW = 1_000_000  # letters of a machine's text: a command with a file in it
+MAX_REF = 400  # letters of a name in git: its file system takes no longer one
+MAX_CHANNEL = 32  # letters; clock.random_id makes twelve
 PROCESS_PARTS = 5  # of a process's full name (facts/processes.py)
 MAX_JSON_CHARS = 64 * 1024  # letters of a value as JSON text; what is longer belongs into a file
 LOCAL = frozenset(
@@ -58,11 +75,13 @@ class Field:
     - `least`, `most`: the bounds of a number or a duration (ms), and of the length of a list with `items`.
     - `longest`: letters of a text, of each word, or of a value as JSON text; 0 for no limit.
     - `items`: the fields of each object, where it is a list of objects; of an `object`; the columns of `rows`.
+    - `sent_by`: who may send it to a server. Nothing is said: an internal one is for this machine alone, any other is
+      for all that may send its operation.
     """
 
     __slots__ = (
         "choices", "default", "env", "help", "internal", "items", "kind", "least", "longest", "metavar", "most", "name",
-        "positional", "required",
+        "positional", "required", "sent_by",
     )  # fmt: skip
 
     def __init__(
@@ -82,6 +101,7 @@ class Field:
         most: int | None = None,
         longest: int | None = None,
         items: tuple[Field, ...] = (),
+        sent_by: frozenset[str] | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -97,6 +117,7 @@ class Field:
         self.most = most
         self.longest = (0 if internal else _LONGEST.get(kind, 0)) if longest is None else longest
         self.items = items
+        self.sent_by = sent_by
 
     @property
     def local(self) -> bool:
@@ -129,7 +150,9 @@ class Field:
             from dibs.operations.core import json_values
 
             json_values.check_field(self, value)
-        elif self.kind == "raw":
+        elif self.kind in {"raw", "ref", "tree"}:
+            if len(value) > (self.longest or MAX_RAW):
+                raise Invalid(f"{self.name}: at most {self.longest or MAX_RAW} characters", field=self.name)
             return _plain(value)
         elif self.kind == "raws":
             return [_plain(one) for one in value]
@@ -218,6 +241,17 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
+def _is_channel(value: Any) -> bool:
+    if not _is_raw(value) or len(value) > MAX_CHANNEL:
+        return False
+    plain = value.replace("-", "")
+    return not value or (plain.isascii() and plain.isalnum())
+
+
+def _is_ref(value: Any) -> bool:
+    return _is_raw(value) and len(value) <= MAX_REF and value.split() in ([], [value]) and not has_controls(value)
+
+
 def _is_texts(value: Any) -> bool:
     return isinstance(value, dict) and _is_words([*value, *value.values()])
 
@@ -260,6 +294,9 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "object": (_is_object, "an object"),
     "rows": (_is_list, "a list of rows"),
     "texts": (_is_texts, "an object of texts"),
+    "tree": (_is_raw, "the top of a working tree"),
+    "channel": (_is_channel, f"at most {MAX_CHANNEL} letters, digits and hyphens"),
+    "ref": (_is_ref, f"a name in git: at most {MAX_REF} characters, no blanks"),
     "amount": (_is_amount, "a number, 0 or more"),
     "file": (is_text, "a path"),
 }
@@ -267,6 +304,9 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 class Operation:
     """One operation. `body(tx, call, rows, **fields)` decides; `ahead` names what to read in the first trip.
+
+    Who may send it to a server: `sent_by`, and of each field its own `sent_by`. An operation with a `group` is for all
+    callers; one that only guards and doors run says by whom, else it is for this machine alone.
 
     Who may call it:
     - `may` is the least rank that may call it ("" for a guard's own operations, which go by the role themselves).
@@ -290,7 +330,7 @@ class Operation:
         "_by_name", "_defaults", "_unsaid", "afterwards", "agents", "ahead", "answer", "around", "asks", "beforehand",
         "body", "boots", "destructive",
         "fields", "group", "help", "idempotent", "may", "name", "others", "own_errors", "refuses", "registers",
-        "required", "takes", "wants", "whole", "withdraws", "writes",
+        "required", "sent_by", "takes", "wants", "whole", "withdraws", "writes",
     )  # fmt: skip
 
     def __init__(
@@ -320,6 +360,7 @@ class Operation:
         around: str = "",
         withdraws: bool = False,
         whole: bool = False,
+        sent_by: frozenset[str] | None = None,
     ) -> None:
         self.name = name
         self.body = body
@@ -347,6 +388,7 @@ class Operation:
         self.around = around
         self.withdraws = withdraws
         self.whole = whole  # a `Query`: its body gets the session
+        self.sent_by = sent_by if sent_by is not None else ANYWHERE if group else NEAR
         self._by_name: dict[str, Field] | None = None
         self._defaults: dict[str, Any] | None = None
         self._unsaid: frozenset[str] | None = None
@@ -405,6 +447,19 @@ class Operation:
             name = next(name for name in given if name not in found)
             raise self.no_field(name)
         return found
+
+    def unsendable(self, sender: str, fields: dict[str, Any]) -> str:
+        """What of a request this sender may not send: the operation's name, or a field's; "" for nothing."""
+        if sender not in self.sent_by:
+            return self.name
+        for name, value in fields.items():
+            field = self.by_name.get(name)
+            if field is None or value is None:
+                continue  # `checked` refuses it, or takes it as not said
+            allowed = field.sent_by if field.sent_by is not None else NEAR if field.internal else self.sent_by
+            if sender not in allowed:
+                return name
+        return ""
 
     def no_field(self, name: str) -> Invalid:
         """The error for a field that does not exist, with the nearest one that does."""

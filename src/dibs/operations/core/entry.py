@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Invalid, Killed, from_parts
+from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
@@ -46,6 +46,10 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         fields = operation.checked(fields)
     _check_caller(call)
     call.operation = operation.name
+    if call.here and not call.barred:
+        from dibs.operations.agents import places
+
+        places.enter(tx, call, operation, fields)
     if operation.agents:
         fields = _with_agent_ids(tx, operation, fields)
     if not operation.writes:
@@ -68,6 +72,7 @@ def _write(
     call.tied = _is_from_its_process(call, agent)
     refusal = (
         _credential_refusal(tx, call, got)
+        or _sender_refusal(call, operation)
         or _speech_refusal(tx, call)
         or _killed_or_fenced(call, operation, got)
         or _rank_refusal(tx, call, operation, agent, fields)
@@ -108,9 +113,8 @@ def _refuse_misspelt_name(tx: Transaction, call: Call) -> None:
 
     near = names.slip(tx, call.agent)
     if near:
-        text = (
-            f"no agent {call.agent} is known here; did you mean {near}? To add it, `dibs boot --as {call.agent}` first."
-        )
+        add = f"To add it, `dibs boot --as {quoted(call.agent)}` first."
+        text = f"no agent {call.agent} is known here; did you mean {near}? {add}"
         raise Invalid(text, field="as", near=near)
 
 
@@ -165,7 +169,7 @@ def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Seque
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
     """The answer of an operation that only reads. Most need no rank; a reader is not registered."""
-    if call.credential is not None or operation.may != VIEWER:
+    if call.credential is not None or call.barred or operation.may != VIEWER:
         refusal = _read_refusal(tx, call, operation, fields)
         if refusal is not None:
             return _with_names(tx, call, refusal)
@@ -175,7 +179,7 @@ def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
 def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
     """Why this caller may not read this: its credential or its rank does not allow it."""
     got = _enter(tx, call, operation, fields)
-    refusal = _credential_refusal(tx, call, got)
+    refusal = _credential_refusal(tx, call, got) or _sender_refusal(call, operation)
     if refusal is not None:
         return refusal
     agent = got.values.get(f"a\t{call.agent}")
@@ -193,6 +197,15 @@ def _credential_refusal(tx: Transaction, call: Call, got: Fetched) -> DibsError 
     from dibs.operations.agents import credentials
 
     return credentials.enter(tx, call, got)
+
+
+def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
+    """Why this request may not come from where it comes from (`Operation.unsendable`)."""
+    if not call.barred:
+        return None
+    what = f"`{operation.name}`" if call.barred == operation.name else f"`{call.barred}` of `{operation.name}`"
+    text = f"{what} is not taken from {'an' if call.sender == AGENT else 'a'} {call.sender}'s credential."
+    return Forbidden(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
 
 
 def _killed_or_fenced(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
@@ -242,7 +255,7 @@ def _rank_refusal(
 ) -> DibsError | None:
     """Why the caller's rank does not allow this operation (authority.py)."""
     if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
-        if not call.role or RANKS[_rank_of(call)] > RANKS[VIEWER]:
+        if call.credential is None or not _only_reads(call, agent):
             return None
         from dibs.operations.core import authority
 
@@ -256,11 +269,12 @@ def _rank_refusal(
     return authority.refusal(tx, call, operation, agent, needed, owners)
 
 
-def _rank_of(call: Call) -> str:
-    """The rank of the credential's role."""
+def _only_reads(call: Call, agent: Record | None) -> bool:
+    """Is the caller a viewer, by its credential or by the config?"""
     from dibs.operations.agents import roles
 
-    return roles.rank_of(call, call.role)
+    role, _ = roles.of(call, agent)
+    return bool(role) and RANKS[roles.rank_of(call, role)] <= RANKS[VIEWER]
 
 
 def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
@@ -269,6 +283,8 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
 
     known = {call.agent: call.name} if call.name else {}
     if isinstance(result, DibsError):
+        if isinstance(result, Held) and call.is_person:
+            result.fields["person"] = True
         names.tell(tx, result.fields, known)
         result.say_again()
     else:

@@ -42,7 +42,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
         (
             "`why`: `expired` (then `now` ≥ its `until`), `gone` (its process), `killed`, `cancelled` and "
             "`preempted` (so was its task), `unclaimed` (a hand-over that was not picked "
-            "up; then `now` ≥ its `until`), `forced` (taken away, with `by` and `reason`)"
+            "up; then `now` ≥ its `until`), `forced` (taken away, with `by` and `reason`), `removed` (its working tree)"
         ),
     ),
     "claim.committed": (
@@ -284,6 +284,11 @@ KINDS: dict[str, tuple[str, str, str]] = {
         "commit",
         "A push to a protected branch bypassed the git hook; git's own log has it.",
         "`remote, branch, by` (whom git names)",
+    ),
+    "tree.removed": (
+        "working tree",
+        "A working tree was removed with unfinished work of agents in it, which is kept.",
+        "`owners` (agents), `paths` (the first), `count` (of all)",
     ),
     "git.moved": (
         "working tree",

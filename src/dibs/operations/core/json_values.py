@@ -73,8 +73,8 @@ def check_key(key: Any, *, least: int = 1) -> str:
     """A document's key, in the form in which names are compared."""
     if not isinstance(key, str) or not least <= len(key) <= MAX_KEY_CHARS:
         raise Invalid(f"key: a text of 1 to {MAX_KEY_CHARS} characters", field="key")
-    if not key.isprintable() or " " in key:
-        raise Invalid("key: no blanks and no control characters", field="key")
+    if not key.isprintable() or " " in key or key.startswith("-"):
+        raise Invalid("key: no blanks, no control characters and no dash first", field="key")
     text: str = key
     if text.isascii():
         return text

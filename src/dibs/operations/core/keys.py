@@ -72,6 +72,12 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "",
         "`due⇥TIME`: a week after its end",
     ),
+    "ch⇥HOST": (
+        "agents",
+        "the credential that has this machine: the one whose word counts for its processes",
+        "",
+        "`due⇥TIME`: a week after that credential's end",
+    ),
     "m⇥AGENT⇥STAMP⇥ID": (
         "messages",
         "a message; stamps rise within a mailbox",
@@ -174,7 +180,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     "tw⇥WAITER": (
         "tasks",
         "an agent that waits for work, or for one `task`",
-        "`line⇥TASK⇥WAITER` if it waits for one task",
+        "`line⇥TASK⇥COMMIT⇥WAITER` if it waits for one task",
         "`task-waits⇥AGENT⇥WAITER` if it waits for one task",
     ),
     "tb⇥TASK⇥AGENT": (
@@ -254,7 +260,8 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         (
             'a reported change, by the ledger\'s id: `path, tree, holder, by` ("" if not certain), `suspects,'
             " how` (`violated`, `unattributed`, `taken`, `doubted`; `forced`: kept when a claim was taken away), "
-            "`blob` (the content before; it can be restored), `overwritten` (the content after), `grade` (how certain)"
+            "`blob` (the content before; it can be restored), `overwritten` (the content after), `grade` (how certain"
+            " that is), `place` (the far caller that reported it, by whom alone it is restored)"
         ),
         "",
         "`due⇥TIME`",

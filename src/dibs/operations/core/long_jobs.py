@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, NotFound, from_parts
 from dibs.operations.core.call import FOLLOW_UPS, due
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import NEAR, Field, Operation
 from dibs.operations.tasks import lifecycle
 
 TYPE_CHECKING = False
@@ -201,6 +201,7 @@ CONTINUE = Operation(
     "go on",
     _continue,
     "Take one step of a job.",
+    sent_by=NEAR,
     fields=(
         Field("job", "text", "the job", required=True),
         Field("room", "integer", "how many records this step may take", default=0),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Section = tuple[int, str, Callable[[list[Row]], list[Row]] | None]  # index (0: keys), prefix, filter
 
 MAX_PAGE_ROWS = 1_000  # in one page
+MAX_DIGITS = 3  # of a section's number
 ROWS_PER_TRIP = 512
 MAX_ROWS_READ = 5_000  # for one page
 KEYS, INDEX = 0, 1
@@ -134,7 +135,7 @@ def _cursor(place: int, entry: str) -> str:
 
 def _place(cursor: str, sections: int) -> tuple[int, str]:
     number, tab, entry = _open(cursor).partition("\t")
-    if not tab or not number.isdecimal() or int(number) >= sections:
+    if not tab or not number.isdecimal() or len(number) > MAX_DIGITS or int(number) >= sections:
         raise _no_cursor()
     return int(number), entry
 

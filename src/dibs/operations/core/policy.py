@@ -30,6 +30,13 @@ MAX_WAIT_MS = DAY
 STRATEGIES = ("priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")
 
 
+# In these folders the migrations are strict: what has a number, a time or a revision in its name, and SQL. A package of
+# this name may have code in it that is like any other (`django/db/migrations/recorder.py`).
+MIGRATIONS = "**/migrations/**"
+MIGRATION_SUFFIXES = (".sql", ".ddl")
+REVISION_LETTERS = 12  # of Alembic's ids, which are hexadecimal
+
+
 # The guards' defaults. The door that reads the config checks the shapes.
 GUARDS: dict[str, Any] = {
     "on_doubt": "deny",  # or "allow": a call that a guard cannot check passes, and the log has it
@@ -39,7 +46,7 @@ GUARDS: dict[str, Any] = {
         ".dibs/rules.md",
         ".dibs/hook",
         ".dibs/dibs",
-        "**/migrations/**",
+        MIGRATIONS,
     ],
     "across_worktrees": "warn",  # the same path changed in two working trees: or "block", "ignore"
     "keep": 7 * 86_400_000,  # ms that contents and changes are kept for `dibs undo`
@@ -177,6 +184,21 @@ def matches(pattern: str, resource: Sequence[str]) -> bool:
     if pattern.startswith("**") and kind == "tree":
         return resources.covers(_parsed(pattern), resource)
     return resources.overlap(_parsed(pattern), resource)
+
+
+def is_migration(path: str) -> bool:
+    """Is a path in a folder called migrations one of these, rather than the code around them? The folder itself is."""
+    below = f"/{path.lower()}/".rpartition("/migrations/")[2].strip("/")
+    if not below or below.endswith(MIGRATION_SUFFIXES):
+        return True
+    return any(_is_numbered(name) for name in below.split("/"))
+
+
+def _is_numbered(name: str) -> bool:
+    """`0005_add.py`, `V5__add.sql`, `20260101_init`, `m5_add.php`, `3f2a90c41b7d_add.py`."""
+    plain = name[1:] if name.startswith(("v", "m", "r", "u")) else name
+    revision = name.partition("_")[0]
+    return plain[:1].isdigit() or (len(revision) == REVISION_LETTERS and not revision.strip("0123456789abcdef"))
 
 
 def covers(pattern: str, resource: Sequence[str]) -> bool:

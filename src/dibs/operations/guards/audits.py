@@ -9,7 +9,7 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import put_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
@@ -215,7 +215,7 @@ _FOUND = Field(
     items=(
         Field("id", "text", "the change", required=True),
         Field("resource", "resource", "the file", required=True),
-        Field("tree", "raw", "its working tree", required=True),
+        Field("tree", "tree", "its working tree", required=True),
         Field("was", "text", "the content before", required=True),
         Field("now", "text", "the content after", required=True),
         Field("actor", "text", "the agent that made it; empty if that is not known", required=True),
@@ -229,33 +229,38 @@ _FOUND = Field(
 )  # fmt: skip
 _TOOL = Field("tool", "text", "the client's tool", default="", longest=0)
 OTHERS = Operation(
-    "others", _others, "Who else holds what in this working tree?",
-    fields=(Field("tree", "raw", "the working tree; empty for all", default=""),), writes=False,
+    "others", _others, "Who else holds what in this working tree?", sent_by=ANYWHERE,
+    fields=(Field("tree", "tree", "the working tree; empty for all", default=""),), writes=False,
 )  # fmt: skip
-MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", writes=False)
-KNOWN = Operation("known", _known, "Am I registered?", writes=False)
+MINE = Operation("mine", _mine, "Which files does the edit guard hold for me?", sent_by=ANYWHERE, writes=False)
+KNOWN = Operation("known", _known, "Am I registered?", sent_by=ANYWHERE, writes=False)
 _RELEASE = Field("release", "words", "the claims that end with the call", default=())
 _UNMADE = Field(
     "unmade", "rows", "files that the call named, and that are as missing as before it", default=(),
-    items=(Field("tree", "raw", "the working tree", required=True), Field("path", "resource", "it", required=True)),
+    items=(Field("tree", "tree", "the working tree", required=True), Field("path", "resource", "it", required=True)),
 )  # fmt: skip
 AUDIT = Operation(
-    "audit", _audit, "What did this call change that others hold?", fields=(_FOUND, _RELEASE, _TOOL, _UNMADE),
+    "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE,
+    fields=(_FOUND, _RELEASE, _TOOL, _UNMADE),
     wants=("rules", "deliveries"),
 )  # fmt: skip
-GIVE_BACK = Operation("give-back", _give_back, "The command does not run; its claims end.", fields=(_RELEASE,))
-CHANGED = Operation("changed", _changed, "These files were changed; tell whom it concerns.", fields=(_FOUND,))
-ACTIVITY = Operation("activity", _activity, "I am here; what is new?", wants=("rules", "deliveries"))
+GIVE_BACK = Operation(
+    "give-back", _give_back, "The command does not run; its claims end.", sent_by=ANYWHERE, fields=(_RELEASE,)
+)
+CHANGED = Operation(
+    "changed", _changed, "These files were changed; tell whom it concerns.", sent_by=ANYWHERE, fields=(_FOUND,)
+)
+ACTIVITY = Operation("activity", _activity, "I am here; what is new?", sent_by=ANYWHERE, wants=("rules", "deliveries"))
 PEERS = Operation(
-    "peers", _peers, "Which of these agents are at work?",
+    "peers", _peers, "Which of these agents are at work?", sent_by=ANYWHERE,
     fields=(Field("agents", "words", "the agents", required=True),), writes=False,
 )  # fmt: skip
 IDLE = Operation(
-    "idle", _idle, "The agent's turn ended.",
+    "idle", _idle, "The agent's turn ended.", sent_by=ANYWHERE,
     fields=(Field("now", "texts", "the content of each file, by claim and path"),), wants=("rules",),
 )  # fmt: skip
 DOUBT = Operation(
-    "doubt", _doubt, "A guard let something pass without knowing.",
+    "doubt", _doubt, "A guard let something pass without knowing.", sent_by=ANYWHERE,
     fields=(Field("why", "raw", "why it could not be decided", default=""), _TOOL),
 )  # fmt: skip
 

@@ -23,7 +23,7 @@ from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
-from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE
+from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,10 +43,29 @@ def tell(
     """Judge these changes and tell the agents concerned; the caller by the answer, if it is `direct`."""
     found = []
     for change in changes:
+        if call.place:
+            _bind(tx, call, change)
         told = _one(tx, call, change, tool, direct=direct)
         if told is not None:
             found.append(told)
     return found
+
+
+def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
+    """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
+    named = {one for one in (change["actor"], *change["suspects"], *change["owners"]) if one}
+    known = tx.fetch([f"a\t{one}" for one in named]).values if named else {}
+
+    def is_own(agent: str) -> bool:
+        record = known[f"a\t{agent}"]
+        if call.machine:
+            return record is not None and record.get("machine") == call.machine
+        return related(agent, call.agent)
+
+    change["owners"] = [one for one in change["owners"] if known.get(f"a\t{one}") is not None]
+    change["suspects"] = [one for one in change["suspects"] if is_own(one)]
+    if change["actor"] and not is_own(change["actor"]):
+        change.update(actor="", grade=NOBODY)
 
 
 def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:
@@ -56,7 +75,7 @@ def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, dire
     holder = _holder(tx, call, change)
     actor = change["actor"] if change["grade"] in {SURE, LIKELY} else ""
     victims = _victims(change, holder, actor)
-    report = _Report(change, holder, victims, actor, tool, call.agent if direct else "")
+    report = _Report(call, change, holder, victims, actor, tool, call.agent if direct else "")
     kin = [one for one in change["owners"] if actor and change.get("drops") and one != actor and related(one, actor)]
     kin = [one for one in kin if not _is_gone(tx, call, one)]
     if kin and all(related(victim, actor) for victim in victims):  # the work of no other agent
@@ -114,12 +133,14 @@ def _is_gone(tx: Transaction, call: Call, agent: str) -> bool:
 class _Report:
     """One change that is to be told: whose file it was, and who did it."""
 
-    __slots__ = ("actor", "grade", "here", "holder", "id", "left", "name", "now", "suspects", "tool", "tree", "victims",
-                 "was")  # fmt: skip
+    __slots__ = ("actor", "call", "grade", "here", "holder", "id", "left", "name", "now", "suspects", "tool", "tree",
+                 "victims", "was")  # fmt: skip
 
     def __init__(
-        self, change: dict[str, Any], holder: Record | None, victims: list[str], actor: str, tool: str, here: str
-    ) -> None:
+        self, call: Call, change: dict[str, Any], holder: Record | None, victims: list[str], actor: str, tool: str,
+        here: str,
+    ) -> None:  # fmt: skip
+        self.call = call  # whose word it is
         self.id, self.name, self.tree = f"v{change['id']}", resources.show(change["resource"]), change["tree"]
         self.was = "" if change["was"] == MISSING else change["was"]
         self.now = "" if change["now"] == MISSING else change["now"]
@@ -176,6 +197,8 @@ def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
         "suspects": [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD],
         "grade": report.grade,
     }  # fmt: skip
+    if report.call.place:  # it can be restored there, and nowhere else
+        record["place"] = report.call.place
     tx.put(f"v\t{report.id}", record, i2=due(record["until"]))
     counts = how in {"violated", "unattributed"}
     restored = _put_back(tx, report) if counts else ""
@@ -210,7 +233,7 @@ def _alert(tx: Transaction, report: _Report, how: str, told: Iterable[str]) -> N
     suspicions.put(
         tx, "violation", f"{report.tree}/{report.name}" if report.tree else report.name, by or report.victims[0],
         event=report.name, told=told, path=report.name, tree=report.tree, holder=report.victims[0], how=how,
-        id=report.id, blob=report.was, text=text,
+        id=report.id, blob=report.was, text=text, reporter=report.call.reporter,
     )  # fmt: skip
 
 
@@ -220,7 +243,7 @@ def _post(tx: Transaction, report: _Report, texts: dict[str, str]) -> str | None
 
     for agent, text in texts.items():
         if agent != report.here:
-            mailbox.post(tx, agent, "dibs", "violation", text, resource=report.name, violation=report.id)
+            mailbox.post(tx, agent, report.call.voice, "violation", text, resource=report.name, violation=report.id)
     return texts.get(report.here)
 
 

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
+from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, is_present
 from dibs.stores.seam import prefix_range
@@ -262,11 +263,13 @@ def _committed(
     tree: str = "",
     items: Sequence[tuple[Sequence[str], bool]] = (),
     how: str = "checked",
+    suspects: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What a commit means for claims. An item is a path and whether its file equals the committed content.
 
     `how`: checked (the guard saw it before), past (it did not, although git would have asked: `--no-verify`), or
-    replayed (git does not ask: a rebase, a cherry-pick).
+    replayed (git does not ask: a rebase, a cherry-pick, a client that switches git's hooks off). `suspects`: the agents
+    whose commands ran when it was made, if no words of theirs make a commit.
     """
     check_text(commit, "commit")
     others, own = _sorted(tx, call, [path for path, _ in items], tree)
@@ -285,7 +288,8 @@ def _committed(
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
     endings.serve(tx, released)
-    unseen = _report_bypass(tx, call, others, items, commit, tree, how) if how != "checked" else []
+    bypass = (commit, tree, how, suspects)
+    unseen = _report_bypass(tx, call, others, items, *bypass) if how != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
@@ -315,17 +319,20 @@ def _report_bypass(
     commit: str,
     tree: str,
     how: str,
+    suspects: Sequence[str],
 ) -> list[dict[str, Any]]:
     """The guard was bypassed: log it, and tell the holders of the committed paths."""
     from dibs.operations.messages import mailbox
 
+    names = " or ".join([name_of(tx, one) for one in suspects])
     paths = [path for path, _ in items]
     unseen = []
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})
-        text = f"{call.name} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
-        mailbox.post(tx, record["agent"], "dibs", "commit", text, resources=taken, commit=commit)
+        who = f"a program or a person, while a command of {names} ran," if suspects else call.name
+        text = f"{who} committed {', '.join(taken[:5])}, which you hold, past the guard ({commit[:12]})."
+        mailbox.post(tx, record["agent"], call.voice, "commit", text, resources=taken, commit=commit)
     if unseen or how == "past":
         from dibs.operations.alerts import suspicions
 
@@ -339,16 +346,16 @@ def _report_bypass(
         tx.append("commit.unverified", call.agent, commit, data)
         suspicions.put(
             tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
-            holders=data["holders"],
+            holders=data["holders"], suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
         FOLLOW_UPS["suspicions"](tx, call)
     return unseen
 
 
 _PATH = Field("path", "resource", "the path", required=True)
-_TREE = Field("tree", "raw", "the top of the working tree", default="")
+_TREE = Field("tree", "tree", "the top of the working tree", default="")
 CHECK = Operation(
-    "commit-check", _check, "May these paths be committed?",
+    "commit-check", _check, "May these paths be committed?", sent_by=ANYWHERE,
     fields=(
         Field("paths", "resources", "the staged paths", default=()),
         _TREE,
@@ -363,13 +370,14 @@ CHECK = Operation(
     errors=(Held, Fenced, Conflict, Forbidden),
 )  # fmt: skip
 COMMITTED = Operation(
-    "committed", _committed, "These paths were committed.",
+    "committed", _committed, "These paths were committed.", sent_by=ANYWHERE,
     fields=(
         Field("commit", "text", "the commit", default=""),
         _TREE,
         Field("items", "rows", "its paths", default=(),
               items=(_PATH, Field("same", "flag", "the file equals what was committed", required=True))),
         Field("how", "choice", "how the guard met it", choices=HOW, default=HOW[0]),
+        Field("suspects", "words", "who may have made it, if that is not certain", default=()),
     ),
 )  # fmt: skip
 

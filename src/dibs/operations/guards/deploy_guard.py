@@ -20,7 +20,7 @@ from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import audits
 
 TYPE_CHECKING = False
@@ -328,7 +328,7 @@ def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) ->
     from dibs.operations.alerts import suspicions
 
     kind = "deploy_stale" if how == "unsynced" else "deploy_unverified"
-    suspicions.put(tx, kind, target, call.agent, told=[call.agent], commit=commit, how=how)
+    suspicions.put(tx, kind, target, call.agent, told=[call.agent], commit=commit, how=how, reporter=call.reporter)
     FOLLOW_UPS["suspicions"](tx, call)
 
 
@@ -363,7 +363,7 @@ _TOKEN = Field("token", "integer", "the token of the claim on it", required=True
 _COMMIT = Field("commit", "text", "the commit that ships", default="")
 _RISKS = tuple([Field(risk, "flag", "a risk that the caller accepts", default=False) for risk in ACCEPTED_RISKS])
 CHECK = Operation(
-    "deploy-check", _check, "May these targets be deployed to?",
+    "deploy-check", _check, "May these targets be deployed to?", sent_by=ANYWHERE,
     fields=(
         Field("targets", "words", "the targets", default=()),
         Field("client", "text", "the client", default=""),
@@ -371,7 +371,7 @@ CHECK = Operation(
     errors=(Forbidden, Held),
 )  # fmt: skip
 JUDGE = Operation(
-    "deploy-judge", _judge, "May this ship?",
+    "deploy-judge", _judge, "May this ship?", sent_by=ANYWHERE,
     fields=(
         _TARGET,
         Field("syncs", "json", "its status against each deciding branch", default=(),
@@ -386,7 +386,7 @@ JUDGE = Operation(
               )),
         Field("contains", "flag", "the last good deploy is part of it; not known, if nothing is said"),
         Field("changed", "raws", "tracked files that differ from the commit", default=()),
-        Field("tree", "raw", "the top of the working tree", default=""),
+        Field("tree", "tree", "the top of the working tree", default=""),
         Field("placeholders", "json", "placeholder texts in what ships", default=(),
               items=(
                   Field("path", "raw", "the file", required=True),
@@ -400,7 +400,7 @@ JUDGE = Operation(
     errors=(Behind, Conflict, Forbidden, Unavailable),
 )  # fmt: skip
 START = Operation(
-    "deploy-start", _start, "A deploy begins.",
+    "deploy-start", _start, "A deploy begins.", sent_by=ANYWHERE,
     fields=(
         _TARGET, _TOKEN, _COMMIT,
         Field("command", "text", "its command", default=""),
@@ -411,7 +411,7 @@ START = Operation(
     errors=(Held, Fenced),
 )  # fmt: skip
 FINISH = Operation(
-    "deploy-finish", _finish, "A deploy ended.",
+    "deploy-finish", _finish, "A deploy ended.", sent_by=ANYWHERE,
     fields=(
         _TARGET, _TOKEN, _COMMIT,
         Field("result", "choice", "what came of it", choices=RESULTS, required=True),

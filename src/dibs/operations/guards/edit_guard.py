@@ -22,8 +22,8 @@ from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
-from dibs.operations.core.declare import Field, Operation
-from dibs.operations.core.policy import covers, matches
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
 from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
 
 TYPE_CHECKING = False
@@ -189,13 +189,17 @@ def level_of(guards: dict[str, Any], target: Target) -> str:
     """Free, guarded or strict: whether the target needs an explicit claim. A directory does if anything in it does."""
     if any(guard_level(guards, ["file", text], ignored=False) == STRICT for text in target["inside"]):
         return STRICT
-    return guard_level(guards, target["resource"], ignored=target["ignored"])
+    return guard_level(guards, target["resource"], ignored=target["ignored"], known=bool(target["inside"]))
 
 
-def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool) -> str:
-    """Free, guarded or strict; strict wins over free, because it was configured on purpose."""
-    if any(matches(pattern, resource) for pattern in guards["strict"]):
-        return STRICT
+def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: bool, known: bool = False) -> str:
+    """Free, guarded or strict; strict wins over free, because it was configured on purpose.
+
+    `known`: what is in the directory has been asked about, file by file.
+    """
+    for pattern in guards["strict"]:
+        if matches(pattern, resource) and (pattern != MIGRATIONS or (not known and is_migration(resource[1]))):
+            return STRICT
     if any(matches(path, resource) for path in guards["files"].values()):
         return STRICT
     if ignored or any(covers(pattern, resource) for pattern in guards["free"]):
@@ -240,8 +244,8 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
         return held
     name = resources.show(target["resource"])
     return Forbidden(
-        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {name} --reason WHY`, read it "
-        "again, then edit.",
+        f"{name} is strict here: it needs an explicit claim first. Run `dibs claim {quoted(name)} --reason WHY`, "
+        "read it again, then edit.",
         path=name,
         strict=True,
     )
@@ -337,7 +341,7 @@ def note_dropped(tx: Transaction, call: Call, paths: Sequence[str]) -> None:
     had = named[0] if len(paths) == 1 else f"{len(paths)} files"
     listed = "" if len(paths) == 1 else f": {', '.join(named)}{f' and {more} more' if more > 0 else ''}"
     files = " ".join([quoted(name) for name in named]) if more <= 0 else "PATH…"
-    back = f"`dibs undo {call.agent} {files} --yes` brings them back."
+    back = f"`dibs undo {quoted(call.agent)} {files} --yes` brings them back."
     _note(tx, call, f"{had} had uncommitted changes that no agent made, and that you have not read{listed}. {back}")
 
 
@@ -400,7 +404,7 @@ def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[s
         name = holds.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
-        mailbox.post(tx, record["agent"], "dibs", "across", text, resource=name)
+        mailbox.post(tx, record["agent"], call.voice, "across", text, resource=name)
         text = f"{_who(tx, record['agent'])} changes {name} in {record['tree']}, and you in {tree}: {coming}"
         mailbox.post(tx, call.agent, "dibs", "across", text, resource=name)
 
@@ -438,9 +442,9 @@ _TARGETS = Field(
         Field("claimed", "choice", "how the command itself claims it first", choices=(DEPENDS, BEFORE), default=""),
     ),
 )  # fmt: skip
-_TREE = Field("tree", "raw", "the top of their working tree", required=True)
+_TREE = Field("tree", "tree", "the top of their working tree", required=True)
 EDIT = Operation(
-    "edit", _edit, "May these files be written now?",
+    "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(
         _TARGETS,
         _TREE,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
 from dibs.operations.core.call import due, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import DAY
 from dibs.operations.guards import audits
 from dibs.operations.guards.edit_guard import is_present
@@ -62,14 +62,14 @@ def _moved(
             f"({telling[-1][:120] or 'git says no more'}). Look where you are before you commit (`git status`); "
             f"`git reflog` has what was there."
         )
-        mailbox.post(tx, agent, "dibs", "head", text, tree=tree)
+        mailbox.post(tx, agent, call.voice, "head", text, tree=tree)
     return {"told": sorted(at_work)}
 
 
 MOVED = Operation(
-    "moved", _moved, "HEAD of this working tree was moved.",
+    "moved", _moved, "HEAD of this working tree was moved.", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("tree", "tree", "the top of the working tree", required=True),
         Field("size", "integer", "the size of git's reflog", required=True),
         Field("moves", "rows", "the moves", required=True,
               items=(

@@ -1,4 +1,7 @@
-"""Reports of pushes that bypassed git's hook, which has the deploy guard: an event, and an alert for a person.
+"""Pushes: over the commits of other agents on any branch, and past git's hook, which has the deploy guard.
+
+A push that takes commits of an agent at work off a branch of a remote is refused to agents. A person's passes, and the
+agents are told. A push that bypassed the hook is an event, and an alert for a person:
 
 - success: one event and one alert for each commit and branch; who pushed is whom git names, which is not certain.
 - retry: the same push once more is counted with its alert, and has one more event.
@@ -6,15 +9,40 @@
 
 from __future__ import annotations
 
+from dibs.errors import Forbidden, quoted
 from dibs.operations.core.call import FOLLOW_UPS
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.errors import DibsError
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Fetched, Transaction
+
+
+def _over(
+    tx: Transaction, call: Call, got: Fetched, remote: str, branch: str, makers: dict[str, str]
+) -> DibsError | dict[str, Any]:
+    """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
+    from dibs.operations.guards import working_tree
+
+    where = f"{remote}/{branch}"
+    if not call.fallback or call.agent != call.fallback:
+        fact = {"what": "git push", "does": f"take off {where}", "makers": makers}
+        return working_tree.rewritten(tx, call, fact) or {"told": []}
+    from dibs.operations.messages import mailbox
+
+    at_work = [agent for agent in sorted(makers) if working_tree.is_at_work(tx, call, agent)]
+    for agent in at_work:
+        commit = makers[agent][:10]
+        text = (
+            f"{call.name} pushes to {where} without {commit}, a commit of yours, which that branch had. If it is to be "
+            f"there again: `git fetch`, then `git cherry-pick {quoted(commit)}` on top of it."
+        )
+        mailbox.post(tx, agent, "dibs", "push", text, commit=makers[agent])
+    return {"told": at_work}
 
 
 def _pushed(
@@ -23,23 +51,33 @@ def _pushed(
     from dibs.operations.alerts import suspicions
 
     data = {"remote": remote, "branch": branch, "by": by}
-    tx.append("push.unverified", "dibs", commit, data)
+    tx.append("push.unverified", call.voice, commit, data)
     suspicions.put(
-        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[]
-    )
+        tx, "bypass", f"{remote}/{branch} {commit}", "", event=commit, push=data, commit=commit, paths=[], holders=[],
+        reporter=call.reporter,
+    )  # fmt: skip
     FOLLOW_UPS["suspicions"](tx, call)
     return {"commit": commit}
 
 
-PUSHED = Operation(
-    "push-bypassed", _pushed, "Report a push that bypassed git's hook.",
+OVER = Operation(
+    "push-over", _over, "May a branch of a remote lose these commits?", sent_by=ANYWHERE,
     fields=(
         Field("remote", "raw", "the remote", required=True),
         Field("branch", "raw", "the branch there", required=True),
-        Field("commit", "raw", "the commit that it has now", required=True),
-        Field("by", "raw", "whom git names", default=""),
+        Field("makers", "texts", "the commits that would go, by their agents", required=True),
+    ),
+    errors=(Forbidden,),
+)  # fmt: skip
+PUSHED = Operation(
+    "push-bypassed", _pushed, "Report a push that bypassed git's hook.", sent_by=ANYWHERE,
+    fields=(
+        Field("remote", "ref", "the remote", required=True),
+        Field("branch", "ref", "the branch there", required=True),
+        Field("commit", "ref", "the commit that it has now", required=True),
+        Field("by", "text", "whom git names", default="", longest=200),
     ),
     registers=False,
 )  # fmt: skip
 
-INTERNAL = (PUSHED,)
+INTERNAL = (OVER, PUSHED)

@@ -3,6 +3,9 @@
 The audit keeps the contents after a violation, as objects; this file decides who may restore which. Restoring is an
 edit: it takes the edit guard's claim on the path, so it overwrites no other agent's work, and it keeps the content
 before it in the same way, so that a restore can be undone.
+
+A content is restored where it was kept: what a far caller reported, by that caller's credential alone; what this
+machine saw, here. Nothing is ever written below `.git/` or to dibs' own files.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core import paging
 from dibs.operations.core.call import check_text, due, iso
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
 
@@ -47,6 +50,7 @@ def _restorable(
         record
         for record in (_named(tx, ids) if ids else [record for _, record in paging.every(tx, "v\t")])
         if record["blob"]
+        and record.get("place", "") == call.place
         and record.get("until", tx.now + 1) > tx.now
         and tree in {"", record["tree"]}
         and path in {"", record["path"]}
@@ -91,8 +95,10 @@ def _restore(
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
     key = f"v\t{check_text(kept, 'kept')}"
     record = tx.fetch([key]).values[key]
-    if record is None:
+    if record is None or record.get("place", "") != call.place:
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
+    _check_path(record["path"])
+    _check_path(resource[1])  # by its real name: a folder of the path may be a link
     refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
@@ -106,13 +112,21 @@ def _restore(
         undo = f"v{tx.id()}"
         until = tx.now + CONTENT_LIFE_MS
         before: Record = {
-            "violation": undo, "path": record["path"], "tree": record["tree"], "holder": call.agent, "by": call.agent,
+            "violation": undo, "path": record["path"], "tree": tree, "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,
         }  # fmt: skip
+        before.update({"place": call.place} if call.place else {})
         tx.put(f"v\t{undo}", before, i2=due(until))
     data = {"id": kept, "tree": tree, "was": now, "now": record["blob"], "undo": undo}
     tx.append("edit.restored", call.agent, record["path"], data)
     return {"id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"]}
+
+
+def _check_path(path: str) -> None:
+    """Refuse to restore what git or dibs runs or reads for itself; git has the committed content of the rest."""
+    parts = [part.casefold() for part in path.split("/")]
+    if ".git" in parts or ".dibs" in parts or ".." in parts:
+        raise Forbidden(f"{path} is git's or dibs' own: it is not restored by dibs.", path=path)
 
 
 def _ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
@@ -120,9 +134,9 @@ def _ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
 
 
 RESTORABLE = Operation(
-    "restorable", _restorable, "Which overwritten contents are kept?",
+    "restorable", _restorable, "Which overwritten contents are kept?", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the working tree; empty for all", default=""),
+        Field("tree", "tree", "the working tree; empty for all", default=""),
         Field("path", "raw", "the path; empty for all", default=""),
         Field("ids", "raws", "these alone", default=()),
         *PAGED,
@@ -130,11 +144,11 @@ RESTORABLE = Operation(
     writes=False,
 )  # fmt: skip
 RESTORE = Operation(
-    "restore-take", _restore, "Take a path to bring back what was there.",
+    "restore-take", _restore, "Take a path to bring back what was there.", sent_by=ANYWHERE,
     fields=(
         Field("kept", "text", "the kept content", required=True),
         Field("resource", "resource", "its path", required=True),
-        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("tree", "tree", "the top of the working tree", required=True),
         Field("now", "text", "where the present content is kept", default=""),
         Field("local", "flag", "this working tree has dibs' own record", default=True),
     ),

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
 
@@ -81,20 +81,19 @@ def _command(
     files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
+        if index and _meets_shell(others, index):  # what lies in git's index now is of a moment
+            return _index_held(tx, call, resources.normal(index), Held(blockers=[]))
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
-        refusal = _being_changed(tx, unresolved, unfinished, tree)
-        if refusal is not None:
-            return _refuse(tx, call, refusal.fields["words"][0], refusal)
-        unfinished += working_tree.loose(tx, loose, [*others, *unfinished])
+        concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
         dropped: list[str] = []
         for found in sweeps:
             sweep = {"tree": tree, **found, "here": tree}
-            counting = [one for one in [*others, *unfinished] if one["tree"] in {"", sweep["tree"]}]
+            counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
             refusal = working_tree.refusal(tx, call, sweep, counting)
             if refusal is not None:
                 return _refuse(tx, call, sweep["what"], refusal)
             dropped += working_tree.dropped(sweep, counting)
-        refusal = _unreadable(tx, unresolved, others, tree)
+        refusal = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
         if refusal is not None:
             return _refuse(tx, call, refusal.fields["words"][0], refusal)
         edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
@@ -138,6 +137,12 @@ def _being_changed(
                     blockers=[holds.blocker(tx, record, [["file", name]])], more=0, instead=instead,
                 )  # fmt: skip
     return None
+
+
+def _meets_shell(others: list[Record], wanted: Sequence[Sequence[str]]) -> bool:
+    """Does a command of another agent hold git's index at this moment?"""
+    normal = resources.normal(wanted)
+    return any(one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal) for one in others)
 
 
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
@@ -185,13 +190,18 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     """Refuse a deploy by its bare command: it would not hold the target, check for a stale copy, or verify."""
     now = f", and not now: {against}" if against else "."
     checked = call.policy.guards["deploy"].get("targets", {}).get(target, {}).get("verify")
-    begin = f"dibs deploy {target} {'' if checked else '--unverified '}--"
-    first, *more = command.split()
+    begin = f"dibs deploy {quoted(target)} {'' if checked else '--verify CMD '}--"
+    first, *more = command.split() or [""]
     if more and more[-1] in {"-", "-f", "-k"}:  # what it reads comes from the rest of the line
         way = f"Put `{begin}` before `{command}`"
     else:
         way = f"Run it as `{begin} {'env ' if '=' in first else ''}{command}`"
-    result = ", and verifies the result" if checked else "; `--verify CMD` for `--unverified` checks the result"
+    result = (
+        ", and verifies the result"
+        if checked
+        else ", and lets CMD prove the result, such as a request to what was deployed (`--unverified` instead of "
+        "`--verify CMD` goes without, and is recorded and reported)"
+    )
     return Forbidden(
         f"`{command}` deploys to {target}{now} {way}: that holds deploy:{target}, fetches, refuses a stale copy"
         f"{result}.",
@@ -210,7 +220,9 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
                 hits = [
                     resource
                     for resource in record["resources"]
-                    if _may_be(below, resource) and _may_end(f"{where}/", resource, end)
+                    if _may_be(below, resource)
+                    and _may_end(f"{where}/", resource, end)
+                    and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
                 found += [(doubt["words"], record, hits)] if hits else []
     if not found:
@@ -267,6 +279,15 @@ def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
     return name in path
 
 
+def _leaves_out(without: str, resource: Sequence[str]) -> bool:
+    """Is this resource, as a whole, what a command says that it leaves out?"""
+    if resource[0] == "glob":
+        return False
+    if without.startswith("**/"):
+        return without[3:] in resource[1].split("/")
+    return f"{resource[1]}/".startswith(f"{without}/")
+
+
 def _has_suffix(path: str) -> bool:
     """Is this the name of a file? A claim of a path that does not exist yet is one of a folder, too: `lib/new.py`.
 
@@ -283,17 +304,18 @@ def _refuse(tx: Transaction, call: Call, what: str, error: DibsError) -> DibsErr
 
 _WORDS = Field("words", "raw", "the words that leave it open", required=True)
 COMMAND = Operation(
-    "command", _command, "May this command run now?",
+    "command", _command, "May this command run now?", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("tree", "tree", "the top of the working tree", required=True),
         Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=working_tree.FACTS),
         Field("unresolved", "json", "targets that cannot be read from the words", default=(),
               items=(
                   _WORDS,
-                  Field("tree", "raw", "the working tree; the command's own, if nothing is said"),
+                  Field("tree", "tree", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
+                  Field("without", "raws", "what it leaves out: paths, and `**/NAME` for a name in any folder"),
                   Field("exact", "flag", "it may write these very files"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
@@ -307,14 +329,14 @@ COMMAND = Operation(
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "unfinished work", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("owners", "words", "the agents whose work it is", required=True),
                   Field("read", "flag", "the caller has read what is there", required=True),
               )),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
               items=(
-                  Field("tree", "raw", "the working tree", required=True),
+                  Field("tree", "tree", "the working tree", required=True),
                   Field("path", "resource", "the path", required=True),
                   Field("later", "flag", "made since the caller began", required=True),
               )),

@@ -16,7 +16,7 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_text, related, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
 from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
@@ -223,17 +223,15 @@ def _take(
         refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
-    before = {claim["claim"]: claim["reason"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
+    before = {claim["claim"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
     held = grants.take(tx, call, got, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == held["claim"]]
-    earlier = before.get(claim["claim"])
-    # The caller that held the files before the undo holds them after it, for the reason that it gave.
-    holds.put(tx, {**claim, "undo": undo, "reason": claim["reason"] if earlier is None else earlier})
+    holds.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
     data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
-    return {"claim": held["claim"], "token": held["token"], "new": earlier is None}
+    return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
 
 
 def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: DibsError) -> DibsError:
@@ -262,11 +260,12 @@ def _done(
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
         why = "the claim under which the undo began is no longer live: run the command again, it continues"
         return _refuse(tx, call, undo, of, Fenced(why=why))
+    of = next((one["undo_of"] for one in mine if "undo_of" in one), of)  # as it was allowed, whatever is said now
     if release:
         _give_back(tx, mine)
     else:
         for one in mine:
-            holds.put(tx, {name: value for name, value in one.items() if name != "undo"})
+            holds.put(tx, {name: value for name, value in one.items() if name not in {"undo", "undo_of"}})
     if code:
         tx.append("undo.refused", call.agent, undo, {"code": code, "of": list(of)})
         return {"undo": undo}
@@ -285,7 +284,7 @@ def _done(
             text = (
                 f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you continue."
             )
-            mailbox.post(tx, agent, "dibs", "undo", text, undo=undo)
+            mailbox.post(tx, agent, call.voice, "undo", text, undo=undo)
     return {"undo": undo}
 
 
@@ -311,9 +310,9 @@ _COMMON = (
     Field("of", "words", "the agents whose work it is", required=True),
     Field("what", "text", "what was asked for", required=True),
 )
-_TREE = Field("tree", "raw", "the top of the working tree", required=True)
+_TREE = Field("tree", "tree", "the top of the working tree", required=True)
 TAKE = Operation(
-    "undo", _take, "Take the files whose changes are to be undone.",
+    "undo", _take, "Take the files whose changes are to be undone.", sent_by=ANYWHERE,
     fields=(
         *_COMMON,
         Field("paths", "resources", "the files, or their folders", required=True),
@@ -324,7 +323,7 @@ TAKE = Operation(
     errors=(Forbidden, Held, Conflict), may="worker", others="orchestrator", asks=_asks, takes=True, ahead=_ahead,
 )  # fmt: skip
 DONE = Operation(
-    "undo-done", _done, "The changes are undone.",
+    "undo-done", _done, "The changes are undone.", sent_by=ANYWHERE,
     fields=(
         *_COMMON,
         Field("paths", "words", "the files", required=True, longest=0),

@@ -16,13 +16,14 @@ the working tree); in addition to that, by their keys:
 - `stashes`, `takes`, `pushes`: the existing stashes, those that would go, whether one is made. The makers are kept
   from one such command to the next. Refused if another agent made it.
 - `record`: dibs' own record would go; the text is the command that leaves it there.
+- `repository`, `unpushed`: a part of git's own directory would go, or the repository would be switched off. Refused
+  while other agents have claims or unfinished work, or while there is something in it that no remote has.
 - `past`, `protected`: a push to these branches that bypasses git's own hook, which has the deploy guard.
 """
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Held
-from dibs.errors import quoted as quoted_resource
+from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
@@ -48,7 +49,7 @@ STASHES = "take away"  # what git stash does
 KEEPS = frozenset({"take in", "commit", "may take in", "may commit", "stage changes of"})
 FACTS = (
     Field("what", "raw", "the command", required=True),
-    Field("tree", "raw", "the top of the working tree; the command's own, if nothing is said"),
+    Field("tree", "tree", "the top of the working tree; the command's own, if nothing is said"),
     Field("paths", "raws", "the files; not known, if nothing is said"),
     Field("folders", "raws", "whole folders"),
     Field("does", "raw", "what would happen to them"),
@@ -72,9 +73,12 @@ FACTS = (
     Field("pushes", "flag", "a stash is made"),
     Field("dropped", "raw", "options that the safe command leaves out"),
     Field("record", "raw", "the command that leaves dibs' own record"),
+    Field("repository", "raw", "the part of git's own directory that would go, or what is switched off"),
+    Field("unpushed", "raw", "what is in the repository and in no remote"),
     Field("past", "raw", "the option that bypasses git's hook"),
     Field("protected", "raws", "the branches that it protects"),
 )
+UNPRINTABLE = "\ufffd"  # in a path: a letter that cannot be shown, see facts/paths.py
 UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
@@ -87,6 +91,8 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
             f"Run `{fact['record']}` instead.",
             instead=fact["record"],
         )
+    if fact.get("repository"):
+        return _repository(tx, fact, others)
     if fact.get("past"):
         protected = list(fact.get("protected", ()))
         where = ", ".join(protected) or "a protected branch"
@@ -98,10 +104,28 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     if "stashes" in fact:
         return _stashed(tx, call, fact)
     if "makers" in fact:
-        return _rewritten(tx, call, fact)
+        return rewritten(tx, call, fact)
     if fact.get("head"):
         return _moved(tx, fact, others)
     return _swept(tx, fact, others)
+
+
+def _repository(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Forbidden | None:
+    """Refuse to delete, move or switch off the repository while there is something in it to lose."""
+    theirs = [record for record in others if record["by"] != LOOSE]
+    reasons = (
+        [f"the work of {', '.join(dict.fromkeys([name_of(tx, one['agent']) for one in theirs]))}"] if theirs else []
+    )
+    reasons += [fact["unpushed"]] if fact.get("unpushed") else []
+    if not reasons:
+        return None
+    part = fact["repository"]
+    would = f"would take {part} away" if part.startswith(".git") else f"would change {part} for everybody"
+    return Forbidden(
+        f"`{fact['what']}` {would}, git's own directory for all agents here, with {' and '.join(reasons)}. Leave it as "
+        "it is; work in a repository of your own (`git clone . DIR`), or ask a person to do it.",
+        repository=part,
+    )
 
 
 def is_file(resource: Sequence[str]) -> bool:
@@ -115,7 +139,7 @@ def who(tx: Transaction, record: Record) -> str:
     if record["by"] == LOOSE:
         return "changed by no agent, and you have not read it"
     if record["by"] == WORK and record["shared"]:
-        path = quoted_resource(record["resources"][0][1])
+        path = quoted(record["resources"][0][1])
         return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
     if record["by"] == WORK:
         return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
@@ -211,7 +235,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     instead = _instead(fact, [path for path, _ in found])
     left = [path for path, record in found if record["by"] == WORK and not record["there"]]
     if left:
-        names = " ".join([quoted_resource(path) for path in left[:MAX_FILES_SHOWN]])
+        names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
         take = f"`dibs claim {names}`{where}."
         if len(left) == len(found):
@@ -311,11 +335,18 @@ def _with_paths(fact: dict[str, Any], safe: str, listed: str) -> str:
 
 def _pattern(path: str) -> str:
     """A path as a line of .gitignore."""
-    return "/" + "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path])
+    return f"/{_wild(path)}"
+
+
+def _wild(path: str) -> str:
+    """A path as a pattern: a letter that cannot be written out is any letter."""
+    return "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in path]).replace(UNPRINTABLE, "?")
 
 
 def _this(path: str, *, below: bool) -> str:
     """Git's pathspec for this file alone; `:/` counts from the top."""
+    if UNPRINTABLE in path:
+        return quoted(f":(top){_wild(path)}")
     if _is_plain(path) if below else not _has_wildcard(path) and path[:1] != ":":
         return quoted(f":/{path}" if below else path)
     return quoted(f":({'top,' if below else ''}literal){path}")
@@ -323,6 +354,8 @@ def _this(path: str, *, below: bool) -> str:
 
 def _but(path: str, *, below: bool) -> str:
     """Git's pathspec that excludes this file; a path with special characters is marked as literal."""
+    if UNPRINTABLE in path:
+        return quoted(f":(top,exclude){_wild(path)}")
     if not below and _is_plain(path):
         return f"':!{path}'" if "'" not in path else quoted(f":!{path}")
     return quoted(f":(top,exclude,literal){path}")
@@ -335,12 +368,6 @@ def _is_plain(path: str) -> bool:
 
 def _has_wildcard(path: str) -> bool:
     return any(letter in path for letter in "*?[\\")
-
-
-def quoted(text: str) -> str:
-    """Quoted as one word for a shell."""
-    plain = all(letter.isalnum() or letter in "/._-+@%,:" for letter in text)
-    return text if plain else "'" + text.replace("'", "'\\''") + "'"
 
 
 # --- HEAD and commits
@@ -373,23 +400,23 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     )
 
 
-def _rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
+def rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | None:
     """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(fact["makers"].items()):
-        if related(agent, call.agent) or not _is_at_work(tx, call, agent):
+        if related(agent, call.agent) or not is_at_work(tx, call, agent):
             continue
         does = fact.get("does", "drop")
         return Forbidden(
             f"`{fact['what']}` would {does} {commit[:10]}, a commit of {agent}, who is at work. Leave its "
-            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {commit[:10]}`), or ask "
-            f"(`dibs send {agent} TEXT`).",
+            f"commits as they are: add to them (`git commit`, `git merge`, `git revert {quoted(commit[:10])}`), or ask "
+            f"(`dibs send {quoted(agent)} TEXT`).",
             agent=agent,
             commit=commit,
         )
     return None
 
 
-def _is_at_work(tx: Transaction, call: Call, name: str) -> bool:
+def is_at_work(tx: Transaction, call: Call, name: str) -> bool:
     """Is this a known agent that neither left, nor was killed, nor died?"""
     agent = tx.fetch([f"a\t{name}"]).values[f"a\t{name}"]
     if agent is None or agent["left"] or agent["killed"]:
@@ -421,6 +448,7 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
 def _not_yours(fact: dict[str, Any], maker: str, place: int) -> Forbidden:
     return Forbidden(
         f"`{fact['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply stash@{{{place}}}` "
-        f"brings back what is in it and leaves it there; name a stash of your own, or ask (`dibs send {maker} TEXT`).",
+        f"brings back what is in it and leaves it there; name a stash of your own, or ask "
+        f"(`dibs send {quoted(maker)} TEXT`).",
         maker=maker,
     )

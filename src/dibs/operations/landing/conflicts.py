@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import HOSTS, PAGED, Field, Operation
 from dibs.operations.core.policy import DAY, HOUR
 from dibs.stores.seam import digest_of, values_of, walk
 
@@ -45,7 +45,7 @@ def _report(
     left_off: int = 0,
 ) -> dict[str, Any]:
     """All conflicts of a place: new ones are told, those that are gone are dropped."""
-    where = digest_of(place)[:12]
+    where = digest_of(f"{call.place}\t{place}" if call.place else place)[:12]  # a far caller reports of its own
     known = dict(walk(tx, f"rp\t{where}\t"))
     found = {f"rp\t{where}\t{_id(pair)}": pair for pair in pairs[:MAX_PAIRS]}
     began, ended = [], []
@@ -113,7 +113,7 @@ def _begin(tx: Transaction, call: Call, record: Record) -> None:
         )
         for agent in mine["agents"]:
             if agent not in theirs["agents"]:
-                mailbox.post(tx, agent, "dibs", "radar", text, conflict=record["conflict"], files=files)
+                mailbox.post(tx, agent, call.voice, "radar", text, conflict=record["conflict"], files=files)
 
 
 def _names(tx: Transaction, agents: Sequence[str]) -> list[str]:
@@ -192,7 +192,7 @@ OPERATIONS = (
 )
 
 REPORT = Operation(
-    "radar-report", _report, "A look has found these conflicts, and no others.",
+    "radar-report", _report, "A look has found these conflicts, and no others.", sent_by=HOSTS,
     fields=(
         Field("place", "raw", "the machine and the repository", required=True),
         Field("pairs", "json", "the conflicts", default=(),

@@ -19,11 +19,11 @@ itself refuses the stale one (running/landing_target.py).
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Fenced, Forbidden, Held
+from dibs.errors import DibsError, Fenced, Forbidden, Held, quoted
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.landing import queue
 from dibs.stores.seam import digest_of
 
@@ -174,7 +174,7 @@ def _done(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn
         data = {"target": state["target"], "branch": landing["branch"], "base": base, "commit": became, "token": token}
         tx.append("landing.landed", call.agent, identifier, data)
         text = f"{landing['branch']} ({tip[:12]}) landed on {state['target']} as {became[:12]}. {note}".strip()
-        queue.tell(tx, landing["agents"], text, landing, commit=became)
+        queue.tell(tx, call, landing["agents"], text, landing, commit=became)
         landed.append(identifier)
     return {"landed": landed}
 
@@ -225,11 +225,11 @@ def _refuse(
     data = {"target": state["target"], "branch": found["branch"], "code": code, "why": why, "token": token}
     tx.append("landing.refused", call.agent, landing, data)
     mends = "Repair it and run" if code in BRANCH_CODES else "Then run"
-    kept = f"The branch is untouched. {mends} `dibs land {found['branch']}` again."
+    kept = f"The branch is untouched. {mends} `dibs land {quoted(found['branch'])}` again."
     shown = f"\n{end}" if end else ""
     where = f" The whole output: {log}." if log else ""
     text = f"{found['branch']} did not land on {state['target']}: {why} {kept}{where}{shown}"
-    queue.tell(tx, found["agents"], text, found, code=code, paths=named)
+    queue.tell(tx, call, found["agents"], text, found, code=code, paths=named)
     return {"refused": True}
 
 
@@ -264,7 +264,7 @@ def _stop(
         landing["stopped"] = cause
         queue.put(tx, landing)
         text = f"{landing['branch']} cannot land on {state['target']} now and stays queued: {why}"
-        queue.tell(tx, landing["agents"], text, landing)
+        queue.tell(tx, call, landing["agents"], text, landing)
     return {"told": len(new)}
 
 
@@ -340,7 +340,7 @@ _STEP = (
 _LANDING = Field("landing", "text", "the landing's id", required=True)
 
 TAKE = Operation(
-    "land-take", _take, "Become the lander.",
+    "land-take", _take, "Become the lander.", sent_by=HOSTS,
     fields=(
         _ONTO,
         Field("lander", "process", "the process that lands", required=True),
@@ -350,7 +350,7 @@ TAKE = Operation(
     takes=True,
 )  # fmt: skip
 BATCH = Operation(
-    "land-batch", _batch, "The next landings.",
+    "land-batch", _batch, "The next landings.", sent_by=HOSTS,
     fields=(
         *_STEP,
         Field("size", "integer", "how many at most", required=True),
@@ -359,7 +359,7 @@ BATCH = Operation(
     errors=(Fenced,),
 )  # fmt: skip
 MOVE = Operation(
-    "land-move", _move, "The intent to move the target.",
+    "land-move", _move, "The intent to move the target.", sent_by=HOSTS,
     fields=(
         *_STEP,
         Field("base", "text", "where it is", required=True),
@@ -374,13 +374,13 @@ MOVE = Operation(
     errors=(Fenced,),
 )  # fmt: skip
 DONE = Operation(
-    "land-done", _done, "The target has moved.",
+    "land-done", _done, "The target has moved.", sent_by=HOSTS,
     fields=(*_STEP, Field("note", "text", "what its agents are told as well", default="")),
     errors=(Fenced,),
 )  # fmt: skip
-BACK = Operation("land-back", _back, "The target did not move.", fields=_STEP, errors=(Fenced,))
+BACK = Operation("land-back", _back, "The target did not move.", sent_by=HOSTS, fields=_STEP, errors=(Fenced,))
 REFUSE = Operation(
-    "land-refuse", _refuse, "A landing is refused.",
+    "land-refuse", _refuse, "A landing is refused.", sent_by=HOSTS,
     fields=(
         *_STEP, _LANDING,
         Field("code", "choice", "why", choices=CODES, required=True),
@@ -392,7 +392,7 @@ REFUSE = Operation(
     errors=(Fenced,),
 )  # fmt: skip
 STOP = Operation(
-    "land-stop", _stop, "Nothing can land now.",
+    "land-stop", _stop, "Nothing can land now.", sent_by=HOSTS,
     fields=(
         *_STEP,
         Field("what", "raw", "the cause, for the same one to be told once", required=True),
@@ -401,13 +401,17 @@ STOP = Operation(
     ),
     errors=(Fenced,),
 )  # fmt: skip
-LEAVE = Operation("land-leave", _leave, "The lander ends.", fields=_STEP, errors=(Fenced,))
-CONFIRM = Operation("land-confirm", _confirm, "Is this process still the lander?", fields=_STEP, errors=(Fenced,))
+LEAVE = Operation("land-leave", _leave, "The lander ends.", sent_by=HOSTS, fields=_STEP, errors=(Fenced,))
+CONFIRM = Operation(
+    "land-confirm", _confirm, "Is this process still the lander?", sent_by=HOSTS, fields=_STEP, errors=(Fenced,)
+)
 TURN = Operation(
-    "land-turn", _turn, "The state of a landing, and whether a lander is at work.",
+    "land-turn", _turn, "The state of a landing, and whether a lander is at work.", sent_by=ANYWHERE,
     fields=(_ONTO, Field("landing", "text", "the landing's id", default="")),
     writes=False,
 )  # fmt: skip
-TARGETS = Operation("land-targets", _targets, "The branches for which something is queued.", writes=False)
+TARGETS = Operation(
+    "land-targets", _targets, "The branches for which something is queued.", sent_by=ANYWHERE, writes=False
+)
 
 INTERNAL = (TAKE, BATCH, MOVE, DONE, BACK, REFUSE, STOP, LEAVE, CONFIRM, TURN, TARGETS)

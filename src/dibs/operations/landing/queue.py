@@ -18,7 +18,7 @@ from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.claims import holds, resources
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso, related
-from dibs.operations.core.declare import PAGED, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.core.policy import DAY
 
 TYPE_CHECKING = False
@@ -145,7 +145,7 @@ def _cancel(tx: Transaction, call: Call, got: Fetched, landing: str, onto: str =
     decide(tx, found, CANCELLED)
     tx.append("landing.cancelled", call.agent, found["landing"], {"target": found["target"], "branch": found["branch"]})
     text = f"{call.name or call.agent} took {found['branch']} out of the queue for {found['target']}; it is untouched."
-    tell(tx, [agent for agent in found["agents"] if not related(agent, call.agent)], text, found)
+    tell(tx, call, [agent for agent in found["agents"] if not related(agent, call.agent)], text, found)
     return {"landing": shown(tx, found)}
 
 
@@ -252,12 +252,13 @@ def decide(tx: Transaction, landing: Record, outcome: str, **facts: Any) -> None
     put_state(tx, state)
 
 
-def tell(tx: Transaction, agents: Sequence[str], text: str, landing: Record, **data: Any) -> None:
+def tell(tx: Transaction, call: Call, agents: Sequence[str], text: str, landing: Record, **data: Any) -> None:
     """Leave a message for the agents of a landing."""
     from dibs.operations.messages import mailbox
 
+    data = {"landing": landing["landing"], "branch": landing["branch"], **data}
     for agent in agents:
-        mailbox.post(tx, agent, "dibs", "landing", text, landing=landing["landing"], branch=landing["branch"], **data)
+        mailbox.post(tx, agent, call.voice, "landing", text, **data)
 
 
 # --- looking
@@ -345,8 +346,8 @@ OPERATIONS = (
             _ONTO,
             Field("priority", "integer", "higher comes first (default 0)", default=0, most=MAX_PRIORITY, metavar="N"),
             Field("again", "flag", "queue it although this commit has landed before", default=False),
-            Field("home", "raw", "the clone that it is queued in", default="",
-                  internal=True),
+            Field("home", "tree", "the clone that it is queued in", default="",
+                  internal=True, sent_by=ANYWHERE),
         ),
         errors=(Quota, Invalid),
         may="agent",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import ANYWHERE, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 
 TYPE_CHECKING = False
@@ -33,6 +33,6 @@ def _gates(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"runs": found, "more": max(0, len(active) - MAX_RUNS)}
 
 
-GATES = Operation("oversight gates", _gates, "Which gates do active runs fail?", writes=False)
+GATES = Operation("oversight gates", _gates, "Which gates do active runs fail?", sent_by=ANYWHERE, writes=False)
 
 INTERNAL = (GATES,)

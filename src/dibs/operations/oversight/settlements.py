@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.core.call import iso
-from dibs.operations.core.declare import PERSON, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, PERSON, Field, Operation
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -77,7 +77,7 @@ def _listed(tx: Transaction, call: Call) -> dict[str, Any]:
     return {"settled": settled(tx)}
 
 
-SETTLED = Operation("check settled", _listed, "Which findings are settled?", writes=False)
+SETTLED = Operation("check settled", _listed, "Which findings are settled?", sent_by=ANYWHERE, writes=False)
 INTERNAL = (SETTLED,)
 
 OPERATIONS = (

@@ -9,7 +9,7 @@ from dibs.operations.agents import presence, roles
 from dibs.operations.alerts import delivery, records
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import iso
-from dibs.operations.core.declare import AGENT, PERSON, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
@@ -140,7 +140,12 @@ def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, A
 
 
 READ = Operation(
-    "oversight read", _read, "Read what the audit of a workspace looks at.", wants=("rules",), writes=False
+    "oversight read",
+    _read,
+    "Read what the audit of a workspace looks at.",
+    sent_by=ANYWHERE,
+    wants=("rules",),
+    writes=False,
 )
 
 INTERNAL = (READ,)

@@ -6,7 +6,7 @@ one is kept as a record, so that it outlives the log's retention; each has its e
 
 from __future__ import annotations
 
-from dibs.operations.core.declare import AGENT, Field, Operation
+from dibs.operations.core.declare import AGENT, NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ RECORD = Operation(
     "test record",
     _record,
     "Record the result of a test with many agents.",
+    sent_by=NEAR,
     fields=(
         Field("what", "text", "which test", required=True, longest=100),
         Field("agents", "integer", "how many agents", required=True),

@@ -7,8 +7,8 @@ end --strict` checks those that can be known before the end.
 
 from __future__ import annotations
 
-from dibs.errors import Invalid, NotFound, counted
-from dibs.operations.core.declare import Field, Operation
+from dibs.errors import Invalid, NotFound, counted, quoted
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
@@ -166,7 +166,7 @@ def _report(view: View) -> str:
 
 def _archived(view: View) -> str:
     if not view.run["archive"] and not view.facts.get("archiving"):
-        return f"no archive; `dibs run end --run {view.run['run']} --archive` makes one"
+        return f"no archive; `dibs run end --run {quoted(view.run['run'])} --archive` makes one"
     return view.facts.get("archive", NOT_CHECKED)
 
 
@@ -265,7 +265,7 @@ OPERATIONS = (
                 most=MAX_DURATION_MS,
                 metavar="D",
             ),
-            Field("facts", "texts", "what only a door can know", internal=True),
+            Field("facts", "texts", "what only a door can know", internal=True, sent_by=ANYWHERE),
         ),
         errors=(NotFound, Invalid),
         answer="RunGatesAnswer",

@@ -15,9 +15,9 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound
+from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
@@ -192,7 +192,7 @@ def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
     record = run_records.load(tx, run)
     if record["state"] != run_records.ENDED or record.get("ending"):
         how = "being ended" if record.get("ending") else "active"
-        text = f"run {run} is {how}; `dibs run end --run {run}` ends it first."
+        text = f"run {run} is {how}; `dibs run end --run {quoted(run)}` ends it first."
         return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
     shown = run_records.shown(tx, record)
     jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
@@ -280,6 +280,8 @@ ARCHIVED = Operation(
     "run archived",
     _archived,
     "Record where a run's archive is.",
+    may="agent",
+    sent_by=ANYWHERE,
     fields=(
         Field("run", "text", "the run", required=True),
         Field("file", "text", "the archive, below .dibs/local/", required=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.stores.seam import AFTER_KEY, KEYS_PER_FETCH, prefix_range, values_of
@@ -44,10 +44,11 @@ def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
 
 
 CHOSEN = Operation(
-    "run chosen", _chosen, "Which run is meant?", fields=(Field("run", "text", "the run", default=""),), writes=False,
+    "run chosen", _chosen, "Which run is meant?", sent_by=ANYWHERE,
+    fields=(Field("run", "text", "the run", default=""),), writes=False,
 )  # fmt: skip
 TASKS = Operation(
-    "run tasks", _tasks, "Read a run's tasks with all they contain.",
+    "run tasks", _tasks, "Read a run's tasks with all they contain.", sent_by=ANYWHERE,
     fields=(Field("run", "text", "the run", required=True), Field("after", "text", "continue after it", default="")),
     writes=False,
 )  # fmt: skip

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
 from dibs.operations.agents.records import put_agent
 from dibs.operations.core.call import due, iso
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -304,6 +304,7 @@ USAGE = Operation(
     "run usage",
     _usage,
     "Store the usage of the caller's process.",
+    sent_by=ANYWHERE,
     fields=(
         RUN,
         Field("cpu", "json", "percent of one core", default=0),

@@ -14,7 +14,7 @@ a change (subscriptions.py).
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota
+from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota, quoted
 from dibs.operations.agents import names
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import json_values
@@ -202,8 +202,9 @@ def _stale(
     else:
         given = "this write names no version" if version is None else f"this write was made for version {version}"
         text = (
-            f"{key} is at version {current}, written by {who} {ago}; {given}. Read it again (`dibs state get {key}`), "
-            f"make your change to what it is now, and write with the version that you read."
+            f"{key} is at version {current}, written by {who} {ago}; {given}. Read it again "
+            f"(`dibs state get {quoted(key)}`), make your change to what it is now, and write with the version "
+            "that you read."
         )
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)
 

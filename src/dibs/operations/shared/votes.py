@@ -17,7 +17,7 @@ An elector is exactly the agent of that id, not its parent and not its children.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
+from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota, quoted
 from dibs.operations.core import paging
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, iso
 from dibs.operations.core.declare import PAGED, Field, Operation
@@ -85,8 +85,8 @@ def _open(
         data["request"] = ["vote open", call.request]
     tx.append("vote.opened", call.agent, name, data)
     text = (
-        f"you are asked to vote on {title!r}: `dibs vote cast {name} OPTION`, OPTION one of {', '.join(choices)}, "
-        f"before {iso(tx, vote['deadline'])}."
+        f"you are asked to vote on {title!r}: `dibs vote cast {quoted(name)} OPTION`, OPTION one of "
+        f"{', '.join(choices)}, before {iso(tx, vote['deadline'])}."
     )
     _tell(tx, electors, call.agent, text, vote=name, options=choices)
     return {"vote": _shown(tx, vote)}
@@ -113,8 +113,9 @@ def _choices(options: Sequence[str]) -> list[str]:
 
 def _name(text: str, field: str) -> str:
     """Check an id or a key that the caller chose."""
-    if len(text) > MAX_ID or not text.isprintable() or " " in text:
-        raise Invalid(f"{field}: at most {MAX_ID} characters, without blanks and control characters", field=field)
+    if len(text) > MAX_ID or not text.isprintable() or " " in text or text.startswith("-"):
+        limits = f"at most {MAX_ID} characters, without blanks and control characters, no dash first"
+        raise Invalid(f"{field}: {limits}", field=field)
     return text
 
 

@@ -17,7 +17,7 @@ from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
 from dibs.operations.tasks import board, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
-from dibs.stores.seam import KEYS_PER_FETCH, values_of, walk
+from dibs.stores.seam import COMMIT, KEYS_PER_FETCH, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
     return lifecycle.full({
         "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
         "for": lifecycle.check_word(given.get("for", ""), "for"), "by": call.agent, "created": tx.now,
-        "order": f"{tx.now:015d}{place:05d}", "parent": given.get("parent") or "", "run": run,
+        "order": [tx.now, COMMIT, place], "parent": given.get("parent") or "", "run": run,
         "key": given.get("key") or "", "expect": given.get("expect") or 0,
         "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
         "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,

@@ -16,7 +16,7 @@ In short (strategies.py has the order of the candidates):
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota
+from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents import names
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
@@ -61,11 +61,23 @@ def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = 
         chosen = _choose(tx, call, task, how, facts)
     if chosen is None:
         placement.take_back(tx, task, "no agent that fits has room; it is in the queue for the first agent that asks")
-        return _answer(tx, task, None)
+        return {**_answer(tx, task, None), "why": _nobody(tx, call, task, facts)}
     placement.give(tx, call, task, chosen, how, by=call.agent, request=call.request)
     if how in strategies.ROTATING_STRATEGIES:
         strategies.given(tx, chosen, facts)
     return _answer(tx, task, chosen)
+
+
+def _nobody(tx: Transaction, call: Call, task: Record, facts: Facts) -> str:
+    """Why no agent was found for a task."""
+    there = [one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent]
+    if not there:
+        return "no other agent is there that takes tasks"
+    if task["for"] and not any(one["type"] == task["for"] for one in there):
+        return f"no agent of type {task['for']} is there"
+    if not any(placement.fits(one, task) for one in there):
+        return f"no agent{' of that type' if task['for'] else ''} with {', '.join(task['needs'])} is there"
+    return "every agent that fits it has as many tasks as it may have"
 
 
 def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
@@ -82,7 +94,7 @@ def _open(tx: Transaction, identifier: str) -> Record:
         raise Conflict(text, task=identifier, state=task["state"])
     if task["open"] or task["kids"]:
         which = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {which}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {which}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     return task
 
@@ -99,7 +111,8 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
         raise names.unknown(tx, to)
     identifier = task["task"]
     if not record.get("works") and to != call.agent:  # an agent that names itself asks for work by that
-        text = f"{to} has not asked for work: `dibs task next`, `dibs boot` or `dibs run join` by {to} does that."
+        ways = "`dibs task next`" if record.get("kind") == "person" else "`dibs task next`, `dibs boot` or `dibs run join`"
+        text = f"{to} has not asked for work: {ways} by {to} does that."
         return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
         return Forbidden(
@@ -142,7 +155,8 @@ def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
-        text = f"task {id} is not auctioned now; `dibs task assign {id} --strategy auction` lets agents bid for it."
+        how = f"`dibs task assign {quoted(id)} --strategy auction`"
+        text = f"task {id} is not auctioned now; {how} lets agents bid for it."
         raise Conflict(text, task=id, state=PLANNED)
     if not placement.fits(got.values[f"a\t{call.agent}"], task):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})

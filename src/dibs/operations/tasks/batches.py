@@ -12,7 +12,7 @@ For the doors that start a whole pattern of tasks (running/run_file.py, patterns
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.tasks import additions, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, FINAL_STATES, PLANNED
 from dibs.stores.seam import KEYS_PER_FETCH, walk
@@ -156,6 +156,7 @@ ADD = Operation(
     "batch add",
     _add,
     "Add many tasks, all or none.",
+    sent_by=ANYWHERE,
     fields=(
         Field(
             "tasks",
@@ -177,6 +178,7 @@ OUTLOOK = Operation(
     "batch outlook",
     _outlook,
     "The progress of many tasks, and whether any can still continue.",
+    sent_by=ANYWHERE,
     fields=(_RUN, Field("tasks", "words", "these tasks, instead of a run's", default=())),
     errors=(NotFound, Quota),
     answer="BatchOutlookAnswer",

@@ -10,7 +10,7 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs, paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
@@ -90,7 +90,7 @@ def _list(
         sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], task["order"]))
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], lifecycle.order_of(task)))
     return {"tasks": _with_after(tx, page.records), **page.answer()}
 
 
@@ -184,7 +184,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     to = lifecycle.check_state(state)
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
     if to in hints:
-        raise Invalid(f"a task gets there by `dibs {hints[to]} {id}`, not by hand", field="state", task=id)
+        raise Invalid(f"a task gets there by `dibs {hints[to]} {quoted(id)}`, not by hand", field="state", task=id)
     if to == CANCELLED:
         return _cancel(tx, call, got, id)
     allowed = lifecycle.MOVES[task["state"]]

@@ -16,9 +16,9 @@ Nothing is decided here.
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Invalid, NotFound
+from dibs.errors import Conflict, Invalid, NotFound, quoted
 from dibs.operations.core.call import iso
-from dibs.stores.seam import KEYS_PER_FETCH, prefix_range, values_of, walk
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, values_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,16 +62,18 @@ ANY_AGENT_POOL = "~"  # the pool of tasks without demands on an agent; it sorts 
 def check_id(identifier: str, field: str = "id") -> str:
     """Refuse ids that would break a key, a list of ids or the name of a resource."""
     fine = identifier.isalnum() or all(letter.isalnum() or letter in ID_SIGNS for letter in identifier)
-    if not identifier or len(identifier) > MAX_ID_CHARS or not fine:
-        raise Invalid(f"{field}: 1 to {MAX_ID_CHARS} letters, digits or {''.join(sorted(ID_SIGNS))}", field=field)
+    if not identifier or len(identifier) > MAX_ID_CHARS or not fine or identifier.startswith("-"):
+        signs = "".join(sorted(ID_SIGNS))
+        raise Invalid(f"{field}: 1 to {MAX_ID_CHARS} letters, digits or {signs}, no dash first", field=field)
     return identifier
 
 
 def check_word(word: str | None, field: str) -> str:
     """A word that becomes part of a key: no blanks, commas or bars."""
     word = word or ""
-    if len(word) > MAX_ID_CHARS or not word.isprintable() or any(sign in word for sign in " ,|"):
-        raise Invalid(f"{field}: a word of at most {MAX_ID_CHARS} letters, without blank, comma or |", field=field)
+    if len(word) > MAX_ID_CHARS or not word.isprintable() or any(sign in word for sign in " ,|") or word[:1] == "-":
+        limits = f"at most {MAX_ID_CHARS} letters, without blank, comma or |, no dash first"
+        raise Invalid(f"{field}: a word of {limits}", field=field)
     return word
 
 
@@ -188,7 +190,7 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
 
 def _places(task: Record, now: int) -> tuple[str, str | None]:
     """The entries in the two indexes: what the task waits for, and when a sweep should look at it."""
-    state, order = task["state"], f"{task['order']}\t{task['task']}"
+    state, order = task["state"], f"{order_of(task)}\t{task['task']}"
     if state in FINAL_STATES and not task["run"]:
         return f"tasks\t{state}\t{order}", over(task["finished"] or now)
     if state != PLANNED:
@@ -204,6 +206,18 @@ def _places(task: Record, now: int) -> tuple[str, str | None]:
         return f"tasks\tdelayed\t{order}", later(task["not_before"])
     when = max(task["created"] + PREEMPTION_DELAY_MS, task.get("pressed", 0)) if task["strategy"] == "preemptive" else 0
     return f"ready\t{pool_of(task)}\t{place}", later(when) if when else None
+
+
+def order_of(task: Record) -> str:
+    """A task's place among tasks of its priority, as text that sorts: time, commit, place among those added with it.
+
+    Tasks of earlier versions have the text.
+    """
+    if isinstance(task["order"], str):
+        return task["order"]
+    at, commit, place = task["order"]
+    number = commit if commit == COMMIT else f"{commit:0{COMMIT_DIGITS}d}"
+    return f"{at:015d}{number}{place:05d}"
 
 
 def pool_of(task: Record) -> str:
@@ -260,8 +274,8 @@ def refuse_move(task: Record, to: str) -> Conflict:
     """Why a task cannot be moved there."""
     by_hand = MANUAL_STATES if task["state"] != EXECUTING else {CANCELLED}  # back to planned needs the token
     allowed = [state for state in MOVES[task["state"]] if state in by_hand]
-    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it stays there"
-    text = f"task {task['task']} is {task['state']}: {can}, not to {to}."
+    can = f"it can be moved to {', '.join(allowed)}" if allowed else "it cannot be moved any more"
+    text = f"task {task['task']} is {task['state']}: {can}{f', not to {to}' if allowed else ''}."
     return Conflict(text, task=task["task"], state=task["state"], to=to, allowed=allowed)
 
 
@@ -322,7 +336,7 @@ def unfit(task: Record, agent: str = "") -> str:
     """Why a task is not for the caller (or for `agent`), and how an agent says what it is."""
     types, needs = [task["for"]] if task["for"] else [], task["needs"]
     asked = [*[f"of type {one}" for one in types], *([f"with {', '.join(needs)}"] if needs else [])]
-    options = [*[f"--type {one}" for one in types], *([f"--can {','.join(needs)}"] if needs else [])]
+    options = [*[f"--type {quoted(one)}" for one in types], *([f"--can {quoted(','.join(needs))}"] if needs else [])]
     text = f"task {task['task']} is for {' '.join(['agents', *asked] if asked else ['other agents'])}"
     if agent:
         return f"{text}, and {agent} is not one; `dibs agents` lists the agents."

@@ -14,12 +14,12 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified
+from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
 from dibs.stores.seam import AFTER_KEY, prefix_range
@@ -69,7 +69,7 @@ def mine(
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
-    for _, record in [row for row in rows if row[0].startswith("n")]:
+    for record in holds.whole(tx, [value for place, value in rows if place.startswith("n")]):
         is_task_claim = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
@@ -94,6 +94,9 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
         if within(live["agent"], call.agent):
             text = f"task {task['task']} is yours under token {live['token']}, not {token}. Nothing was changed."
             return Fenced(text, **facts)
+        if token is None:
+            text = f"you do not have task {task['task']}: {live['agent']} has it. Nothing was changed."
+            return Fenced(text, **facts)
         return Fenced(**facts)
     became = f"it is {task['state']} now"
     if task["state"] in lifecycle.FINAL_STATES:
@@ -104,7 +107,8 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
         if token is not None
         else f"you do not have task {task['task']}"
     )
-    text = f"{what}: {became}. Nothing was changed; stop working on it."
+    stop = "; stop working on it" if token is not None else ""
+    text = f"{what}: {became}. Nothing was changed{stop}."
     return Fenced(text, **facts)
 
 
@@ -380,8 +384,8 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
 
     identifier = task["task"]  # no text of other agents here: dibs itself is the sender
     text = (
-        f"Task {identifier} {what}. `dibs task show {identifier}` has the reason; "
-        f"`dibs task move {identifier} planned` retries it."
+        f"Task {identifier} {what}. `dibs task show {quoted(identifier)}` has the reason; "
+        f"`dibs task move {quoted(identifier)} planned` retries it."
     )
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
@@ -505,13 +509,14 @@ def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: str = "
 
 
 _TOKEN = Field("token", "integer", "the token under which you took it (default: that of your live claim)", metavar="N")
-_USED = Field("used", "json", "what the work used: cpu, memory, seconds; from a worker", internal=True)
+_USED = Field("used", "json", "what the work used: cpu, memory, seconds; from a worker", internal=True,
+              sent_by=ANYWHERE)  # fmt: skip
 _ERRORS = (NotFound, Fenced, Conflict, Invalid, Killed)
 
 # Not in the catalogue: for the door that runs a verification.
 KEEP = Operation(
-    "task keep", _keep, "Renew the claim on a task.", fields=(board.ID, _TOKEN), errors=_ERRORS, ahead=ahead,
-    may="worker",
+    "task keep", _keep, "Renew the claim on a task.", sent_by=ANYWHERE, fields=(board.ID, _TOKEN), errors=_ERRORS,
+    ahead=ahead, may="worker",
 )  # fmt: skip
 
 INTERNAL = (KEEP,)
@@ -535,7 +540,13 @@ OPERATIONS = (
                 default="",
                 metavar="CMD",
             ),
-            Field("verified", "json", "the result of the command, from the door that ran it", internal=True),
+            Field(
+                "verified",
+                "json",
+                "the result of the command, from the door that ran it",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
             _USED,
         ),
         errors=(*_ERRORS, Unverified),

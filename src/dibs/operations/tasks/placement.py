@@ -5,6 +5,7 @@ assignments.py has the operations `task assign` and `task bid`, strategies.py th
 
 from __future__ import annotations
 
+from dibs.errors import quoted
 from dibs.operations.claims import endings
 from dibs.operations.core.call import iso
 from dibs.operations.core.policy import SECOND
@@ -56,11 +57,11 @@ def give(
     if before is None or before["agent"] != agent:
         auctions.tell_lost(tx, task, before, f"{agent} has it now")
         text = (
-            f"Task {task['task']} is yours: {task['title']}. Take it with `dibs task claim {task['task']}` "
+            f"Task {task['task']} is yours: {task['title']}. Take it with `dibs task claim {quoted(task['task'])}` "
             f"before {iso(tx, until)}; after that it goes to other agents."
         )
         payload = {"task": task["task"], "title": task["title"], "priority": task["priority"]}
-        mailbox.post(tx, agent, by, "task_assignment", text, payload=payload)
+        mailbox.post(tx, agent, by, "task_assignment", text, payload=payload, task=task["task"])
     workforce.wake(tx, [task])
 
 

@@ -10,14 +10,17 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+import itertools
+
+from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +45,8 @@ def _next(
     agent = got.values[f"a\t{call.agent}"]
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
+    if due.done:  # one of them may be assigned to this agent now
+        agent = _agent(tx, call)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -66,13 +71,19 @@ def _next(
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
 
 
+def _agent(tx: Transaction, call: Call) -> Record:
+    key = f"a\t{call.agent}"
+    agent: Record = tx.fetch([key]).values[key]
+    return agent
+
+
 def _nothing(tx: Transaction, run: str) -> str:
     """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
     others = [head for head in board.pools(tx) if not run or head["run"] == run]
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
-        return f"no task of run {run} is ready; `dibs task next --run {run} --wait 60s` waits for one."
+        return f"no task of run {run} is ready; `dibs task next --run {quoted(run)} --wait 60s` waits for one."
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
@@ -95,7 +106,7 @@ def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
 
 
 def _rank(task: Record) -> tuple[int, str]:
-    return -task["priority"], task["order"]
+    return -task["priority"], lifecycle.order_of(task)
 
 
 def _first(
@@ -132,12 +143,12 @@ def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str
 
 
 def grant(
-    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, origin: str = ""
+    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
 ) -> dict[str, Any]:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
-    `left`: the agent had the task before by other means, and this much of its time is left. `origin`: see
-    registries.py.
+    The agent may have had the task before by other means: since `held`, and this much of its time is `left`.
+    `origin`: see registries.py.
     """
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
@@ -149,11 +160,12 @@ def grant(
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
     task.update(
-        agent=holder, claim=claim["claim"], started=tx.now, finished=0, assigned=None, window=0, not_before=0,
-        progress=0, origin=origin,
+        agent=holder, claim=claim["claim"], started=tx.now - held, finished=0, assigned=None, window=0,
+        not_before=0, progress=0, origin=origin,
     )  # fmt: skip
     lifecycle.put(tx, task)
     return taken(tx, task, claim)
@@ -185,7 +197,8 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
     workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
-    due_tasks.promote(tx, call)
+    if due_tasks.promote(tx, call).done:
+        agent = _agent(tx, call)
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
@@ -261,11 +274,13 @@ def _wait(
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
-            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS,
+            "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
         if task:
             record.update(task=task, waiter=key[3:], **_wanted(task))
-            tx.put(key, record, f"line\t{task}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}")
+            turn = f"{record['turn']:0{COMMIT_DIGITS}d}" if workforce.turn_of(known) else COMMIT
+            places = f"line\t{task}\t{turn}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}"
+            tx.put(key, record, *places)
         else:
             tx.put(key, record)
     return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
@@ -294,10 +309,10 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
         from dibs.operations.claims import deadlocks
 
         wish = {"agent": call.agent, **_wanted(id)}
-        cycle = deadlocks.find(tx, wish, _holding(tx, wish))
-        if not cycle:
+        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
-        answer = deadlocks.refuse(tx, call, wish, cycle)
+        answer = refusal
     if waiter:
         _give_up(tx, waiter, id)
     return answer
@@ -400,8 +415,8 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
     if task.get("awaited", 0) <= tx.now:
         return None
     name = task["task"]
-    before = (one["agent"] for key, one in _in_line(tx, name) if not waiter or key < f"tw\t{waiter}")
-    first = next((agent for agent in before if agent != call.agent), "")
+    before = itertools.takewhile(lambda place: place[0] != f"tw\t{waiter}", _in_line(tx, name))
+    first = next((one["agent"] for _, one in before if one["agent"] != call.agent), "")
     blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True, "task": name}
     return Held(blockers=[blocker], more=0) if first else None
 
@@ -422,11 +437,11 @@ def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: b
     identifier = task["task"]
     if task["open"] or task["kids"]:
         names = "its children" if task["kids"] else "the tasks that it comes after"
-        text = f"task {identifier} waits for {names}; `dibs task show {identifier}` lists them."
+        text = f"task {identifier} waits for {names}; `dibs task show {quoted(identifier)}` lists them."
         raise Conflict(text, task=identifier, state=PLANNED, waits_for=task["open"], children=task["kids"])
     if task["window"]:
         left = span(task["window"] - tx.now)
-        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {identifier} N`."
+        text = f"task {identifier} is auctioned for another {left}; bid with `dibs task bid {quoted(identifier)} N`."
         raise Conflict(text, task=identifier, state=PLANNED, bids_until=iso(tx, task["window"]))
     if task["assigned"] and task["assigned"]["agent"] != call.agent:
         until = iso(tx, task["assigned"]["until"])
@@ -450,8 +465,15 @@ OPERATIONS = (
         fields=(
             Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
@@ -466,8 +488,15 @@ OPERATIONS = (
         fields=(
             board.ID,
             Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT_MS, metavar="D"),
-            Field("waiter", "text", "the place in line", default="", internal=True),
-            Field("wake", "text", "the name under which the waiting process listens", default="", internal=True),
+            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
+            Field(
+                "wake",
+                "channel",
+                "the name under which the waiting process listens",
+                default="",
+                internal=True,
+                sent_by=ANYWHERE,
+            ),
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",

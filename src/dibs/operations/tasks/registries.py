@@ -17,7 +17,7 @@ from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotF
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
 MAX_TASKS_READ = 1_000  # in one call
+MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an hour it is stale
 
 
 # --- coming in
@@ -92,7 +93,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
     return pulls.take(tx, call, got, task, origin=SCOPED)
 
 
-def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> Any:
+def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int, held: int = 0) -> Any:
     """A claimed file that names the caller."""
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
@@ -104,7 +105,7 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int) -> A
     if blocker is not None:
         return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
-    return pulls.grant(tx, call, task, left=left, origin=origin)
+    return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
 
 
 def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> Any:
@@ -200,7 +201,13 @@ _SPECS = Field(
     ),
 )  # fmt: skip
 IMPORT = Operation(
-    "registry import", _import, "Add the tasks of a registry.", fields=(_SPECS,), errors=_ERRORS, may="agent"
+    "registry import",
+    _import,
+    "Add the tasks of a registry.",
+    sent_by=ANYWHERE,
+    fields=(_SPECS,),
+    errors=_ERRORS,
+    may="agent",
 )
 _SPEC = Field(
     "spec", "object", "a task as its file has it", required=True,
@@ -211,18 +218,36 @@ _SPEC = Field(
 _IDS = Field("ids", "words", "the tasks", required=True)
 _STATE = Field("state", "text", "the folder it goes to", required=True)
 TAKE = Operation(
-    "registry take", _take, "Claim a task for a script.", fields=(_SPEC,), errors=_ERRORS, takes=True, may="worker"
+    "registry take",
+    _take,
+    "Claim a task for a script.",
+    sent_by=ANYWHERE,
+    fields=(_SPEC,),
+    errors=_ERRORS,
+    takes=True,
+    may="worker",
 )
 ADOPT = Operation(
-    "registry adopt", _adopt, "Record a claim that was made with files.",
-    fields=(_SPEC, Field("left", "duration", "the rest of its time", required=True)), errors=_ERRORS, takes=True,
+    "registry adopt", _adopt, "Record a claim that was made with files.", sent_by=HOSTS,
+    fields=(
+        _SPEC,
+        Field("left", "duration", "the rest of its time", required=True),
+        Field("held", "duration", "how long the agent has had it", default=0, least=0, most=MAX_HELD_MS),
+    ),
+    errors=_ERRORS, takes=True,
 )  # fmt: skip
 GIVE_BACK = Operation(
-    "registry release", _give_back, "Give a task back, or finish it.", fields=(_ID, _STATE), errors=_ERRORS,
-    ahead=outcomes.ahead,
+    "registry release", _give_back, "Give a task back, or finish it.", sent_by=ANYWHERE, fields=(_ID, _STATE),
+    errors=_ERRORS, ahead=outcomes.ahead,
 )  # fmt: skip
-SETTLE = Operation("registry settle", _settle, "End expired and lost claims.", fields=(_IDS,), errors=_ERRORS)
-MOVE = Operation("registry move", _move, "Follow a file that was moved by hand.", fields=(_ID, _STATE), errors=_ERRORS)
-LOOK = Operation("registry look", _look, "The states and holders of these tasks.", fields=(_IDS,), writes=False)
+SETTLE = Operation(
+    "registry settle", _settle, "End expired and lost claims.", sent_by=HOSTS, fields=(_IDS,), errors=_ERRORS
+)
+MOVE = Operation(
+    "registry move", _move, "Follow a file that was moved by hand.", sent_by=HOSTS, fields=(_ID, _STATE), errors=_ERRORS
+)
+LOOK = Operation(
+    "registry look", _look, "The states and holders of these tasks.", sent_by=ANYWHERE, fields=(_IDS,), writes=False
+)
 
 INTERNAL = (IMPORT, TAKE, ADOPT, GIVE_BACK, SETTLE, MOVE, LOOK)

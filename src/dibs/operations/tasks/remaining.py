@@ -5,7 +5,7 @@ Read-only; the worker decides. Internal: no command.
 
 from __future__ import annotations
 
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.tasks import board, lifecycle
 
 TYPE_CHECKING = False
@@ -61,6 +61,7 @@ OUTLOOK = Operation(
     "outlook",
     _outlook,
     "What may still come for an agent that finds no task.",
+    sent_by=ANYWHERE,
     fields=(
         Field("agent", "agent", "who found nothing", required=True),
         Field("run", "text", "only of this run", default=""),

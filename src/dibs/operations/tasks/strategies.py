@@ -24,7 +24,7 @@ from dibs.operations.core.call import due, lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
 from dibs.operations.tasks import lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.stores.seam import digest_of, values_of
+from dibs.stores.seam import COMMIT, digest_of, values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ ASKED_INTERVAL_MS = MINUTE  # at which an agent's asking is recorded
 MAX_ASKED_RUNS = 16  # for one agent; the oldest is dropped
 MAX_READ = 1_000  # running tasks, and assigned ones, for one choice
 MAX_AUCTIONS_OPENED = 64  # by one look; the next opens more
+THIS_COMMIT = 1 << 60  # above the number of every commit before
 NO_QUEUE_PLACE = 1 << 30  # of an agent that does not wait
 ROTATING_STRATEGIES = frozenset({"round_robin", "load_balanced"})  # these use the time of an agent's last task
 
@@ -54,7 +55,7 @@ class Facts:
         self.now = now
         self.busy: dict[str, list[str]] = {}  # agent → the runs of its running tasks
         self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks assigned to it
-        self.given: dict[str, int] = {}  # agent → the time of its last task by a rotating strategy
+        self.given: dict[str, list[int]] = {}  # agent → its last task by a rotating strategy: time, commit, place
         self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for work
         self.waiting: dict[str, list[Record]] = {}  # agent → its places among the waiters for work
         self.place: dict[str, int] = {}  # agent → the number of waiters before it
@@ -83,7 +84,7 @@ def priority(task: Record, candidates: Sequence[Record], facts: Facts) -> list[R
 
 def round_robin(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The agent whose last task is longest ago."""
-    return sorted(candidates, key=lambda one: (facts.given.get(_id(one), 0), facts.in_line(_id(one)), _id(one)))
+    return sorted(candidates, key=lambda one: (facts.given.get(_id(one), []), facts.in_line(_id(one)), _id(one)))
 
 
 def load_balanced(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
@@ -135,7 +136,8 @@ def gather(tx: Transaction, without: str = "") -> Facts:
         if task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
     for key, kept in paging.every(tx, "tl\t"):
-        facts.given[key[3:]], facts.asked[key[3:]] = kept["given"], kept["asked"]
+        facts.asked[key[3:]] = kept["asked"]
+        facts.given[key[3:]] = [kept["given"]] if isinstance(kept["given"], int) else kept["given"]
     return facts
 
 
@@ -178,13 +180,15 @@ def _waits(facts: Facts, agent: str, run: str) -> bool:
 
 def given(tx: Transaction, agent: str, facts: Facts) -> None:
     """Record that an agent gets a task now."""
-    facts.given[agent] = tx.now
+    place = sum(one[1:2] == [THIS_COMMIT] for one in facts.given.values())
+    facts.given[agent] = [tx.now, THIS_COMMIT, place]
     _keep(tx, agent, facts)
 
 
 def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
     """Written only for the rotating strategies; a sweep drops it after a day."""
-    kept = {"given": facts.given.get(agent, 0), "asked": facts.asked.get(agent, {})}
+    last = [COMMIT if part == THIS_COMMIT else part for part in facts.given.get(agent, ())]
+    kept = {"given": last, "asked": facts.asked.get(agent, {})}
     tx.put(f"tl\t{agent}", kept, i2=due(tx.now + DAY))
 
 

@@ -84,14 +84,20 @@ def mark_as_worker(tx: Transaction, agent: Record) -> None:
 
 
 def present(tx: Transaction) -> list[Record]:
-    """The agents that wait for work now, the longest wait first; absent ones are dropped."""
+    """The agents that wait for work now, first come first; absent ones are dropped."""
     found = []
     for key, record in tx.fetch((), [("tw\t", "tw\n")], MAX_WAITERS_READ).rows:
         if record["until"] <= tx.now:
             tx.delete(key)
         else:
             found.append(record)
-    return found
+    return sorted(found, key=turn_of)
+
+
+def turn_of(waiter: Record | None) -> int:
+    """The number of the commit with which an agent began to wait for work; 0 if there is none."""
+    turn: int = waiter.get("turn", 0) if waiter is not None else 0
+    return turn
 
 
 def wake(tx: Transaction, ready: Sequence[Record]) -> None:

@@ -18,7 +18,7 @@ from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
 from dibs.operations.claims import holds
 from dibs.operations.core.call import span
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.stores.seam import GENESIS, digest_of, prefix_range
 
@@ -203,11 +203,17 @@ ARCHIVE_FIELDS = (
     Field("host", "text", "the machine that has it", required=True),
 )
 PLAN = Operation(
-    "prune plan", _plan, "Which events may leave the store next?", fields=(_KEEP,), errors=(Invalid,), writes=False
+    "prune plan",
+    _plan,
+    "Which events may leave the store next?",
+    sent_by=NEAR,
+    fields=(_KEEP,),
+    errors=(Invalid,),
+    writes=False,
 )
-ARCHIVES = Operation("archives", _archives, "Which archives must there be?", writes=False)
+ARCHIVES = Operation("archives", _archives, "Which archives must there be?", sent_by=ANYWHERE, writes=False)
 DROP = Operation(
-    "archive drop", _drop, "Forget the oldest archives of a machine.",
+    "archive drop", _drop, "Forget the oldest archives of a machine.", sent_by=NEAR,
     fields=(
         Field("through", "integer", "up to this event", required=True),
         Field("host", "text", "the machine", required=True),
@@ -216,7 +222,7 @@ DROP = Operation(
     registers=False,
 )  # fmt: skip
 PRUNED = Operation(
-    "log prune", _prune, "Drop archived events as the config says.",
+    "log prune", _prune, "Drop archived events as the config says.", sent_by=NEAR,
     fields=(Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, required=True),),
     errors=(NotFound, Invalid, Conflict), registers=False,
 )  # fmt: skip
@@ -237,7 +243,7 @@ OPERATIONS = (
         _prune,
         "Move the events before the newest seal older than --keep into archives, which `verify` and `log` read.",
         group="record",
-        fields=(_KEEP, Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, internal=True)),
+        fields=(_KEEP, Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, internal=True, sent_by=NEAR)),
         errors=(NotFound, Invalid, Conflict),
         may="person",
         registers=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import NEAR, Field, Operation
 from dibs.stores.seam import COMMIT
 
 CLAIMS_PER_TRANSACTION = 256
@@ -55,9 +55,9 @@ def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"more": len(old) > CLAIMS_PER_TRANSACTION or len(waiting) >= CLAIMS_PER_TRANSACTION}
 
 
-VOID = Operation("void", _void, "End the claims from before the store lost data.")
+VOID = Operation("void", _void, "End the claims from before the store lost data.", sent_by=NEAR)
 RECOVERED = Operation(
-    "recovered", _recovered, "Start a database that replaces a damaged one.",
+    "recovered", _recovered, "Start a database that replaces a damaged one.", sent_by=NEAR,
     fields=(
         Field("agents", "json", "the records of agents that could be read", default=(), longest=0),
         Field("aside", "raw", "the name of the damaged file", default=""),

@@ -6,7 +6,7 @@ The copying is in stores/move/carry.py. A URL's password is not in the record.
 from __future__ import annotations
 
 from dibs.operations.alerts import suspicions
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,16 +41,23 @@ _TO = Field("to", "raw", "the new store, without its password", required=True)
 _LEFT = Field("left", "raw", "the store before, without its password", required=True)
 _MOVE = Field("move", "text", "the move", required=True)
 MOVING = Operation(
-    "store move", _moving, "Record that the workspace is about to be moved.", fields=(_TO, _MOVE), may="person"
+    "store move",
+    _moving,
+    "Record that the workspace is about to be moved.",
+    sent_by=NEAR,
+    fields=(_TO, _MOVE),
+    may="person",
 )
 MOVED = Operation(
-    "store moved", _moved, "Record that the workspace was moved here.",
+    "store moved", _moved, "Record that the workspace was moved here.", sent_by=NEAR,
     fields=(
         _TO, _LEFT, _MOVE,
         Field("digest", "text", "the digest of what was moved", required=True),
         Field("events", "integer", "the number of events", required=True),
     ),
 )  # fmt: skip
-FALLEN_BACK = Operation("store fallback", _fallen_back, "Record that this store replaces another.", fields=(_LEFT,))
+FALLEN_BACK = Operation(
+    "store fallback", _fallen_back, "Record that this store replaces another.", sent_by=NEAR, fields=(_LEFT,)
+)
 
 INTERNAL = (MOVING, MOVED, FALLEN_BACK)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
 from dibs.stores.seam import AFTER_KEY, values_of
 
 TYPE_CHECKING = False
@@ -44,9 +44,9 @@ def _wake(tx: Transaction, _: Call, got: Fetched, channel: str) -> dict[str, Any
     return {}
 
 
-WRITABLE = Operation("writable", _writable, "Can the store be written?", registers=False)
+WRITABLE = Operation("writable", _writable, "Can the store be written?", sent_by=ANYWHERE, registers=False)
 NAMED_FILES = Operation(
-    "named files", _named_files, "Which of these files do records name?",
+    "named files", _named_files, "Which of these files do records name?", sent_by=NEAR,
     fields=(
         Field("names", "words", "the files", required=True),
         Field("folder", "text", "where they lie", required=True),
@@ -55,12 +55,12 @@ NAMED_FILES = Operation(
     writes=False,
 )  # fmt: skip
 KNOWN_CHANGES = Operation(
-    "known changes", _known_changes, "Which of these changes can still be restored?",
+    "known changes", _known_changes, "Which of these changes can still be restored?", sent_by=NEAR,
     fields=(Field("ids", "words", "the changes", required=True),), writes=False,
 )  # fmt: skip
 WAKE = Operation(
-    "wake", _wake, "Let a call look up that waits under this name.",
-    fields=(Field("channel", "text", "the name", required=True, longest=100),), registers=False,
+    "wake", _wake, "Let a call look up that waits under this name.", sent_by=ANYWHERE,
+    fields=(Field("channel", "channel", "the name", required=True),), registers=False,
 )  # fmt: skip
 
 INTERNAL = (WRITABLE, NAMED_FILES, KNOWN_CHANGES, WAKE)

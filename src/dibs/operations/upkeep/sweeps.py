@@ -11,7 +11,7 @@ from __future__ import annotations
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
-from dibs.operations.core.declare import Field, Operation
+from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
 from dibs.operations.upkeep import log_retention
 from dibs.stores.seam import AFTER_KEY, prefix_range
 
@@ -221,18 +221,30 @@ def _upkeep_due(tx: Transaction, call: Call, store: dict[str, Any] | None = None
 
 
 _STORE = Field(
-    "store", "object", "what the caller's machine says of the store",
+    "store", "object", "what the caller's machine says of the store", sent_by=NEAR,
     items=(
         Field("fallback", "flag", "SQLite replaces a server", required=True),
         Field("warnings", "raws", "what a person should change", required=True),
     ),
 )  # fmt: skip
 UPKEEP_DUE = Operation(
-    "upkeep-due", _upkeep_due, "Would a sweep find anything?", fields=(_STORE,), writes=False, wants=("rules",)
+    "upkeep-due",
+    _upkeep_due,
+    "Would a sweep find anything?",
+    sent_by=ANYWHERE,
+    fields=(_STORE,),
+    writes=False,
+    wants=("rules",),
 )
 # The same as a sweep, for whichever process of dibs is alive: it registers no agent, and any waiter may do it.
 UPKEEP = Operation(
-    "upkeep", _sweep, "Look for trouble, and do what is due.", fields=(_STORE,), registers=False, wants=("rules",)
+    "upkeep",
+    _sweep,
+    "Look for trouble, and do what is due.",
+    sent_by=ANYWHERE,
+    fields=(_STORE,),
+    registers=False,
+    wants=("rules",),
 )
 INTERNAL = (UPKEEP_DUE, UPKEEP)
 

@@ -1,14 +1,16 @@
 """A dry run of the kill switch: in one transaction that is always given up, so nobody is killed and nothing is kept.
 
-A probe agent claims something and is killed by a person; then its claim must be void and its next call refused. The
+A probe agent claims something and is killed by a person; then its claim must be void, and its next call refused, also
+one that needs no other decision. The
 same is tried with every agent that holds something now. All of it is the code of `dibs kill`, on the workspace's own
 record.
 """
 
 from __future__ import annotations
 
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import DibsError, Killed, Unavailable
 from dibs.facts import processes
+from dibs.operations.agents.stops import STOPPED
 from dibs.operations.claims import holds
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.core.declare import Operation
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
@@ -51,27 +54,29 @@ def drill(session: Session, holders: Sequence[str]) -> tuple[dict[str, str], int
 
 
 def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict[str, bool | None]) -> None:
-    def act(who: str, operation: str, how: str = "", /, **fields: Any) -> Any:
+    def act(who: str, operation: Operation, how: str = "", /, **fields: Any) -> Any:
         call = Call(session.config.policy, agent=who, how=how)
         call.facts.update(facts)
         try:
-            return perform(tx, call, session.operation(operation), fields)
+            return perform(tx, call, operation, fields)
         except DibsError as error:
             return error
 
     probe = session.paths.canonical(RESOURCE, session.cwd)
-    act(PROBE, "claim", resources=[probe])  # a role may forbid it; then it is killed with nothing in hand
+    act(
+        PROBE, session.operation("claim"), resources=[probe]
+    )  # a role may forbid it; then it is killed with nothing in hand
     wrong: dict[str, str] = {}
     voided = sum(len(_live(tx, agent)) for agent in holders)
     for agent in (PROBE, *holders):
-        done = act(PERSON, "kill", "user", agent=agent, why=WHY)
+        done = act(PERSON, session.operation("kill"), "user", agent=agent, why=WHY)
         if isinstance(done, DibsError):
             wrong[agent] = done.message
         elif _live(tx, agent) and not done.get("jobs"):
             wrong[agent] = "it would keep its claims"
         else:
-            again = act(agent, "claim", resources=[probe])
-            if not isinstance(again, DibsError) or again.code != "killed":
+            calls = (act(agent, session.operation("claim"), resources=[probe]), act(agent, STOPPED))
+            if not all(isinstance(answer, Killed) for answer in calls):
                 wrong[agent] = "its next call would not be refused"
     raise Given(wrong, voided)
 

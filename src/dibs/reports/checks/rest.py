@@ -77,7 +77,7 @@ def guards(look: Look) -> Line:
         git = [one for one in checks if one["check"] == "git hooks" and one["ok"]]
         line.message += "; git's hooks are in place" if git else ""
         return line
-    said = f"Guards proven: a forbidden write is refused by {few(clients)}{age}"
+    said = f"Guards proven: a forbidden write, and a killed agent's call, is refused by {few(clients)}{age}"
     if cares:
         why = cares[0]["message"].partition(";")[0].replace(look.session.place.top, "this folder")
         return Line(WARN, f"{said}; {cares[0]['check']}: {why}", remedy="dibs doctor", figures=figures)
@@ -188,7 +188,7 @@ def bypasses(look: Look) -> Line:
             commit, where = event["subject"][:SHORT], f"{data['remote']}/{data['branch']}"
             by = f", by {data['by']}" if data["by"] else ""
             text = f"a push of {commit} to {where} bypassed the guard{by}"
-            remedy = f"git log {where}, then settle event {event['seq']}"
+            remedy = f"git log {quoted(where)}, then settle event {event['seq']}"
             found.append(Finding(text, HIGH, events=[event["seq"]], remedy=remedy))
             continue
         held = f" with {few(data['paths'])}, held by {few(look.name(one) for one in data['holders'])}"
@@ -198,7 +198,7 @@ def bypasses(look: Look) -> Line:
         )
         found.append(
             Finding(text, HIGH if data["paths"] else LOW, events=[event["seq"]], agent=event["agent"],
-                    remedy=f"git show --stat {event['subject'][:SHORT]}, then settle event {event['seq']}")
+                    remedy=f"git show --stat {quoted(event['subject'][:SHORT])}, then settle event {event['seq']}")
         )  # fmt: skip
     # one whose event was moved to an archive still has its alert, until it is acknowledged
     found += [one for one in look.alerts("bypass") if not told.intersection(one.events)]

@@ -199,7 +199,7 @@ def alerting(look: Look) -> Line:
     if failed:
         text = f"{counted(failed, 'alert')} could not be delivered"
         found.append(Finding(text, MEDIUM, code="undelivered", remedy="dibs alerts --json has the reasons"))
-    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "deploy_stale",
+    known = ("hold", "wait", "deadlock", "expired", "dead", "silent", "violation", "bypass", "removed", "deploy_stale",
              "deploy_unverified", "poison", "breaker", "store", "rules")  # fmt: skip # each has its own line
     others = {alert["kind"] for alert in look.facts["alerts"]} - set(known)
     found += look.alerts(*others)

@@ -7,7 +7,7 @@ every transaction; it is in the record that each transaction reads.
 
 from __future__ import annotations
 
-from dibs.errors import Busy, Unavailable
+from dibs.errors import Busy, Unavailable, quoted
 
 MOVING, MOVED = "moving", "moved"
 
@@ -34,7 +34,7 @@ def refuse(mark: str, here: str) -> None:
     _, identifier, where = mark.split(" ", 2)
     message = (
         f"this workspace was moved from {here} to {where}. Nothing was changed. On a machine that still looks here: "
-        f"`dibs store move {where}`{' (with the password)' if '…' in where else ''}."
+        f"`dibs store move {quoted(where)}`{' (with the password)' if '…' in where else ''}."
     )
     raise Unavailable(message, store=here, moved=identifier, to=where)
 

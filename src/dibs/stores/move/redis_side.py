@@ -171,9 +171,9 @@ class RedisSide:
             return False
         timeout_ms = str(min(DURABLE_TIMEOUT_MS, int(self.store.timeout * 500)))
         try:  # the mark must survive a restart as far as the server's settings allow
-            if b"connected_slaves:0" not in self.store.wire.call("INFO", "replication"):
-                self.store.wire.call("WAIT", "1", timeout_ms)
-            self.store.wire.call("WAITAOF", "1", "0", timeout_ms)
+            if b"connected_slaves:0" not in self.store.command("INFO", "replication"):
+                self.store.command("WAIT", "1", timeout_ms)
+            self.store.command("WAITAOF", "1", "0", timeout_ms)
         except (ServerError, ConnectionLost):
             pass  # an older server has no WAITAOF; one that went down kept the mark or lost everything
         return True
@@ -190,7 +190,7 @@ class RedisSide:
 
     def retire(self) -> None:
         """Let the data expire in a week; the mark stays."""
-        for name in NAMES:
+        for name in (*NAMES, "t:0", "t:1"):
             if name != "head":
                 self.store.ask("PEXPIRE", self.store.tag + name, str(RETIRED_TTL_MS))
 

@@ -9,7 +9,7 @@ transaction that writes nothing, or raises, is run again on the server's data.
 from __future__ import annotations
 
 from dibs.facts import clock
-from dibs.stores.seam import COMMIT_TEXT, sha1_of
+from dibs.stores.seam import COMMIT_TEXT, filled_entry, sha1_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Cache:
     def __init__(self) -> None:
         self._rows: dict[bytes, bytes] = {}  # an empty value: the key is known to be absent
         self._scans: set[tuple[int, bytes, bytes]] = set()  # index and both ends: all rows there are in `_rows`
+        self._long: set[bytes] = set()  # prefixes of more rows than are kept: never guessed
         self._filled_at = -MAX_AGE_MS  # on this machine's clock
         self._clock_ahead = 0  # ms by which the store's clock is ahead of this machine's
         self.commit = self.last = self.since = self.wall_offset = 0
@@ -41,6 +42,7 @@ class Cache:
         self._filled_at = -MAX_AGE_MS
         self._rows.clear()
         self._scans.clear()
+        self._long.clear()
 
     def is_fresh(self, moment: int) -> bool:
         """May a transaction that begins at this moment use it?"""
@@ -60,6 +62,8 @@ class Cache:
 
     def _fetch(self, words: list[Any]) -> list[Any] | None:
         limit, keys, groups = words[1], words[2], words[4:]
+        if self._long and not self._long.isdisjoint(_prefixes(groups)):
+            return None
         values: list[bytes] = []
         seen: list[bytes] = []
         flat: list[bytes] = []
@@ -82,7 +86,7 @@ class Cache:
         """The keys that are there with one of these prefixes, in order."""
         if not groups:
             return []
-        prefixes = tuple(b"\n".join(groups).split(b"\n"))
+        prefixes = _prefixes(groups)
         found = [key for key, value in self._rows.items() if value and key.startswith(prefixes)]
         if len(found) > 1:
             found.sort()
@@ -119,15 +123,24 @@ class Cache:
         self.commit, self.last, self.since = snapshot.commit, snapshot.last, snapshot.since
         for read, answer in zip(reads, answers, strict=True):
             words = read.words
-            if words[0] == PREFIXES and len(answer[1]) <= 2 * MAX_ANSWER_ROWS and not answer[2]:
-                for key in self._below(words[4:]):
-                    del self._rows[key]
-                if words[2]:
-                    self._rows.update(zip(words[2].split(b"\n"), answer[0], strict=True))
-                self._rows.update(zip(answer[1][::2], answer[1][1::2], strict=True))
+            if words[0] == PREFIXES:
+                self._learn_rows(words, answer)
             elif words[0] == SCAN:
                 self._learn_scan(words, answer)
         self._learnt(at)
+
+    def _learn_rows(self, words: list[Any], answer: Any) -> None:
+        keys, groups = words[2], words[4:]
+        values, flat, cut, _ = answer
+        for key in self._below(groups):
+            del self._rows[key]  # what is still there comes again below
+        if keys:
+            self._rows.update(zip(keys.split(b"\n"), values, strict=True))
+        if cut or len(flat) > 2 * MAX_ANSWER_ROWS:
+            self._long.update(_prefixes(groups))
+        else:
+            self._long.difference_update(_prefixes(groups))
+            self._rows.update(zip(flat[::2], flat[1::2], strict=True))
 
     def _learn_scan(self, words: list[Any], answer: Any) -> None:
         _, index, _, low, high = words
@@ -151,14 +164,20 @@ class Cache:
                 self._rows.pop(key, None)
             else:
                 filled = text.replace(COMMIT_TEXT, str(commit))
-                self._rows[key] = f"{commit}\n{one or ''}\n{two or ''}\n{filled}".encode("utf-8", "surrogatepass")
+                one, two = filled_entry(one, commit) or "", filled_entry(two, commit) or ""  # noqa: PLW2901
+                self._rows[key] = f"{commit}\n{one}\n{two}\n{filled}".encode("utf-8", "surrogatepass")
         self._learnt(at)
 
     def _learnt(self, at: int) -> None:
-        if len(self._rows) > MAX_ROWS:
+        if len(self._rows) + len(self._long) > MAX_ROWS:
             self.clear()
         else:
             self._filled_at = at
+
+
+def _prefixes(groups: list[bytes]) -> tuple[bytes, ...]:
+    """The prefixes of a fetch, one by one."""
+    return tuple(b"\n".join(groups).split(b"\n")) if groups else ()
 
 
 def _signature(seen: list[bytes]) -> bytes:

@@ -14,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import MasterNotFoundError, Sentinel
 
-from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerError, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerError
 from dibs.stores.urls import without_option
 
 TYPE_CHECKING = False
@@ -90,8 +90,13 @@ class ClientWire(Connection):
         self._client = []
 
     def _identify(self) -> None:
-        server = self._exchange(("INFO", "server"))
-        self.run_id = identity_of(server, self._exchange(("INFO", "replication")))
+        said: list[Any] = []
+        for section in ("server", "replication"):
+            try:
+                said.append(self._exchange(("INFO", section)))
+            except ServerError as error:
+                said.append(error)
+        self._name(*said)
 
     def _connect(self) -> None:
         self._drop()

@@ -8,6 +8,9 @@ replica, and stands where this machine remembers. Otherwise the first caller has
 (`Unsettled`). A machine that comes later and remembers more than was there begins another epoch. So does a machine that
 remembers a different event than the log has: an older state was restored into the running server, and others continued
 from it.
+
+A user who may not ask for INFO does not learn the server's run id. For such users each run id has a mark in the
+server's script cache, which ends with the process: where the mark of the stored run id is, the same process answers.
 """
 
 from __future__ import annotations
@@ -126,6 +129,8 @@ def begin(store: RedisStore, *, lost: bool = False) -> bool:
     if answer < 0:
         damaged(store)
     begun = bool(answer == 1)
+    if begun:
+        _mark_run(store)
     if begun and store.expire:
         set_expiry(store)
     # From now on this machine knows that the workspace exists: a server without it has lost it.
@@ -170,12 +175,16 @@ def empty(store: RedisStore, *, leftovers: bool) -> None:
 def another_server(store: RedisStore, before: str, commit: int) -> None:
     """A different server process answers: continue if nothing can be missing, else begin a new epoch."""
     store.remembered.look()
+    if not store.wire.is_named and _is_marked(store, before):
+        store.wire.run_id = before
+        return
     store.ask_run_id()
     if store.wire.run_id == before:  # the run id changed while the connection stayed open
         return
     if commit >= store.remembered.number and keeps_all(store):
         words = [before, store.wire.run_id, str(next_number(store))]
         if store.script(scripts.KEEP, [store.keys[4]], lambda: words):
+            _mark_run(store)
             return
     _new(store, before)
 
@@ -219,6 +228,25 @@ def _new(store: RedisStore, before: str, commit: int | None = None) -> None:
     begun = store.script(scripts.EPOCH, [store.keys[4]], words)
     if begun:
         store.remembered.rise(int(begun))
+        _mark_run(store)
+
+
+def _mark_run(store: RedisStore) -> None:
+    """Leave the mark of the stored run id in the script cache, after it was stored: a mark must not come first."""
+    store.ask("EVAL", _mark(store, store.wire.run_id), 0)
+
+
+def _is_marked(store: RedisStore, run_id: str) -> bool:
+    """Did this server process store that run id?"""
+    try:
+        store.command("EVALSHA", sha1_of(_mark(store, run_id).encode()), 0)
+    except (ConnectionLost, ServerError):
+        return False
+    return True
+
+
+def _mark(store: RedisStore, run_id: str) -> str:
+    return f"return '{store.tag}{run_id}'"
 
 
 def next_number(store: RedisStore) -> int:
@@ -237,8 +265,8 @@ def keeps_all(store: RedisStore) -> bool:
     if store.wire.url.startswith("redis+sentinel:"):
         return False
     try:
-        settings = store.wire.call("CONFIG", "GET", "*append*")
-        replication = store.wire.call("INFO", "replication")
+        settings = store.command("CONFIG", "GET", "*append*")
+        replication = store.command("INFO", "replication")
     except (ConnectionLost, ServerError):  # the user may not ask: then the server is not trusted
         return False
     pairs = (

@@ -17,7 +17,7 @@ from dibs.errors import Busy
 from dibs.facts import clock
 from dibs.stores.redis.store import MAX_RUNS_AND_WAITS, TURN_TIMEOUT_S, WORDS_BEFORE_LINK, _CommitAttempt
 from dibs.stores.redis.transaction import RedisTransaction, bytes_of, event_words, row_words
-from dibs.stores.seam import COMMIT_TEXT, MAX_CLOCK_AGE_MS, MAX_GROUP_MS, fill
+from dibs.stores.seam import COMMIT_TEXT, MAX_CLOCK_AGE_MS, MAX_GROUP_MS, fill, filled_entry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,9 +222,10 @@ class _Member(RedisTransaction):
 
     def filled(self) -> Rows:
         """Its rows as those after it will find them."""
-        number = str(self.number)
+        number = self.number
         return {
-            key: (text and text.replace(COMMIT_TEXT, number), one, two) for key, (text, one, two) in self.mine.items()
+            key: (text and text.replace(COMMIT_TEXT, str(number)), filled_entry(one, number), filled_entry(two, number))
+            for key, (text, one, two) in self.mine.items()
         }
 
     @property

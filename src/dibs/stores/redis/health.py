@@ -31,11 +31,19 @@ FSYNC = {
 }
 
 
+UNKNOWN = "could not be asked (INFO)"
+
+
 class Facts:
     """One server's own description. Values it does not give are empty."""
 
     def __init__(self, store: RedisStore) -> None:
-        text = store.ask("INFO")
+        try:
+            text = store.ask("INFO")
+        except DibsError as error:
+            if not error.fields.get("auth"):
+                raise
+            text = b""  # this user may not ask
         lines = text.decode(errors="replace").splitlines() if isinstance(text, bytes) else []
         self.info = dict(line.split(":", 1) for line in lines if ":" in line)
         self.settings: dict[str, str] = {}
@@ -51,13 +59,16 @@ class Facts:
     @property
     def version(self) -> str:
         """Which server, and its version."""
+        if not self.info:
+            return "a server that this user may not ask (INFO)"
         valkey = self.info.get("valkey_version")
         return f"Valkey {valkey}" if valkey else f"Redis {self.info.get('redis_version', '?')}"
 
     @property
     def append_only(self) -> bool:
         """Does it write each command to a file?"""
-        return self.settings.get("appendonly", "yes" if self.info.get("aof_enabled") == "1" else "no") == "yes"
+        known = "yes" if self.info.get("aof_enabled", "1") == "1" else "no"
+        return self.settings.get("appendonly", known) == "yes"
 
     @property
     def evicts(self) -> bool:
@@ -138,6 +149,8 @@ def check(store: RedisStore) -> Iterator[Check]:
 
 
 def _memory(facts: Facts) -> tuple[bool, str]:
+    if not facts.info:
+        return True, UNKNOWN
     used = int(facts.info.get("used_memory", "0")) / MEGABYTE
     most = int(facts.settings.get("maxmemory") or facts.info.get("maxmemory", "0")) / MEGABYTE
     policy = facts.settings.get("maxmemory-policy") or facts.info.get("maxmemory_policy", "?")
@@ -149,6 +162,8 @@ def _memory(facts: Facts) -> tuple[bool, str]:
 
 
 def _replication(facts: Facts) -> tuple[bool, str]:
+    if not facts.info:
+        return True, f"{UNKNOWN}; claims are void after each restart and failover"
     role, replicas = facts.info.get("role", "?"), int(facts.info.get("connected_slaves", "0"))
     if role != "master":
         return False, f"this is a {role}: it takes no writes; name the primary, or Sentinel"

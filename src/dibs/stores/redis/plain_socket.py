@@ -16,7 +16,7 @@ try:
 except ImportError as error:  # here, because every command and hook passes here first
     raise Unavailable(f"this store needs `uv tool install 'FOLDER[redis]'` (a clone of dibs): {error}") from None
 
-from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError, identity_of
+from dibs.stores.redis.wire import NOT_A_REDIS_SERVER, Connection, ConnectionLost, ServerDown, ServerError
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -41,21 +41,26 @@ class PlainWire(Connection):
 
     def _waiting(self, words: tuple[Any, ...], timeout: float) -> Any:
         """Use a separate connection, kept for the next wait: the main one stays free for commands."""
+        idle = self._others
         try:
-            other = self._others.pop()
+            other = idle.pop()
         except IndexError:  # one for each waiting thread
             other = PlainWire(self.url, self._timeout)
         if not other._connected or other._asking:
             other._connect()
         other._limit(timeout + self._timeout)
         answer = other._exchange(words)
-        self._others.append(other)
+        if self._others is idle:
+            idle.append(other)
+        else:  # closed meanwhile
+            other.close()
         return answer
 
     def close(self) -> None:
         """Close the sockets."""
-        while self._others:
-            self._others.pop().close()
+        idle, self._others = self._others, []
+        while idle:
+            idle.pop().close()
         self._drop()
 
     def _drop(self) -> None:
@@ -129,10 +134,7 @@ class PlainWire(Connection):
         except OSError as error:
             self._drop()
             raise ConnectionLost(_why(error)) from None
-        for said in (server, replication):
-            if isinstance(said, Exception):
-                raise ServerError(str(said))
-        self.run_id = identity_of(server, replication)
+        self._name(server, replication)
 
     def _answer(self) -> Any:
         while True:

@@ -144,6 +144,15 @@ local function clock()
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
+-- Outcomes of transactions, by their ids, for ten to twenty minutes: two hashes take turns. They have no expiry of
+-- their own, so no eviction policy drops a part of them unnoticed.
+local function outcomes() return string.sub(V, 1, -2) .. 't:0', string.sub(V, 1, -2) .. 't:1' end
+
+local function outcome_count()
+  local one, two = outcomes()
+  return redis.call('HLEN', one) + redis.call('HLEN', two)
+end
+
 local function whole(number) return string.format('%d', number) end
 
 local function size()  -- it also fails, before anything was written, where a key is of another type
@@ -156,7 +165,7 @@ end
 # Is the workspace on this server, of this schema, and certain?
 CHECK = """
 local head = redis.call('HMGET', HEAD, 'commit', 'seq', 'link', 'now', 'run', 'id', 'schema', 'since', 'void',
-  'moved', 'moving', 'offset', 'expire', 'size')
+  'moved', 'moving', 'offset', 'expire', 'size', 'outcomes')
 if not head[1] then return {'empty', tostring(redis.call('EXISTS', V, K, KEYS[6]))} end
 if head[7] ~= '1' then return {'schema', head[7] or '-'} end
 if head[10] then return {'moved', head[10]} end
@@ -169,6 +178,7 @@ if head[9] and not settling and not looking then return {'void', head[8]} end
 if settling and not head[9] then return {'settled'} end
 local there = sized and size()
 if there and head[14] and head[14] ~= table.concat(there, ' ') then return {'damaged'} end
+if sized and head[15] and head[15] ~= whole(outcome_count()) then return {'damaged'} end
 local offset = tonumber(head[12] or '0')
 """
 
@@ -211,7 +221,8 @@ local run, settling, id, attempt, base, now, lost, exact, ask, reads, past, comm
 settling, exact, ask, now = settling == '1', exact == '1', ask == '1', tonumber(now)
 local looking, sized, TAG = false, true, string.sub(V, 1, -2)
 -- asked of a first sending too: it may arrive after the one that was sent in its place
-local known = redis.call('GET', TAG .. 't:' .. id)
+local one, two = outcomes()
+local known = redis.call('HGET', one, id) or redis.call('HGET', two, id)
 if known then
   local space = string.find(known, ' ', 1, true)
   return {'done', string.sub(known, 1, space - 1), string.sub(known, space + 1)}
@@ -224,7 +235,7 @@ if ask and redis.acl_check_cmd then  -- a command refused halfway would leave ha
     {'HSET', V, 'a', 'b'}, {'HDEL', V, 'a'}, {'ZADD', K, '0', 'a'}, {'ZREM', K, 'a'}, {'ZADD', I[1], '0', 'a'},
     {'ZADD', I[2], '0', 'a'}, {'XADD', KEYS[6], '*', 'a', 'b'}, {'XTRIM', KEYS[6], 'MINID', '0'},
     {'HSET', HEAD, 'a', 'b'}, {'HSET', TAG .. 'seals', 'a', 'b'}, {'HKEYS', TAG .. 'seals'},
-    {'HDEL', TAG .. 'seals', 'a'}, {'SET', TAG .. 't:0', '0', 'PX', '1'},
+    {'HDEL', TAG .. 'seals', 'a'}, {'HSET', one, 'a', 'b'}, {'UNLINK', one}, {'SET', TAG .. 'gate', '0', 'PX', '1'},
     {'DEL', TAG .. 'gate'}, {'LPUSH', TAG .. 'w:0', '1'}, {'LTRIM', TAG .. 'w:0', '0', '0'},
     {'PEXPIRE', TAG .. 'w:0', '1'},
   }) do
@@ -272,6 +283,11 @@ local function forget(key)
   return true
 end
 
+local function entry(text)
+  if not string.find(text, '\\26', 1, true) then return text end
+  return (string.gsub(text, '\\26', string.format('%016d', tonumber(number))))
+end
+
 -- events first: should the log not take one, nothing was written yet
 local seq, link = tonumber(head[2]), head[3]
 local at_last, at_wall = whole(last), whole(last - offset)
@@ -293,7 +309,7 @@ end
 for commit = 1, tonumber(commits) do
   number = whole(before + commit)
   for n = 1, tonumber(arg()) do
-    local key, text, one, two = arg(), arg(), arg(), arg()
+    local key, text, one, two = arg(), arg(), entry(arg()), entry(arg())
     if text == '' then
       if forget(key) then
         count(1, -redis.call('HDEL', V, key))
@@ -321,7 +337,14 @@ end
 redis.call('HSET', HEAD, 'commit', number, 'seq', whole(seq), 'link', link, 'now', at_last,
   'size', table.concat(there, ' '))
 if set_back then redis.call('HSET', HEAD, 'offset', whole(offset)) end
-redis.call('SET', TAG .. 't:' .. id, number .. ' ' .. attempt, 'PX', 600000)
+local span = whole(math.floor(last / 600000))
+local now_kept = tonumber(span) % 2 == 0 and one or two
+if redis.call('HGET', now_kept, 'span') ~= span then
+  redis.call('UNLINK', now_kept)
+  redis.call('HSET', now_kept, 'span', span)
+end
+redis.call('HSET', now_kept, id, number .. ' ' .. attempt)
+redis.call('HSET', HEAD, 'outcomes', whole(outcome_count()))
 for n = 1, tonumber(arg()) do
   local name = TAG .. 'w:' .. arg()
   redis.pcall('LPUSH', name, '1')
@@ -330,7 +353,7 @@ for n = 1, tonumber(arg()) do
 end
 if head[13] then  -- the URL says after how long without a commit all of it may go
   for n = 1, 6 do redis.call('PEXPIRE', KEYS[n], head[13]) end
-  redis.call('PEXPIRE', TAG .. 'seals', head[13])
+  for _, name in ipairs({TAG .. 'seals', one, two}) do redis.call('PEXPIRE', name, head[13]) end
 end
 return {'done', number, attempt, whole(time), whole(seq), link}
 """

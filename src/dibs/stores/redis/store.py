@@ -28,6 +28,7 @@ from dibs.stores.seam import (
     Unsettled,
     fill,
     sha1_of,
+    unknown_outcome,
 )
 from dibs.stores.turns import Turns
 from dibs.stores.urls import hidden
@@ -68,10 +69,11 @@ class RedisStore(Engine):
         self.tag = f"{{dibs:{workspace}}}:"
         self.keys = [self.tag + name for name in ("v", "k", "i1", "i2", "head", "log")]
         self.remembered = epoch.Remembered(memory, kept)
-        self._turns = Turns(self._repair, nested=True)
+        self._turns = Turns(self._repair, hidden(wire.url), nested=True)
         self._cache = Cache()
         self._pace = Pace(f"{memory}-clock" if memory else "")
         self._asked_at = clock.since_boot()  # right before the last command
+        self._ahead: int | None = None  # the server's time of day in an answer minus the clock when it was asked
         self._settling = False
         self._looking = False  # reading the log only, which works unsettled
         self._allowed = False  # the user has every permission that a commit needs; checked once
@@ -110,6 +112,7 @@ class RedisStore(Engine):
                     result = fn(tx)
                 except MovedError as moved_on:
                     snapshot = moved_on.snapshot
+                    cache = None if tx.is_guess else cache
                     continue
                 except (Unavailable, Unsettled):
                     raise
@@ -137,6 +140,7 @@ class RedisStore(Engine):
                     filled: T = fill(results[int(answer[2])], number)
                     return filled
                 snapshot = self._next_try(tx, commit_attempt, answer)
+                cache = None if tx.is_guess else cache  # one wrong guess is enough
         finally:
             if commit_attempt.alone:
                 self._open_gate(commit_attempt.id)
@@ -191,6 +195,8 @@ class RedisStore(Engine):
     def _take(self, answer: Any, reads: Sequence[Read]) -> Snapshot:
         """The snapshot in an answer; also fills the cache."""
         snapshot = Snapshot(answer, reads)
+        self._ahead = snapshot.wall - self._asked_at
+        clock.hear(self._ahead)
         excess = min(self._pace.excess(snapshot.now), snapshot.now - snapshot.last)
         if excess > 0:
             self._hold_back(snapshot, answer[6], excess)
@@ -209,7 +215,7 @@ class RedisStore(Engine):
     def _open_gate(self, identifier: str) -> None:
         """Give back the gate after a transaction that will not commit."""
         try:
-            self.wire.call("EVAL", scripts.LEAVE, 1, f"{self.tag}gate", identifier)
+            self.command("EVAL", scripts.LEAVE, 1, f"{self.tag}gate", identifier)
         except (ConnectionLost, ServerError):
             pass  # the gate expires by itself
 
@@ -233,7 +239,7 @@ class RedisStore(Engine):
     def unwatch(self, name: str) -> None:
         """Drop a wake that has no waiter any more; if that fails, it expires."""
         try:
-            self._turns.call(lambda key: self.wire.call("DEL", key), f"{self.tag}w:{name}", TURN_TIMEOUT_S)
+            self.command("DEL", f"{self.tag}w:{name}")
         except (ConnectionLost, ServerError):
             pass
 
@@ -249,7 +255,8 @@ class RedisStore(Engine):
         )
 
     def _blocked(self, wait: Callable[[], bool], timeout: float) -> bool:
-        """Wait on the server; if it does not answer, pause for a moment: the caller looks again."""
+        """Wait on the server, over a separate connection; without an answer, pause: the caller looks again."""
+        self._turns.refuse_forked()
         try:
             return wait()
         except (ConnectionLost, ServerError):
@@ -286,7 +293,7 @@ class RedisStore(Engine):
 
     def seals(self) -> list[Seal]:
         """The seals, in order."""
-        flat = self._turns.call(lambda key: self.ask("HGETALL", key), f"{self.tag}seals", TURN_TIMEOUT_S)
+        flat = self.ask("HGETALL", f"{self.tag}seals")
         pairs = list(flat.items()) if isinstance(flat, dict) else list(zip(flat[::2], flat[1::2], strict=True))
         found = []
         for seq, text in pairs:
@@ -295,9 +302,13 @@ class RedisStore(Engine):
         return sorted(found, key=lambda seal: seal.seq)
 
     def close(self) -> None:
-        """Close the connections."""
-        self.wire.close()
-        self.remembered.close()
+        """Close the connections, after the turns of other threads."""
+
+        def closed(wire: Wire) -> None:
+            wire.close()
+            self.remembered.close()
+
+        self._turns.call(closed, self.wire, TURN_TIMEOUT_S)
 
     # --- for people
 
@@ -311,6 +322,10 @@ class RedisStore(Engine):
         from dibs.stores.redis import health
 
         return health.describe(self)
+
+    def wall_ahead(self) -> int:
+        """From the server's last answer, measured from before it was asked."""
+        return super().wall_ahead() if self._ahead is None else self._ahead
 
     def check(self) -> Iterator[Check]:
         """The checks of `dibs doctor` on the server and on the workspace there."""
@@ -336,7 +351,11 @@ class RedisStore(Engine):
             self._settling = False
         self.script(scripts.SETTLED, [self.keys[4]], lambda: [since])
 
-    # --- commands to the server
+    # --- commands to the server: each in a turn, its caller's or one of its own, since answers come in order
+
+    def command(self, *words: Any) -> Any:
+        """Send one command once."""
+        return self._turns.call(lambda words: self.wire.call(*words), words, TURN_TIMEOUT_S)
 
     def ask(self, *words: Any) -> Any:
         """Send one command, retried when the connection is lost; only for commands that may run twice."""
@@ -365,7 +384,11 @@ class RedisStore(Engine):
         self._with_retries(self.wire.identify)
 
     def _with_retries(self, once: Callable[[], Any]) -> Any:
-        """Retry after a lost connection or a transient error, with growing backoff, until the timeout."""
+        """Do it in a turn; retry after a lost connection or a transient error."""
+        return self._turns.call(self._retried, once, TURN_TIMEOUT_S)
+
+    def _retried(self, once: Callable[[], Any]) -> Any:
+        """Retry with growing backoff, until the timeout."""
         end = clock.since_boot() + int(self.timeout * 1000)
         backoff = RECONNECT_BACKOFF_S
         while True:
@@ -424,7 +447,7 @@ class RedisStore(Engine):
             answer = self.script(scripts.APPLY, self.keys, words)
         except Unavailable as error:
             if sent > 1 or (sent and error.fields.get("unreachable")):
-                raise _unknown(error) from None
+                raise unknown_outcome(error) from None
             raise
         if sent > 1:
             commit_attempt.unsure = commit_attempt.unsure or commit_attempt.began
@@ -476,7 +499,7 @@ class _CommitAttempt:
     def refuse_late(self, url: str) -> None:
         """Refuse another run once the server may have dropped the outcome: a second run could apply it twice."""
         if self.unsure and clock.since_boot() - self.unsure > OUTCOME_KEPT_MS:
-            raise _unknown(plain(ConnectionLost("it was paused for long"), url))
+            raise unknown_outcome(plain(ConnectionLost("it was paused for long"), url))
 
 
 class _AlreadySettledError(Exception):
@@ -489,12 +512,6 @@ def _digest(text: str) -> str:
     if digest is None:
         digest = DIGESTS[text] = sha1_of(text.encode())
     return digest
-
-
-def _unknown(error: DibsError) -> DibsError:
-    """The error for a transaction that was sent and not answered: it may have been applied."""
-    message = f"{error.message} Whether it was done is not known: ask again with the same request id, or look."
-    return Unavailable(message.replace(" Nothing was changed.", ""), **error.fields, unknown=True)
 
 
 def _chance() -> float:

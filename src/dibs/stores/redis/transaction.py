@@ -159,6 +159,8 @@ class RedisTransaction(BaseTransaction):
         if fresh.since != before.since or (self._tailed and fresh.commit != before.commit):
             raise MovedError(fresh)
         fresh.now, fresh.wall = before.now, before.wall  # one clock reading for one run
+        if fresh.commit == before.commit:  # answers that this run has not asked for yet: an earlier run's
+            fresh.found = before.found | fresh.found
         self._snapshot, self.is_guess = fresh, False
         return fresh.found[read.key]
 

@@ -7,6 +7,7 @@ answer through it takes twice as long. client.py is redis-py, for TLS and for Se
 from __future__ import annotations
 
 from dibs.errors import DibsError, Unavailable
+from dibs.facts import clock
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
         url: str
         run_id: str
+        is_named: bool  # did the server say its run id? Else this is a name that this connection made up
 
         def call(self, *words: Any) -> Any:
             """Send one command and return its answer.
@@ -61,6 +63,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.run_id = ""
+        self.is_named = True
         self._connected = False  # has the handshake completed?
         self._asking = False  # an answer may be in flight: after an interrupted call
 
@@ -84,6 +87,14 @@ class Connection:
             self._connect()
         else:
             self._identify()
+
+    def _name(self, server: Any, replication: Any) -> None:
+        """Take the server's name from its answers to INFO; a user who may not ask makes one up (epoch.py)."""
+        denied = next((said for said in (server, replication) if isinstance(said, Exception)), None)
+        if denied is not None and not str(denied).startswith("NOPERM"):
+            raise ServerError(str(denied))
+        self.is_named = denied is None
+        self.run_id = identity_of(server, replication) if self.is_named else f"unnamed-{clock.random_id()}"
 
     def _connect(self) -> None:
         raise NotImplementedError

@@ -82,6 +82,10 @@ class Gate:
             self._pid, self._commit, self._id = self._known(_read(line))
             if self._pid != os.getpid():
                 self._write()
+        except OSError as error:
+            flock(self.file, LOCK_UN)
+            message = f"{self.path} cannot be read: {error.strerror}. Nothing was changed."
+            raise Unavailable(message, path=self.path) from None
         except BaseException:  # also after Ctrl-C between the kernel's grant and our return
             flock(self.file, LOCK_UN)
             raise

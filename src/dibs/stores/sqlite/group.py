@@ -13,9 +13,8 @@ from fcntl import LOCK_UN, flock
 
 import apsw
 
-from dibs.errors import Busy
 from dibs.facts import clock
-from dibs.stores.seam import MAX_CLOCK_AGE_MS, MAX_GROUP_MS, MAX_RUNS, fill
+from dibs.stores.seam import MAX_CLOCK_AGE_MS, MAX_GROUP_MS, MAX_STALE_RUNS, fill, too_slow
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.store import DamagedError, SqliteStore, _Transaction
 
@@ -35,7 +34,6 @@ def run(store: SqliteStore, fns: Sequence[Function]) -> list[Outcome]:
     while len(outcomes) < len(fns):
         left = fns[len(outcomes) :]
         try:
-            store._refuse_forked()
             outcomes += store._in_turn(lambda fns: _committed(store, fns), left)
         except Exception as error:  # noqa: BLE001 - it is the outcome of all that are left
             outcomes += [(None, error)] * len(left)
@@ -46,7 +44,7 @@ def _committed(store: SqliteStore, fns: Sequence[Function]) -> list[Outcome]:
     """The outcomes of as many of them as one commit takes, at least one."""
     identifiers = [clock.random_id() for _ in fns]
     try:
-        for _ in range(MAX_RUNS):
+        for _ in range(MAX_STALE_RUNS):
             done = _attempt(store, fns, identifiers)
             if done is None:
                 continue
@@ -61,7 +59,7 @@ def _committed(store: SqliteStore, fns: Sequence[Function]) -> list[Outcome]:
     except BaseException:
         store._repair()  # in case an interrupt hit the lines that release
         raise
-    raise Busy(tried=MAX_RUNS)
+    raise too_slow()
 
 
 def _attempt(
@@ -79,7 +77,10 @@ def _attempt(
             first = done[0][0]  # its clock is the oldest
             if clock.since_boot() + first.base - first.now > MAX_CLOCK_AGE_MS:
                 return None
-            store._sql("ROLLBACK" if last is None else "COMMIT")
+            for tx, _, error in done:
+                if error is None and tx.names:
+                    store._wakes().mark(tx.names)
+            store._end(commits=last is not None)
         except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
             raise store._plain(error) from error
         finally:

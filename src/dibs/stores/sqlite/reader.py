@@ -26,7 +26,7 @@ class Reader:
     def __init__(self, path: str, timeout: float) -> None:
         self.path = path
         self.connection = database_file.connect(path, timeout)
-        self.turns = Turns(self.abandon)
+        self.turns = Turns(self.abandon, path)
         self.is_closed = False
         self._checked = False
 

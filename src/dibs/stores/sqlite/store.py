@@ -23,7 +23,7 @@ from dibs.stores.seam import (
     COMMIT_TEXT,
     FETCH_LIMIT,
     MAX_CLOCK_AGE_MS,
-    MAX_RUNS,
+    MAX_STALE_RUNS,
     BaseTransaction,
     Engine,
     Event,
@@ -33,8 +33,11 @@ from dibs.stores.seam import (
     Seal,
     digest_of,
     fill,
+    filled_entry,
     link_of,
     prefix_range,
+    too_slow,
+    unknown_outcome,
 )
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.gate import CLOSED, MENDING, Gate
@@ -95,7 +98,6 @@ class SqliteStore(Engine):
         self._gate, self._timeout = Gate(f"{path}.gate", timeout, kept), timeout
         self._pipes: Wakes | None = None
         self._boot = processes.boot()
-        self._pid = os.getpid()  # neither a connection of SQLite nor the gate's lock survives a fork
         self._checked = False
         self._has_waited = False  # for another process that makes page checksums anew
         self._is_short_lived = short_lived
@@ -104,15 +106,15 @@ class SqliteStore(Engine):
         self._fetches: dict[tuple[int, int, int], str] = {}
         self._scans: dict[tuple[int, int], str] = {}
         self._is_closed = False  # changes only in a turn
-        self._turns = Turns(self._abandon)  # one connection, one transaction at a time, for all threads
+        self._turns = Turns(self._abandon, path)  # one connection, one transaction at a time, for all threads
         self._reader: Reader | None = None  # opened when a thread wants to look while another one writes
         self._offset: int | None = None  # from the store's clock to the wall clock, as the log has it
+        self._ahead: int | None = None  # the last `wall` of a transaction minus the clock since boot
 
     # --- the verbs of the store
 
     def run(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` in one serialisable transaction; durable when this returns."""
-        self._refuse_forked()
         return self._in_turn(self._run, fn)
 
     def run_many(self, fns: Sequence[Callable[[Transaction], Any]]) -> list[Outcome]:
@@ -123,7 +125,6 @@ class SqliteStore(Engine):
 
     def is_free(self) -> bool:
         """Is no other thread at work here, and no other process inside the gate?"""
-        self._refuse_forked()
         return not self._turns.is_another() and self._turns.call(Gate.is_free, self._gate, self._timeout)
 
     def _in_turn(self, body: Callable[[A], T], argument: A) -> T:
@@ -141,7 +142,7 @@ class SqliteStore(Engine):
     def _run(self, fn: Callable[[Transaction], T]) -> T:
         identifier = clock.random_id()
         try:
-            for _ in range(MAX_RUNS):
+            for _ in range(MAX_STALE_RUNS):
                 tx, result = self._attempt(fn, identifier)
                 if tx is None:
                     continue
@@ -152,7 +153,7 @@ class SqliteStore(Engine):
         except BaseException:
             self._repair()  # in case an interrupt hit the lines below that release
             raise
-        raise Busy(tried=MAX_RUNS)
+        raise too_slow()
 
     def _attempt(self, fn: Callable[[Transaction], T], identifier: str) -> tuple[_Transaction | None, Any]:
         """Run it once; returns no transaction if it took too long and has to be run again.
@@ -169,7 +170,9 @@ class SqliteStore(Engine):
                     self._move_head(tx, *self._append(tx))
                 if clock.since_boot() + tx.base - tx.now > MAX_CLOCK_AGE_MS:  # right before the commit
                     return None, None
-                self._sql("COMMIT" if tx.touched else "ROLLBACK")
+                if tx.names:
+                    self._wakes().mark(tx.names)
+                self._end(commits=tx.touched)
             except (apsw.Error, OSError, UnicodeError, DamagedError) as error:
                 raise self._plain(error) from error
             finally:
@@ -185,6 +188,17 @@ class SqliteStore(Engine):
             if gate.file is not None:
                 flock(gate.file, LOCK_UN)
 
+    def _end(self, *, commits: bool) -> None:
+        """End the transaction.
+
+        A commit whose fsync fails is complete in the WAL, and the next process that opens the database alone finds it
+        there; while another one has it open, the next commit overwrites it.
+        """
+        try:
+            self._sql("COMMIT" if commits else "ROLLBACK")
+        except apsw.IOError as error:
+            raise unknown_outcome(self._plain(error)) from error
+
     def _repair(self) -> None:
         """End what an interrupted call may have left: an open transaction, the gate's lock."""
         self._abandon()
@@ -193,7 +207,7 @@ class SqliteStore(Engine):
 
     def look(self, fn: Callable[[Transaction], T]) -> T:
         """Run `fn` on one consistent snapshot. It never waits for a writer, not even a paused one."""
-        self._refuse_forked()
+        self._turns.refuse_forked()
         try:
             return self._looked(fn)
         except Unavailable as error:
@@ -282,6 +296,7 @@ class SqliteStore(Engine):
 
     def close(self) -> None:
         """Close, after the turns of other threads; the last process to close folds the WAL into the database."""
+        self._turns.refuse_forked()
         if self._pipes is not None:
             self._pipes.close()
         try:
@@ -299,6 +314,10 @@ class SqliteStore(Engine):
         self._connection.close()
         if self._checked and not os.path.exists(f"{self.path}-wal"):
             self._gate.note(CLOSED)
+
+    def wall_ahead(self) -> int:
+        """As in the last transaction that told the time of day."""
+        return super().wall_ahead() if self._ahead is None else self._ahead
 
     # --- for checks of the engine itself
 
@@ -335,7 +354,6 @@ class SqliteStore(Engine):
 
     def compact(self) -> int:
         """Write the file anew without its free pages, behind the gate."""
-        self._refuse_forked()
 
         def through(gate: Gate) -> int:
             gate.enter()
@@ -376,6 +394,7 @@ class SqliteStore(Engine):
 
     def _wakes(self) -> Wakes:
         """The pipes, loaded at the first wait: most calls never wait."""
+        self._turns.refuse_forked()
         if self._pipes is None:
             from dibs.stores.sqlite.wakes import Wakes
 
@@ -459,15 +478,6 @@ class SqliteStore(Engine):
             finally:
                 connection.set_busy_timeout(int(self._timeout * 1000))
         return apsw.SQLITE_OK
-
-    def _refuse_forked(self) -> None:
-        """Refuse use after a fork.
-
-        The gate's lock is shared with the parent, and a release here would release the parent's.
-        """
-        if os.getpid() != self._pid:
-            message = f"{self.path} was opened before this process was forked. Nothing was changed; open it again here."
-            raise Unavailable(message, path=self.path, forked=True)
 
     def _refuse_replaced(self) -> None:
         """Refuse a file that other processes no longer find: its claims would bind nobody else (`git clean -fdx`)."""
@@ -599,7 +609,8 @@ class _Transaction(BaseTransaction):
     def wall(self) -> int:
         """The wall clock at `now`."""
         if not self._wall:
-            self._wall = self.now + self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            offset = self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            self._wall, self._store._ahead = self.now + offset, self.base + offset
         return self._wall
 
     def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
@@ -659,7 +670,7 @@ class _Transaction(BaseTransaction):
     def put(self, key: str, value: Json, i1: str | None = None, i2: str | None = None) -> None:
         self._may_write()
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
-        self.sql(PUT, (key, text, self.number, i1, i2))
+        self.sql(PUT, (key, text, self.number, filled_entry(i1, self.number), filled_entry(i2, self.number)))
 
     def delete(self, key: str) -> None:
         self._may_write()

@@ -10,6 +10,10 @@ import errno
 import os
 import select
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 MARK = "@"  # prefix of a mark's name
 MAX_SWEPT = 1_000  # entries of the folder that a process checks before its first wait
 MAX_TRIES = 100  # to make a pipe that wakers keep removing; each time a race of some microseconds is lost
@@ -118,6 +122,15 @@ class Wakes:
         finally:
             os.close(fd)
 
+    def mark(self, names: Iterable[str]) -> None:
+        """Leave the marks among these, before the commit: a process that dies right after it has left them.
+
+        After the commit they are left once more: a reader may have taken them away in between.
+        """
+        for name in names:
+            if name.startswith(MARK):
+                self._mark(name)
+
     def _mark(self, name: str) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         try:
@@ -144,4 +157,7 @@ class Wakes:
             pass
 
     def _path(self, name: str) -> str:
+        """The pipe of this name, in the folder and nowhere else. What is no name of a file there is an OSError."""
+        if name in {"", ".", ".."} or "/" in name or "\0" in name:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
         return f"{self._folder}/{name}"

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 EVENTS = {"wakes": BOOT, "will": BEFORE, "did": AFTER}
-SILENT = ("dreams",)
 TOOLS = {"put": EDIT, "get": READ}
 HARMLESS = ("think",)
 PROJECT_VARIABLE = ""

@@ -11,7 +11,6 @@ from dibs.doors.clients import files
 from dibs.doors.clients.adapter import MADE, Client
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 
@@ -30,9 +29,8 @@ class Toy(Client):
     note = "Toy never asks"
     trust_order = "tell Toy that it may"
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """Every event."""
-        del tools
         return {event: {"hooks": [self.handler(event)]} for event in hook.EVENTS}
 
     def own_files(self) -> dict[str, str]:

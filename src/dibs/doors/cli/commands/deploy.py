@@ -70,6 +70,8 @@ def run(words: parse.Words) -> int:
         sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
     else:
         how = "verified" if shown["verified"] else "not verified, as requested"
+        how += ", as a rollback" if shown.get("rollback") else ""
+        how += ", without a comparison with the remote" if shown.get("unsynced") else ""
         sys.stdout.write(f"deployed {shown['target']} ({shown['commit'][:12] or 'no commit'}), {how}\n")
     return YES
 
@@ -157,7 +159,7 @@ class _Deploy:
         out = sys.stderr if self.words.json else None  # with --json, stdout has one object and nothing else
         sys.stdout.flush()
         self._hold = Hold(
-            f"deploy:{self.target}", self.token, self._expires_at,
+            f"deploy:{self.target}", self.token, self._expires_at, deadline=self.session.deadline,
             confirm=lambda: self._ask("confirm", resource=self.resource, token=self.token),
             renew=lambda: self._ask("renew", resources=[self.resource]),
         )  # fmt: skip

@@ -16,7 +16,7 @@ from dibs.doors.install import detection, launcher, mcp_entries, plan, remove
 from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.facts import clock, workspace
 from dibs.operations.core.declare import Field
-from dibs.session import config
+from dibs.session import config, push_look
 from dibs.session.known_clients import NAMES
 from dibs.storage.workspace_store import configured_url, open_store, refuse_missing
 
@@ -198,6 +198,8 @@ def _local(place: workspace.Place, *, dry: bool) -> list[str]:
             open_store(local, read.store, read.id, 5.0, shared=place.shared).close()
     elif not dry:
         refuse_missing(local)
+    if not dry:
+        push_look.begin(place)
     return changes
 
 

@@ -129,7 +129,7 @@ class _Leader:
     def lead(self, command: list[str]) -> int:
         """Run the command while the claim is ours; its exit code. Raises what became of the claim if it was lost."""
         hold = Hold(
-            f"role:{self.name}", self.token, self._expires_at,
+            f"role:{self.name}", self.token, self._expires_at, deadline=self.ws.session.deadline,
             confirm=lambda: self.ws.confirm(self.resource, token=self.token),
             renew=lambda: self.ws.renew(self.resource),
         )  # fmt: skip

@@ -10,6 +10,7 @@ from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, read
 from dibs.doors.cli.render import times
 from dibs.errors import NO, YES, named
+from dibs.facts import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
 from dibs.reports import queries
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
 # What a line says of an event's data.
-NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit")
+NOTED = ("mode", "token", "code", "result", "why", "to", "text", "what", "commit", "rollback", "unsynced")
 KIND_COLUMNS = 20  # columns for an event's kind, when they are printed one by one
 FOLLOW_S = 5.0  # for one wait; after it the log is read in any case
 
@@ -96,7 +97,7 @@ def _line(event: dict[str, Any]) -> str:
     import time
 
     kind, agent, what = [terminal.clean(cell) for cell in _cells(event)]
-    now = time.strftime("%H:%M:%S", time.localtime(time.time() + times.ms_until(event["at"]) / 1000))
+    now = time.strftime("%H:%M:%S", time.localtime(clock.of_iso(event["at"]) // 1000))
     return f"{event['seq']:>6}  {now}  {kind:<{KIND_COLUMNS}} {agent}  {what}".rstrip() + "\n"
 
 

@@ -8,7 +8,7 @@ from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import read
 from dibs.doors.cli.render import continued, times
-from dibs.errors import YES, named
+from dibs.errors import YES, named, quoted
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def run(words: Words) -> int:
         lines = [*map(_line, answer["kept"]), *(f"{line}\n" for line in continued(answer))]
         sys.stdout.write("".join(lines) or "nothing is kept\n")
     else:
-        undo = f"; `dibs restore {answer['undo']}` takes that back" if answer["undo"] else ""
+        undo = f"; `dibs restore {quoted(answer['undo'])}` takes that back" if answer["undo"] else ""
         sys.stdout.write(f"restored {answer['restored']}{undo}\n")
     return YES
 
@@ -39,6 +39,10 @@ def _line(one: dict[str, Any]) -> str:
     if one["how"] == "forced":
         holder = named(one, "holder")
         return f"{one['id']}  {one['path']}  kept {times.ago(one['at'])} ago, when {by} took it away from {holder}\n"
+    if one["how"] == "removed":
+        holder = named(one, "holder")
+        when = f"when {one['tree']} was removed ({times.ago(one['at'])} ago)"
+        return f"{one['id']}  {one['path']}  kept {when}, work of {holder}\n"
     return (
         f"{one['id']}  {one['path']}  overwritten {times.ago(one['at'])} ago by {by}, held by {named(one, 'holder')}\n"
     )

@@ -16,7 +16,7 @@ from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import finish, open_session, read
 from dibs.doors.cli.render import some
 from dibs.doors.cli.render.tasks import value_text
-from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable, counted
+from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable, counted, quoted
 from dibs.operations.core.declare import Field
 from dibs.session import catalogue, read_fields
 
@@ -84,7 +84,9 @@ def _from_file(words: Words) -> int:
     try:
         outcome = drive.go()
     except (Busy, Unavailable) as error:
-        text = f"{error.message} `dibs run start {os.path.relpath(plan.path)} --resume {run}` resumes it."
+        text = (
+            f"{error.message} `dibs run start {quoted(os.path.relpath(plan.path))} --resume {quoted(run)}` resumes it."
+        )
         raise type(error)(text, **error.fields) from None
     finally:
         screen.close()
@@ -195,7 +197,7 @@ def _results(session: Session, plan: Plan, run: str) -> list[str]:
 def _reason(outcome: dict[str, Any], plan: Plan) -> str:
     """Why it is not complete, and what to do next."""
     run, outlook = outcome["run"], outcome["outlook"]
-    again = f"`dibs run start {os.path.relpath(plan.path)} --resume {run}` resumes it"
+    again = f"`dibs run start {quoted(os.path.relpath(plan.path))} --resume {quoted(run)}` resumes it"
     if "ended" not in outcome:
         words = {
             "interrupted": "was interrupted; its running tasks went back to the queue",

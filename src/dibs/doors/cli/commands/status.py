@@ -93,7 +93,7 @@ def _store(session: Session) -> str:
 
 def _refused(session: Session) -> dict[tuple[str, str], int]:
     """How often each agent was refused each resource lately, by the agent's name."""
-    since = clock.wall() - LATELY_MS
+    since = clock.store_wall() - LATELY_MS
     counts: dict[tuple[str, str], int] = {}
     store = session.store
     try:

@@ -51,12 +51,21 @@ def run(words: Words) -> int:
         workspace_store.refuse_other(pin, url)
         url = pin.fallback or (url if workspace_store.bare(url) == workspace_store.bare(pin.url) else pin.url)
     stop = bool(words.fields.get("stop"))
-    result = redis_server.stop(session.place.local) if stop else _up(session, url, words, fsync)
+    result = _stop(session.place.local) if stop else _up(session, url, words, fsync)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")
     else:
         sys.stdout.write(_said(result) + "\n")
     return YES
+
+
+def _stop(local: str) -> dict[str, Any]:
+    """Stop the server, after a start that is under way; one that comes later finds that it was stopped."""
+    from dibs.storage import redis_server
+    from dibs.storage.redis_autostart import FileMutex
+
+    with FileMutex(local, timeout_s=OTHER_START_TIMEOUT_S):
+        return redis_server.stop(local)
 
 
 def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
@@ -66,13 +75,15 @@ def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
         head = session.store.head()
         path = workspace_store.sqlite_path(session.place.local, url)
         return {"store": url, "path": path, "commit": head.commit, "started": False}
-    from dibs.storage import redis_server, sqlite_fallback
+    from dibs.storage import redis_autostart, redis_server, sqlite_fallback
     from dibs.storage.redis_autostart import FileMutex
 
     background = BACKGROUND_VARIABLE in os.environ
     with FileMutex(session.place.local, timeout_s=START_CHECK_S if background else OTHER_START_TIMEOUT_S) as turn:
         if not turn.mine:
             raise Unavailable("another process is starting the server; try again in a moment.", starting=True)
+        if background:
+            redis_autostart.refuse_stopped(session.place.local, url)
         try:
             started = redis_server.ensure_running(session, url, fsync, anew=bool(words.fields.get("anew")))
         except Unavailable as error:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 
 from dibs.doors import clients
+from dibs.doors.cli.doctor import committed
 from dibs.doors.clients import BEFORE
+from dibs.doors.clients.adapter import MADE
 from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
-from dibs.errors import DibsError
+from dibs.errors import DibsError, quoted
 from dibs.facts.git import queries as git
-from dibs.session import config_guards
 from dibs.session.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -112,6 +113,7 @@ def _clients(session: Session, base: str) -> Iterator[dict[str, Any]]:
     yield from _proven(session, used, trees)
     for client in used:
         yield from _current(client, base)
+        yield from _allowed(client, trees)
         yield from _trusted(client, trees)
     yield from _servers(used, trees)
     yield from _uncommitted(session, base, used, linked=len(trees) > 1)
@@ -141,17 +143,38 @@ def _current(client: str, base: str) -> Iterator[dict[str, Any]]:
             text = file.read()
         if not clients.of(client).settings_commands(text, path):
             return  # a plugin guards
-        tools = config_guards.banned_tools(f"{base}/.dibs/config.toml")
         mcp = bool(_server(client, f"{base}/{clients.of(client).mcp_file}"))
-        if clients.of(client).settings_merged(text, path, tools, mcp=mcp) == text:
+        if clients.of(client).settings_merged(text, path, mcp=mcp) == text and not _old_files(client, base):
             return
     except (OSError, ValueError, DibsError):
         return  # what is wrong with it was said already
-    message = (
-        f"{path} was written by an older dibs, or for other roles, or changed; `dibs init --clients {client}` brings "
-        "it up to date"
-    )
+    message = f"{path} was written by an older dibs, or changed; `dibs init --clients {client}` brings it up to date"
     yield _check(f"{client} settings", False, message, WARNING)
+
+
+def _old_files(client: str, base: str) -> list[str]:
+    """The files that are only ours, and that this dibs would write otherwise."""
+    found = []
+    for name, text in clients.of(client).own_files().items():
+        try:
+            with open(f"{base}/{name}", encoding="utf-8") as file:
+                there = file.read()
+        except OSError:
+            continue
+        if there != text and there.startswith(MADE):
+            found.append(name)
+    return found
+
+
+def _allowed(client: str, trees: list[str]) -> Iterator[dict[str, Any]]:
+    """May its model run every command of dibs without a person being asked? Some of them run any program."""
+    for entry in dict.fromkeys(entry for tree in trees for entry in clients.of(client).allows_all(tree)):
+        message = (
+            f"{entry} lets {clients.of(client).title} run every command of dibs without asking, and so any program "
+            f"(`dibs deploy … -- COMMAND`). `dibs init --clients {client}` writes a list of safe ones; take this entry "
+            "out where it stays"
+        )
+        yield _check(f"{client} permissions", False, message, WARNING)
 
 
 def _servers(used: list[str], trees: list[str]) -> Iterator[dict[str, Any]]:
@@ -186,9 +209,9 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     commands = _commands(client, tree)
     if commands is None:
         what = f"{tree}/{clients.of(client).settings_file}"
-        return _check(
-            name, False, f"{client} runs no hooks in {tree}: {what} is not there. Commit it, and merge it there"
-        )
+        state = "has no hooks of dibs" if os.path.exists(what) else "is not there"
+        message = f"{client} is not guarded in {tree}: {what} {state}. Commit it, and merge it into the branch there"
+        return _check(name, False, message)
     event = clients.of(client).event_of(BEFORE)
     command = commands.get(event)
     if not command:
@@ -197,7 +220,7 @@ def _proof(client: str, tree: str, scratch: str) -> dict[str, Any]:
     wrong = probe.attempt(client, command, tree, scratch)
     if wrong:
         return _check(name, False, f"{client} in {tree}: {wrong}")
-    return _check(name, True, f"a forbidden write is refused in {tree}")
+    return _check(name, True, f"a forbidden write, and every call of a killed agent, is refused in {tree}")
 
 
 def _commands(client: str, tree: str) -> dict[str, str] | None:
@@ -247,22 +270,19 @@ def _uncommitted(session: Session, base: str, used: list[str], *, linked: bool) 
     """What a new worktree, or a teammate, would not have."""
     if not session.place.common:
         return
-    kept = [client for client in used if not clients.of(client).plugin_commands()]  # a plugin is in no commit
-    names = [".dibs/hook", ".dibs/config.toml", *(clients.of(client).settings_file for client in kept)]
     try:
-        tracked = set(git.tracked_matching(base, names))
-        ignored = git.is_ignored(base, names)
+        missing = committed.missing(session, base, used)
+        ignored = git.is_ignored(base, missing) if missing else set()
     except DibsError as error:
         yield _check("committed", False, error.message, WARNING)
         return
-    missing = [name for name in names if name not in tracked]
     if not missing:
         yield _check("committed", True, "new worktrees and clones have the hooks")
         return
     hidden = [name for name in missing if name in ignored]
-    more = f" ({', '.join(hidden)}: git ignores it)" if hidden else ""
+    more = f"; git ignores {', '.join(hidden)}" if hidden else ""
     where = "the linked worktrees and every new one" if linked else "a new worktree"
-    message = f"not committed: {', '.join(missing)}{more}; {where} would have no hooks, and clients fail open there"
+    message = f"not committed: {' '.join(map(quoted, missing))}{more}; {where} would not have it, and may be unguarded"
     yield _check("committed", False, message, WARNING)
 
 

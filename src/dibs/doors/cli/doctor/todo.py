@@ -51,7 +51,8 @@ def _order(check: dict[str, Any]) -> str:
     if what == "trust" and client in NAMES and check["severity"] == "warning":
         return clients.of(client).trust_order or f"{name}: {message}"
     if name == "committed" and message.startswith("not committed: "):
-        return f"commit {message.removeprefix('not committed: ').partition(';')[0]}"
+        names = message.removeprefix("not committed: ").partition(";")[0]
+        return f"commit what `dibs init` wrote: `git add {names} && git commit -m 'Guard this repository with dibs'`"
     return next((order for sign, order in WAYS if sign in message), f"{name}: {message}")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.doors.cli.render import listed, messages, some, times
-from dibs.errors import counted, named
-from dibs.session import loss_texts, quotes
+from dibs.errors import counted, named, quoted
+from dibs.session import loss_texts, quotes, role_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ MAX_SHOWN = 10  # claims and losses that a briefing names: a model pays for each
 
 def _boot(result: dict[str, Any]) -> Items:
     lines: Lines = [*loss_texts.first(result), f"You are {named(result)} (incarnation {result['incarnation']})."]
+    lines += role_texts.lines(result["role"])
     for claim in result["held"][:MAX_SHOWN]:
         names = some(claim["resources"])
         lines.append(
@@ -68,7 +69,7 @@ def _agents(result: dict[str, Any]) -> Items:
     head = ("AGENT", "STATE", "HEALTH", "TYPE", "SEEN", "TASKS", "USES", "RULES", "WHY")
     shown = [place for place in range(len(head)) if place < FIRST or any(row[place] for row in rows)]
     rows = [tuple([row[place] for place in shown]) for row in rows]
-    return listed(tuple([head[place] for place in shown]), rows, "no agents yet", result)
+    return listed(tuple([head[place] for place in shown]), rows, "no agents", result)
 
 
 def _breaker(agent: dict[str, Any]) -> str:
@@ -80,10 +81,22 @@ def _kill(result: dict[str, Any]) -> Items:
     if result["killed"] != 1:
         names = ", ".join([named(agent) for agent in result["agents"]])
         again = " `dibs revive all` lets them act again." if names else ""
-        return [f"killed {counted(result['killed'], 'agent')}{f': {names}' if names else ''}{voided}.{again}"]
+        said = f"killed {counted(result['killed'], 'agent')}{f': {names}' if names else ''}{voided}.{again}"
+        return [said, *_running(result)]
     agent = result["agents"][0]
     name = named(agent)
-    return [f"killed {name} ({agent['killed']}){voided}. `dibs revive {name}` lets it act again."]
+    return [
+        f"killed {name} ({agent['killed']}){voided}. `dibs revive {quoted(name)}` lets it act again.",
+        *_running(result),
+    ]
+
+
+def _running(result: dict[str, Any]) -> list[str]:
+    """What a killed agent's client started before, and dibs does not end."""
+    if not result["running"]:
+        return []
+    shown = [f"  {one['pid']}  {one['command']}" for one in result["running"]]
+    return ["still running, started before; dibs does not end these (`kill PID` does):", *shown]
 
 
 def _revive(result: dict[str, Any]) -> Items:

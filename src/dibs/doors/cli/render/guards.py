@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dibs.doors.cli import terminal
-from dibs.errors import counted
+from dibs.errors import counted, quoted
 from dibs.facts import relative_times
 
 TYPE_CHECKING = False
@@ -99,7 +99,9 @@ def _settle(result: dict[str, Any]) -> Items:
     what = f"event {result['settled']}" if result["settled"].isdigit() else result["settled"]
     if result["undone"]:
         return [f"{what} counts again"]
-    return [f"settled {what}: {result['why']}. `dibs check --settle {result['settled']} --undo` takes that back."]
+    return [
+        f"settled {what}: {result['why']}. `dibs check --settle {quoted(result['settled'])} --undo` takes that back."
+    ]
 
 
 RENDERERS = {"check": check, "check settle": _settle}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli import terminal
 from dibs.doors.cli.render import continued, times
-from dibs.errors import counted, named
+from dibs.errors import counted, named, quoted
 from dibs.reports import audit
 
 TYPE_CHECKING = False
@@ -14,9 +14,12 @@ if TYPE_CHECKING:
     from dibs.doors.cli.render import Items, Lines
 
 
+SWEPT = {"answers": "expired request id"}  # what a word of the answer means to people, in the singular
+
+
 def _sweep(result: dict[str, Any]) -> Items:
     done = ", ".join(
-        counted(count, name[:-1]) if name.endswith("s") else f"{count} {name}"
+        counted(count, SWEPT.get(name, name[:-1])) if name.endswith("s") else f"{count} {name}"
         for name, count in result["swept"].items()
         if count
     )
@@ -69,7 +72,7 @@ def _explain(result: dict[str, Any]) -> Items:
     what = result["what"]
     lines: Lines = [terminal.Line(f"{what['kind']} {what['name']}", "bold")]
     if result["others"]:
-        others = " or ".join(f"`dibs explain {word}`" for word in result["others"])
+        others = " or ".join(f"`dibs explain {quoted(word)}`" for word in result["others"])
         lines.append(f"(taken for the {what['kind']}; for the other: {others})")
     if result["unread"]:
         lines.append(f"({counted(result['unread'], 'earlier event')} in archives: `--archives` reads them, too)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.doors.cli.render import listed, times
-from dibs.errors import named
+from dibs.errors import named, quoted
 from dibs.session import durations
 
 TYPE_CHECKING = False
@@ -40,7 +40,7 @@ def _taken(result: dict[str, Any]) -> Items:
     if task.get("error"):
         lines.append(f"last time: {task['error']['class']}: {task['error']['why']}")
     if task.get("inputs"):
-        lines.append(f"`dibs task inputs {task['id']}` shows the results that it builds on")
+        lines.append(f"`dibs task inputs {quoted(task['id'])}` shows the results that it builds on")
     lines.append(f"finish it with: dibs task done {task['id']} --token {result['token']} --result JSON")
     return lines
 
@@ -98,7 +98,7 @@ def _show(result: dict[str, Any]) -> Items:
         rows.append(
             ("claim", "expired; the next agent that asks for work, or `dibs sweep`, returns the task to the queue")
         )
-    if task.get("attempt"):
+    if task.get("attempt", 0) > 1 or task.get("started_at"):  # not yet begun: no attempt either
         rows.append(("attempt", f"{task['attempt']} of {task['max_attempts']}"))
     if task.get("error"):
         rows.append(("error", f"{task['error']['class']}: {task['error']['why']}"))
@@ -175,7 +175,7 @@ def _assigned(result: dict[str, Any]) -> Items:
     if task.get("bids_until"):
         until = times.left(task["bids_until"])
         return [f"{task['id']} is auctioned for {until}; bid with: dibs task bid {task['id']} AMOUNT"]
-    return [f"{task['id']} stays in the queue: no agent that fits it has room now"]
+    return [f"{task['id']} stays in the queue: {result['why']}"]
 
 
 def _bid(result: dict[str, Any]) -> Items:

@@ -9,21 +9,21 @@ EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
 }  # fmt: skip
-SILENT = (
-    "PreCompact", "PostCompact", "PostToolBatch", "TaskCreated", "TaskCompleted", "Notification", "PermissionRequest",
-)  # fmt: skip
 TOOLS = {
-    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL, "Read": READ,
-    "apply_patch": PATCH,
+    "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Bash": SHELL,
+    "PowerShell": SHELL, "Read": READ, "apply_patch": PATCH,
 }  # fmt: skip
 HARMLESS = (
-    "Agent", "AskUserQuestion", "BashOutput", "EnterPlanMode", "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell",
-    "LS", "ListMcpResources", "LSP", "NotebookRead", "ReadMcpResource", "SendMessage", "Skill", "Task", "TaskCreate",
-    "TaskGet", "TaskList", "TaskOutput", "TaskStop", "TaskUpdate", "TodoRead", "TodoWrite", "ToolSearch", "WebFetch",
-    "WebSearch",
+    "Agent", "Artifact", "AskUserQuestion", "BashOutput", "CronCreate", "CronDelete", "CronList", "EnterPlanMode",
+    "ExitPlanMode", "Glob", "Grep", "KillBash", "KillShell", "LS", "ListAgents", "ListMcpResources",
+    "ListMcpResourcesTool", "LSP", "NotebookRead", "PushNotification", "ReadMcpResource", "ReadMcpResourceTool",
+    "ScheduleWakeup", "SendMessage", "SendUserFile", "Skill", "Task", "TaskCreate", "TaskGet", "TaskList", "TaskOutput",
+    "TaskStop", "TaskUpdate", "TeamCreate", "TeamDelete", "TodoRead", "TodoWrite", "ToolSearch", "WaitForMcpServers",
+    "WebFetch", "WebSearch",
 )  # fmt: skip
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 deny, context = clients.claude_denial, clients.claude_context

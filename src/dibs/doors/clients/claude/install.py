@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors.clients import approved
 from dibs.doors.clients.adapter import COMMANDS, Client
 from dibs.doors.clients.claude import hook
 
@@ -14,15 +15,15 @@ if TYPE_CHECKING:
 
     from dibs.doors.install import jsonc
 
-# Claude Code reads a matcher that holds anything but letters, digits, `_`, `-`, `|` and spaces as a regular expression
-# that may match anywhere in the name (`Read` would match `ReadMcpResource`), so it is anchored at both ends.
-WRITES = "Edit|MultiEdit|Write|NotebookEdit|Bash|mcp__.*"
-MATCHERS = {
-    "PreToolUse": f"^(Read|{WRITES})$",
-    "PostToolUse": f"^({WRITES})$",
-    "PostToolUseFailure": f"^({WRITES})$",
-}
-ALLOWED = tuple([f"Bash({command}:*)" for command in COMMANDS])  # without asking: the commands that a refusal advises
+# Before a call it asks about every tool: a new one must not bypass the guard, and a killed agent is refused all calls.
+# Afterwards it tells of all but those that write nothing. Claude Code reads a matcher that holds anything but letters,
+# digits, `_`, `-`, `|` and spaces as a regular expression that may match anywhere in the name: so it is anchored.
+READS = ("Read", *hook.HARMLESS)
+WRITES = f"^(?!({'|'.join(READS)})$)"
+MATCHERS = {"PostToolUse": WRITES, "PostToolUseFailure": WRITES}
+# without asking: what neither runs programs nor raises rights
+ALLOWED = tuple([f"Bash({command} {' '.join(words)}:*)" for command in COMMANDS for words in approved.prefixes()])
+FORMER = tuple([f"Bash({command}:*)" for command in COMMANDS])  # of an earlier `dibs init`: every command of dibs
 TOOLS = ("mcp__dibs",)  # the same for the tools of `dibs mcp`; a whole server is named without a pattern
 
 
@@ -37,29 +38,24 @@ class Claude(Client):
     in_repository = (".claude", "CLAUDE.md")
     in_home = (".claude", ".claude.json")
     settings_file = ".claude/settings.json"
-    reads = ("Read",)
+    reads = READS
     pages = ("CLAUDE.md", "AGENTS.md")  # the second only if there is no first, so none is created next to one
     imports_pages = True
     note = (
-        "Claude Code runs `dibs …` without asking (permissions.allow in .claude/settings.json); that includes "
-        "`dibs deploy … -- COMMAND`. Take the entry out if a person is to be asked"
+        "Claude Code runs what dibs advises without asking (permissions.allow in .claude/settings.json), but nothing "
+        "that runs programs or raises rights, such as `dibs deploy`, `worker`, `kill`"
     )
     trust_order = "start `claude` in this repository, in each working tree, and trust the folder (not for `claude -p`)"
     advice = (("bare", "started with --bare, Claude Code runs no hooks; that cannot be seen from here"),)
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
-        """Only the tools that matter, by their matchers; a hook that fails before a call blocks it."""
-        import re
-
+    def entries(self) -> dict[str, Any]:
+        """A hook that fails before a call blocks it."""
         found: dict[str, Any] = {}
         for event in hook.EVENTS:
             # A hook that times out or cannot start blocks the call (from 2.1.295 on; older ones do not read the field).
             more = {"onFailure": "block"} if event == "PreToolUse" else {}
             matcher = {"matcher": MATCHERS[event]} if event in MATCHERS else {}
             found[event] = {**matcher, "hooks": [{**self.handler(event), **more}]}
-        added = [_pattern(tool) for tool in sorted(set(tools)) if not re.fullmatch(f"Read|{WRITES}", tool)]
-        if added:
-            found["PreToolUse"]["matcher"] = f"^(Read|{WRITES}|{'|'.join(added)})$"
         return found
 
     mcp_file = ".mcp.json"
@@ -86,24 +82,11 @@ class Claude(Client):
             allow = _allow(text)
             if allow is not None and entry not in [item.value for item in allow.items]:
                 text = jsonc.insert(text, allow, entry)
-        return text
+        return _without(text, FORMER)
 
     def cleaned(self, text: str) -> str:
         """Remove our commands, and the lists that become empty."""
-        from dibs.doors.install import jsonc
-
-        while (allow := _allow(text)) is not None:
-            places = [place for place, item in enumerate(allow.items) if item.value in ALLOWED + TOOLS]
-            if not places:
-                break
-            if len(allow.items) > 1:
-                text = jsonc.remove(text, allow, places[-1])
-                continue
-            document = jsonc.read(text)
-            known: Any = document.get("permissions")
-            container, key = (known, "allow") if len(known.items) > 1 else (document, "permissions")
-            return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
-        return text
+        return _without(text, ALLOWED + FORMER + TOOLS)
 
     def plugin_commands(self) -> dict[str, str]:
         """Of the plugin `dibs`, from whatever marketplace, if this user has it installed and enabled."""
@@ -138,6 +121,21 @@ class Claude(Client):
             if files.json_object(path).get(key) is True
         ]
 
+    def allows_all(self, tree: str) -> list[str]:
+        """An entry for every command of dibs, in the project's settings or the user's."""
+        import re
+
+        from dibs.doors.clients import files
+
+        own = os.environ.get("CLAUDE_CONFIG_DIR") or f"{files.home()}/.claude"
+        paths = (f"{tree}/.claude/settings.json", f"{tree}/.claude/settings.local.json", f"{own}/settings.json")
+        return [
+            f"{entry} in {path}"
+            for path in paths
+            for entry in _allowed(files.json_object(path))
+            if isinstance(entry, str) and re.fullmatch(r"Bash\((\S*/)?dibs(:| |)\*\)", entry)
+        ]
+
     def untrusted(self, tree: str) -> str:
         """Its own file has the accepted folders."""
         from dibs.doors.clients import files
@@ -154,13 +152,6 @@ class Claude(Client):
         )
 
 
-def _pattern(tool: str) -> str:
-    """A tool of a role's list, as a part of the matcher."""
-    import re
-
-    return f"{re.escape(tool[:-1])}.*" if tool.endswith("*") else re.escape(tool)
-
-
 def _plugin_hooks(folder: Any) -> dict[str, str]:
     """The commands of a plugin's hooks, as Claude Code would run them."""
     from dibs.doors.clients import files
@@ -173,6 +164,31 @@ def _plugin_hooks(folder: Any) -> dict[str, str]:
         except (LookupError, TypeError):
             continue
     return found
+
+
+def _allowed(settings: dict[str, Any]) -> list[Any]:
+    from dibs.doors.clients import files
+
+    known = settings.get("permissions")
+    return files.listed(known.get("allow")) if isinstance(known, dict) else []
+
+
+def _without(text: str, entries: Sequence[str]) -> str:
+    """The settings without these in `permissions.allow`, and without the lists that become empty."""
+    from dibs.doors.install import jsonc
+
+    while (allow := _allow(text)) is not None:
+        places = [place for place, item in enumerate(allow.items) if item.value in entries]
+        if not places:
+            break
+        if len(allow.items) > 1:
+            text = jsonc.remove(text, allow, places[-1])
+            continue
+        document = jsonc.read(text)
+        known: Any = document.get("permissions")
+        container, key = (known, "allow") if len(known.items) > 1 else (document, "permissions")
+        return jsonc.remove(text, container, [name for name, _ in container.keys].index(key))
+    return text
 
 
 def _allow(text: str) -> jsonc.Node | None:

@@ -9,7 +9,6 @@ EVENTS = {
     "SessionStart": BOOT, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "SubagentStart": BORN, "SubagentStop": DIED, "Stop": STOP, "SessionEnd": END,
 }  # fmt: skip
-SILENT = ("PreCompact", "PostCompact", "Notification", "PermissionRequest")
 TOOLS = {
     "apply_patch": PATCH, "Bash": SHELL, "shell": SHELL, "exec_command": SHELL, "Edit": EDIT, "Write": EDIT,
     "MultiEdit": EDIT, "NotebookEdit": EDIT, "Read": READ,
@@ -20,6 +19,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 9_500_000_000  # it reports the end of a command that still runs after ten seconds
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 deny, context = clients.claude_denial, clients.claude_context

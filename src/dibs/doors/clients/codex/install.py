@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import os
 
+from dibs.doors.clients import approved
 from dibs.doors.clients.adapter import COMMANDS, MADE, Client
 from dibs.doors.clients.codex import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
-# Commands that it may run without asking and outside its sandbox: they start no other program.
-VERBS = (
-    "ack", "agents", "ask", "boot", "check", "claim", "confirm", "emit", "inbox", "leave", "log", "release", "renew",
-    "restore", "rules", "scratch", "send", "state", "status", "subscribe", "sync-check", "task", "verify", "version",
-    "vote", "whoami",
-)  # fmt: skip
 RULES_FILE = ".codex/rules/dibs.rules"
 SERVERS = "mcp_servers"  # the table of its config with its MCP servers
 
@@ -36,26 +30,23 @@ class Codex(Client):
     note = f"Codex runs what dibs advises without asking ({RULES_FILE}), once the folder is trusted"
     trust_order = "type /hooks in Codex, in each working tree, and trust the hooks of dibs"
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """No matcher: it offers few tools to hooks, and a new tool must not bypass the guard."""
-        del tools
         return {event: {"hooks": [self.handler(event)]} for event in hook.EVENTS if event != "PostToolUseFailure"}
 
     def own_files(self) -> dict[str, str]:
-        """A rule by the first two words of a command; it also runs them outside the sandbox."""
-        verbs = "".join(f'        "{verb}",\n' for verb in VERBS)
-        rules = f"""\
-{MADE}; `dibs init --uninstall` takes it out.
-# What dibs advises runs without asking, and outside the sandbox, where dibs can write its record.
-prefix_rule(
-    pattern = [["{'", "'.join(COMMANDS)}"], [
-{verbs}    ]],
-    decision = "allow",
-    match = ["dibs status", ".dibs/dibs claim src/a.py"],
-    not_match = ["dibs deploy prod", "dibs"],
-)
-"""
-        return {RULES_FILE: rules}
+        """Rules by the first words of a command; it also runs them outside the sandbox."""
+        words = approved.prefixes()
+        rules = [_rule([[word[0] for word in words if len(word) == 1]], "status", "claim src/a.py")]
+        for first in sorted({word[0] for word in words if len(word) > 1}):
+            seconds = [word[1] for word in words if word[0] == first and len(word) > 1]
+            rules.append(_rule([[first], seconds], f"{first} {seconds[0]}", f"{first} {seconds[-1]} x"))
+        head = (
+            f"{MADE}; `dibs init --uninstall` takes it out.\n"
+            "# What dibs advises runs without asking, and outside the sandbox, where dibs can write its record.\n"
+            "# Nothing of it runs programs or raises rights.\n"
+        )
+        return {RULES_FILE: head + "".join(rules)}
 
     mcp_file = ".codex/config.toml"
 
@@ -106,6 +97,21 @@ prefix_rule(
             "session_id": session, "transcript_path": "", "cwd": folder, "hook_event_name": "PreToolUse",
             "tool_name": "apply_patch", "tool_input": {"command": patch},
         }  # fmt: skip
+
+
+def _rule(choices: list[list[str]], *fits: str) -> str:
+    """One rule: each word of a command is one of a list."""
+    lists = "".join(f"        {_words(one)},\n" for one in [list(COMMANDS), *choices])
+    match = _words([f"{command} {fit}" for command, fit in zip(COMMANDS, fits, strict=True)])
+    other = _words(["dibs deploy prod", "dibs task done t1", "dibs run start", "dibs kill ann", "dibs"])
+    return (
+        f'prefix_rule(\n    pattern = [\n{lists}    ],\n    decision = "allow",\n    match = {match},\n'
+        f"    not_match = {other},\n)\n"
+    )
+
+
+def _words(words: list[str]) -> str:
+    return "[" + ", ".join(f'"{word}"' for word in words) + "]"
 
 
 CLIENT = Codex()

@@ -18,10 +18,6 @@ EVENTS = {
     "SessionStart": BOOT, "SessionEnd": END, "UserPromptSubmit": PROMPT, "PreToolUse": BEFORE, "PostToolUse": AFTER,
     "PostToolUseFailure": AFTER, "Stop": STOP, "SubagentStart": BORN, "SubagentStop": DIED,
 }  # fmt: skip
-SILENT = (
-    "preCompact", "errorOccurred", "permissionRequest", "notification", "PreCompact", "PostCompact", "Notification",
-    "PermissionRequest",
-)  # fmt: skip
 TOOLS = {
     "edit": EDIT, "create": EDIT, "str_replace_editor": EDIT, "write": EDIT, "bash": SHELL, "shell": SHELL,
     "view": READ, "apply_patch": PATCH, "Edit": EDIT, "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT,
@@ -34,6 +30,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 

@@ -10,7 +10,6 @@ from dibs.doors.clients.copilot import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 REGISTERED = ("sessionStart", "userPromptSubmitted", "preToolUse", "postToolUse", "agentStop", "sessionEnd")
@@ -32,7 +31,8 @@ class Copilot(Client):
     reads = ("view", "glob", "grep")
     pages = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
     note = (
-        "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with `--allow-tool 'shell(dibs:*)'`"
+        "Copilot asks before each `dibs …`: a repository cannot allow it. Start it with `--allow-tool "
+        "'shell(dibs claim:*)'` and the like; `shell(dibs:*)` would let it run any program"
     )
     trust_order = "start `copilot` in this repository, in each working tree, and trust the folder"
 
@@ -45,9 +45,8 @@ class Copilot(Client):
         del text
         return None
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
-        del tools
         from dibs.doors.install.launcher import command
 
         return {

@@ -17,13 +17,6 @@ EVENTS = {
     "sessionEnd": END, "SessionStart": BOOT, "PreToolUse": BEFORE, "PostToolUse": AFTER, "PostToolUseFailure": AFTER,
     "Stop": STOP, "SessionEnd": END,
 }  # fmt: skip
-# It takes no text for the model at a prompt, so none is fetched there. Its subagents are agents of their own.
-SILENT = (
-    "beforeSubmitPrompt", "beforeShellExecution", "afterShellExecution", "beforeMCPExecution", "afterMCPExecution",
-    "beforeReadFile", "afterFileEdit", "afterAgentResponse", "afterAgentThought", "subagentStart", "subagentStop",
-    "preCompact", "beforeTabFileRead", "afterTabFileEdit", "UserPromptSubmit", "SubagentStart", "SubagentStop",
-    "PreCompact", "Notification", "PermissionRequest",
-)  # fmt: skip
 TOOLS = {
     "Write": EDIT, "StrReplace": EDIT, "MultiStrReplace": EDIT, "EditNotebook": EDIT, "Delete": EDIT, "Edit": EDIT,
     "MultiEdit": EDIT, "NotebookEdit": EDIT, "ApplyPatch": PATCH, "Shell": SHELL, "Bash": SHELL, "Read": READ,
@@ -34,6 +27,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""  # CURSOR_PROJECT_DIR is not in every version: the search for the launcher begins there
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 # One report tells of payloads without a tool's name. A path alone may be a deletion, so it counts as one.
 NAMELESS = (
     ("command", "Shell"), ("old_string", "StrReplace"), ("edits", "StrReplace"), ("contents", "Write"),

@@ -13,7 +13,6 @@ from dibs.doors.clients.cursor import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 REGISTERED = ("sessionStart", "preToolUse", "postToolUse", "postToolUseFailure", "stop", "sessionEnd")
@@ -51,9 +50,8 @@ class Cursor(Client):
         """For the model."""
         return hook.context("sessionStart", text)
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """Handlers without groups, and no matcher: a new tool must not bypass the guard."""
-        del tools
         from dibs.doors.install.launcher import command
 
         found: dict[str, Any] = {}

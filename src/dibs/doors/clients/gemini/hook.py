@@ -12,7 +12,6 @@ EVENTS = {
     "SessionStart": BOOT, "BeforeAgent": PROMPT, "BeforeTool": BEFORE, "AfterTool": AFTER, "AfterAgent": STOP,
     "SessionEnd": END,
 }  # fmt: skip
-SILENT = ("Notification", "PreCompress", "BeforeModel", "AfterModel", "BeforeToolSelection")
 TOOLS = {"write_file": EDIT, "replace": EDIT, "edit": EDIT, "run_shell_command": SHELL, "read_file": READ}
 HARMLESS = (
     "ask_user", "glob", "google_web_search", "grep", "list_directory", "ls", "read_many_files",
@@ -20,6 +19,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = ""
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = False  # its shell sets core.hooksPath to nothing
 NAMELESS = ()
 
 context = claude_context

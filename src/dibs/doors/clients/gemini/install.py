@@ -9,7 +9,6 @@ from dibs.doors.clients.gemini import hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 
@@ -39,9 +38,8 @@ class Gemini(Client):
         """For the person only."""
         return {"systemMessage": text}
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """No matcher: a new tool must not bypass the guard. Timeouts are in milliseconds."""
-        del tools
         return {
             event: {"hooks": [{"name": "dibs", **self.handler(event, HOOK_TIMEOUT_S * 1000)}]} for event in hook.EVENTS
         }

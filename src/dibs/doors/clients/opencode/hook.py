@@ -12,7 +12,6 @@ EVENTS = {
     "session.created": BOOT, "chat.message": PROMPT, "tool.execute.before": BEFORE, "tool.execute.after": AFTER,
     "session.idle": STOP, "session.deleted": END,
 }  # fmt: skip
-SILENT = ()
 TOOLS = {
     "write": EDIT, "edit": EDIT, "multiedit": EDIT, "apply_patch": PATCH, "patch": PATCH, "bash": SHELL, "shell": SHELL,
     "read": READ,
@@ -23,6 +22,7 @@ HARMLESS = (
 )  # fmt: skip
 PROJECT_VARIABLE = "OPENCODE_PROJECT_DIR"  # the plugin sets it, to the working tree that it lies in
 YIELDS_AFTER_NS = 0
+RUNS_GIT_HOOKS = True
 NAMELESS = ()
 
 

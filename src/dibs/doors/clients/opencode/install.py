@@ -14,7 +14,6 @@ from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
 PLUGIN = os.path.join(os.path.dirname(__file__), "plugin.js")
@@ -44,14 +43,13 @@ class OpenCode(Client):
     )
     writer = "write"
 
-    def entries(self, tools: Sequence[str] = ()) -> dict[str, Any]:
+    def entries(self) -> dict[str, Any]:
         """The plugin asks about every tool: a new one must not bypass the guard."""
-        del tools
         from dibs.doors.install.launcher import command
 
         return {event: {"command": command(self, event)} for event in hook.EVENTS}
 
-    def settings_merged(self, text: str | None, path: str, tools: Sequence[str] = (), *, mcp: bool = False) -> str:
+    def settings_merged(self, text: str | None, path: str, *, mcp: bool = False) -> str:
         """The plugin, with the launcher's commands."""
         del mcp
         from dibs import jsontext
@@ -60,7 +58,7 @@ class OpenCode(Client):
             raise Invalid(f"{path} is not dibs' plugin; move it away first. Nothing was changed.", path=path)
         with open(PLUGIN, encoding="utf-8") as file:
             plugin = file.read()
-        commands = {event: entry["command"] for event, entry in self.entries(tools).items()}
+        commands = {event: entry["command"] for event, entry in self.entries().items()}
         return plugin.replace(f"{COMMANDS}{{}}", f"{COMMANDS}{jsontext.encode(commands)}")
 
     def settings_cleaned(self, text: str, path: str) -> str | None:

@@ -39,8 +39,8 @@ BUNDLED_MODULES = {
     "dibs.doors.hooks.hook": (
         "dibs", "dibs.doors", "dibs.doors.hooks", "dibs.doors.hooks.light_os", "dibs.jsontext",
         "dibs.doors.clients", "dibs.doors.hooks.payload", "dibs.facts", "dibs.facts.caller", "dibs.facts.clock",
-        "dibs.facts.contents", "dibs.facts.ledger_files", "dibs.errors", "dibs.facts.workspace", "_json", "_sha1",
-        "fcntl",
+        "dibs.facts.contents", "dibs.facts.ledger_files", "dibs.facts.links", "dibs.errors", "dibs.facts.workspace",
+        "_json", "_sha1", "fcntl",
     ),
     "dibs.doors.hooks.tool_call": (
         "dibs.doors.hooks.caller", "dibs.operations", "dibs.operations.core", "dibs.operations.guards", "dibs.stores",
@@ -59,7 +59,8 @@ BUNDLED_MODULES = {
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
         "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
-        "dibs.operations.agents", "dibs.operations.agents.roles", "dibs.facts.git", "dibs.facts.git.ignored",
+        "dibs.operations.agents", "dibs.operations.agents.marks", "dibs.operations.agents.roles", "dibs.facts.git",
+        "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shell_guard": (
         "dibs.facts.git", "dibs.facts.git.reflog", "dibs.facts.shell", "dibs.session.session",
@@ -72,9 +73,6 @@ BUNDLED_MODULES = {
     "dibs.facts.shell.walk": (
         "dibs.facts.shell.chains", "dibs.facts.shell.parser", "dibs.facts.shell.redirects",
         "dibs.facts.shell.parameters", "dibs.facts.shell.text", "dibs.facts.shell.outputs",
-    ),
-    "dibs.session.mail_hint": (
-        "dibs.operations.claims.resources", "dibs.operations.core.policy", "dibs.operations.agents.roles",
     ),
     "dibs.stores.sqlite.store": ("dibs.stores.sqlite.database_file", "dibs.stores.sqlite.gate", "dibs.stores.turns"),
     "dibs.stores.redis.store": (

@@ -1,0 +1,75 @@
+"""The machine that a caller elsewhere is on: whose word counts for its processes.
+
+A call over a server's link names its machine (`Call.here`). The first credential that writes from there has it from
+then on; a machine's credential also takes it from an agent's or a person's. Of all others, and of a credential that
+ended, no process is believed: such a caller is served like one over plain HTTP, and its claims end by their deadlines.
+
+- refusal: `forbidden`, raised, for a process of another machine than the call's own.
+- retry: the same again; what is bound stays bound while the credential counts, or another of the same name.
+- limit: a credential has at most MAX_MACHINES; the one that it named first is free again after that.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import Forbidden
+from dibs.operations.agents import credentials
+from dibs.operations.core.call import due
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.core.declare import Operation
+    from dibs.stores.seam import Transaction
+
+MAX_MACHINES = 16  # of one credential: containers that come and go
+
+
+def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> None:
+    """Leave of what the caller says about processes what its credential can say."""
+    assert call.credential is not None
+    identifier, digest = call.credential
+    own, place = credentials.key_of(identifier), f"ch\t{call.here}"
+    got = tx.fetch([own, place]).values
+    record = credentials.live(tx, identifier, digest, got[own])
+    named = [fields[field.name] for field in operation.fields if field.kind == "process" and fields.get(field.name)]
+    check(call.here, [call.client, *call.ancestors, *named])
+    owner = got[place]
+    if not _is_free(tx, record, owner):
+        if named:
+            raise Forbidden(f"the machine that this process is on is {owner['who']}'s.", agent=record["who"])
+        call.client, call.ancestors = None, []
+        call.facts = dict.fromkeys(call.facts)  # such a caller sees nothing there
+    elif operation.writes and (owner is None or owner["credential"] != identifier):
+        _bind(tx, record, call.here)
+
+
+def check(host: str, processes: Iterable[Process | None]) -> None:
+    """Refuse a process that is not on this machine."""
+    for process in processes:
+        if process is not None and (not host or process[0] != host):
+            raise Forbidden("a caller names processes of its own machine alone.", process=process)
+
+
+def _is_free(tx: Transaction, mine: Record, owner: Record | None) -> bool:
+    """Is the machine this credential's, or nobody's?"""
+    if owner is None or (owner["kind"], owner["who"]) == (mine["kind"], mine["who"]):
+        return True
+    if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:
+        return True
+    key = credentials.key_of(owner["credential"])
+    former = tx.fetch([key]).values[key]
+    return former is None or not credentials.is_live(tx, former)
+
+
+def _bind(tx: Transaction, record: Record, host: str) -> None:
+    machines = [*[one for one in record.get("machines", ()) if one != host], host]
+    old = [f"ch\t{one}" for one in machines[:-MAX_MACHINES]]
+    for key, owner in tx.fetch(old).values.items() if old else ():
+        if owner is not None and owner["credential"] == record["id"]:
+            tx.delete(key)
+    until = due(record["until"] + credentials.KEPT_MS)
+    tx.put(credentials.key_of(record["id"]), {**record, "machines": machines[-MAX_MACHINES:]}, i2=until)
+    tx.put(f"ch\t{host}", {"credential": record["id"], "kind": record["kind"], "who": record["who"]}, i2=until)

@@ -1,0 +1,64 @@
+"""The files of a merge, rebase, cherry-pick or revert that stopped on a conflict: they are its agent's while it lasts.
+
+- success: the files that it brought and that no other agent holds are claimed for its agent, as an edit does. They are
+  released with the commits of them; what is left, when the operation is over.
+- retry: what is claimed already is renewed.
+"""
+
+from __future__ import annotations
+
+from dibs.errors import DibsError
+from dibs.operations.claims import endings, grants, holds, resources
+from dibs.operations.core.call import related
+from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.guards.edit_guard import BY
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Fetched, Transaction
+
+REASON = "a {what} is under way"
+REASONS = tuple(REASON.format(what=what) for what in ("merge", "cherry-pick", "revert", "rebase"))
+
+
+def _merging(
+    tx: Transaction, call: Call, got: Fetched, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
+) -> dict[str, Any]:
+    """Claim the files of what is under way; with nothing under way, release those that it left."""
+    if not what:
+        freed: list[Any] = []
+        for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+            if claim["by"] == BY and claim["tree"] == tree and claim["reason"] in REASONS:
+                endings.give_back(tx, claim, claim["resources"], "released")
+                freed += claim["resources"]
+        endings.serve(tx, freed)
+        return {"claimed": []}
+    normal = resources.normal(paths)
+    taken = [
+        record["resources"]
+        for record in (holds.meeting(tx, normal, tree) if normal else ())
+        if holds.CLAIM in record and record["until"] > tx.now and not related(record["agent"], call.agent)
+    ]
+    free = [path for path in paths if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
+    if free:
+        held = grants.take(tx, call, None, free, tree=tree, by=BY, reason=REASON.format(what=what))
+        free = [] if isinstance(held, DibsError) else free
+    return {"claimed": resources.shown(free)}
+
+
+MERGING = Operation(
+    "merging", _merging, "These files are those of a merge that is under way.", sent_by=ANYWHERE,
+    fields=(
+        Field("tree", "raw", "the top of the working tree", required=True),
+        Field("what", "choice", "what is under way; nothing, if it is over",
+              choices=("merge", "cherry-pick", "revert", "rebase"), default=""),
+        Field("paths", "resources", "the files that it brought", default=()),
+    ),
+    takes=True,
+)  # fmt: skip
+
+INTERNAL = (MERGING,)

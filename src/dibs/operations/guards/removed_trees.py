@@ -1,0 +1,104 @@
+"""A working tree that was removed: its claims end, and the unfinished work that was in it is kept and told.
+
+Agents' clients and people remove linked working trees (`git worktree remove --force`, `rm -rf`), and no hook runs
+then. The ledgers outlive them: the next look of any process of dibs finds a ledger without its tree, and reports it.
+
+- success: each claim in that tree ends (`removed`), each unfinished file can be restored into another working tree, its
+  owners get a message, and one alert names them.
+- retry: a report of the same ledger has no second effect; the kept contents are named by it.
+"""
+
+from __future__ import annotations
+
+from dibs.operations.agents.names import name_of
+from dibs.operations.claims import endings, holds, resources
+from dibs.operations.core.call import FOLLOW_UPS, due
+from dibs.operations.core.declare import HOSTS, Field, Operation
+from dibs.operations.guards.changes import CONTENT_LIFE_MS
+from dibs.operations.messages import mailbox
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from dibs.operations.core.call import Call, Record
+    from dibs.stores.seam import Fetched, Transaction
+
+    Work = tuple[str, Sequence[str], str, Sequence[str]]  # the id of its copy, the path, the content, the owners
+
+MAX_CLAIMS_READ = 2_000
+MAX_OWNERS_TOLD = 20
+SHOWN = 5  # files in a text
+HOW = "removed"  # what became of the kept content
+
+
+def _removed(
+    tx: Transaction, call: Call, got: Fetched, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
+) -> dict[str, Any]:
+    """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
+    claims = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]
+    ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
+    for claim in ended:
+        endings.end(tx, claim, HOW)
+    endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
+    keys = [f"v\tv{identifier}" for identifier, *_ in work]
+    known = tx.fetch(keys).values if keys else {}
+    new = [one for one, key in zip(work, keys, strict=True) if known[key] is None and one[3]]
+    by_owner: dict[str, list[str]] = {}
+    for identifier, path, content, owners in new:
+        text = resources.show(path)
+        record: Record = {
+            "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
+            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
+        }  # fmt: skip
+        tx.put(f"v\tv{identifier}", record, i2=due(record["until"]))
+        for owner in owners:
+            by_owner.setdefault(owner, []).append(text)
+    if by_owner:
+        _tell(tx, call, tree, name, by_owner, [resources.show(one[1]) for one in new])
+    return {"ended": [claim["claim"] for claim in ended], "kept": [f"v{one[0]}" for one in new]}
+
+
+def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str, list[str]], paths: list[str]) -> None:
+    from dibs.operations.alerts import suspicions
+
+    owners = sorted(by_owner)
+    tx.append("tree.removed", "dibs", tree, {"owners": owners, "paths": paths[:16], "count": len(paths)})
+    for owner in owners[:MAX_OWNERS_TOLD]:
+        files = _few(by_owner[owner])
+        text = (
+            f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
+            "`dibs restore --list` names it, and `dibs restore ID` writes it into the working tree in which you run it."
+        )
+        mailbox.post(tx, owner, "dibs", HOW, text, tree=tree)
+    suspicions.put(
+        tx, HOW, name, owners[0], event=tree, told=owners, tree=tree, owners=[name_of(tx, one) for one in owners],
+        paths=paths[:16], count=len(paths),
+    )  # fmt: skip
+    FOLLOW_UPS["suspicions"](tx, call)
+
+
+def _few(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+REMOVED = Operation(
+    "tree-removed", _removed, "A working tree was removed.", sent_by=HOSTS,
+    fields=(
+        Field("tree", "raw", "the top that it had", required=True),
+        Field("name", "text", "its ledger", required=True),
+        Field("work", "rows", "the unfinished work in it", default=(),
+              items=(
+                  Field("id", "text", "its copy", required=True),
+                  Field("path", "resource", "the path", required=True),
+                  Field("content", "text", "the content", required=True),
+                  Field("owners", "words", "the agents whose work it is", required=True),
+              )),
+        Field("age", "integer", "for how many ms another working tree is there", default=0),
+    ),
+    registers=False,
+)  # fmt: skip
+
+INTERNAL = (REMOVED,)

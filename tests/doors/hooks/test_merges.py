@@ -1,0 +1,86 @@
+"""A merge, rebase, cherry-pick or revert that stopped on a conflict is its agent's until it is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doors.hooking import Agent, Repository
+
+
+def sides(repo: Repository) -> None:
+    """`main` and `side` changed a.py differently; `side` brings c.py as well."""
+    repo.git("checkout", "-q", "-b", "side")
+    repo.write("a.py", "side\n")
+    repo.write("c.py", "side\n")
+    repo.git("commit", "-q", "-am", "side")
+    repo.git("checkout", "-q", "main")
+    repo.write("a.py", "main\n")
+    repo.git("commit", "-q", "-am", "main")
+
+
+def stopped(repo: Repository, command: str) -> tuple[Agent, Agent]:
+    sides(repo)
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    bob.boot()
+    done, _ = bob.bash(command)
+    assert done.code != 0, "there is a conflict"
+    return ada, bob
+
+
+@pytest.mark.parametrize("command", ["git merge side", "git cherry-pick side", "git rebase side", "git pull -q . side"])
+def test_the_files_of_a_conflict_are_held_for_the_agent_that_merges(repo: Repository, command: str) -> None:
+    if "pull" in command:
+        repo.git("config", "pull.rebase", "false")
+    ada, bob = stopped(repo, command)
+    assert "a.py" in repo.claims()["bob"]
+    assert "bob holds a.py" in ada.may_edit("a.py").refusal
+    bob.read("a.py")
+    bob.edit("a.py", "both\n")
+    done, _ = bob.bash("git add a.py && GIT_EDITOR=true git -c core.editor=true " + ending(command))
+    assert done.code == 0, done
+    assert repo.claims() == {}, "it is over"
+    assert ada.may_edit("a.py").allowed
+
+
+def ending(command: str) -> str:
+    kind = command.split()[1]
+    return "commit --no-edit" if kind in {"merge", "pull"} else f"{kind} --continue"
+
+
+@pytest.mark.parametrize("kind", ["merge", "cherry-pick", "rebase"])
+def test_an_aborted_one_holds_nothing(repo: Repository, kind: str) -> None:
+    _, bob = stopped(repo, f"git {kind} side")
+    assert repo.claims()["bob"]
+    bob.bash(f"git {kind} --abort")
+    assert repo.claims() == {}
+
+
+def test_what_others_are_told_to_do_meanwhile_is_what_git_accepts(repo: Repository) -> None:
+    ada, _ = stopped(repo, "git merge side")
+    ada.edit("b.py", "ada's\n")
+    refusal = ada.may_run("git add b.py && git commit -m b").refusal
+    assert "A merge is under way here" in refusal
+    assert "git worktree add" in refusal
+    assert "git commit -m b --" not in refusal, "git commits no single files in a merge"
+    done = ada.client.run("git", "commit", "-m", "b", cwd=repo.folder, CLAUDE_CODE_SESSION_ID="ada")
+    assert done.code != 0
+    assert "restore --staged" not in done.err
+
+
+def test_another_agents_git_command_does_not_make_the_merge_its_own(repo: Repository) -> None:
+    ada, _ = stopped(repo, "git merge side")
+    ada.edit("b.py", "ada's\n")
+    ada.bash("git add b.py")
+    assert repo.claims()["ada"] == ["b.py"]
+    assert "a.py" in repo.claims()["bob"]
+
+
+def test_a_persons_merge_is_no_agents(repo: Repository) -> None:
+    sides(repo)
+    ada = repo.agent("ada")
+    ada.boot()
+    ada.edit("b.py", "ada's\n")
+    repo.person.client.run("git", "-c", "core.hooksPath=/dev/null", "merge", "side", cwd=repo.folder)
+    ada.bash("git add b.py")
+    assert repo.claims() == {"ada": ["b.py"]}

@@ -1,0 +1,83 @@
+"""A submodule inside a working tree: its files are guarded like others, and the link to it is nobody's content."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.doors.hooking import Repository
+
+
+@pytest.fixture
+def nested(repo: Repository) -> Repository:
+    """A repository with a submodule `sm`, on a branch of its own."""
+    inner = repo.scratch / "inner"
+    inner.mkdir()
+    repo.git("init", "-q", "-b", "main", ".", cwd=inner)
+    for name in ("x.py", "y.py"):
+        (inner / name).write_text(f"{name} at first\n")
+    who = ("-c", "user.name=s", "-c", "user.email=s@example.com")
+    repo.git("add", "-A", cwd=inner)
+    repo.git(*who, "commit", "-q", "-m", "inner", cwd=inner)
+    repo.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner), "sm")
+    repo.git("commit", "-q", "-am", "a submodule")
+    for name, value in (("user.name", "s"), ("user.email", "s@example.com")):
+        repo.git("config", name, value, cwd=repo.folder / "sm")
+    return repo
+
+
+def test_a_read_in_a_submodule_counts(nested: Repository) -> None:
+    ada, bob = nested.agent("ada"), nested.agent("bob")
+    ada.boot()
+    bob.boot()
+    bob.read("sm/x.py")
+    bob.edit("sm/x.py", "bob's\n")
+    bob.dibs("release", "sm/x.py")
+    assert ada.may_write("sm/x.py").refusal, "unread"
+    ada.read("sm/x.py")
+    assert ada.may_write("sm/x.py").allowed
+
+
+def test_the_link_is_blamed_on_nobody_and_its_commit_passes(nested: Repository) -> None:
+    ada, bob = nested.agent("ada"), nested.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.read("sm/x.py")
+    ada.edit("sm/x.py", "ada's\n")
+    done, after = ada.bash("cd sm && git commit -q -am inner")
+    assert (done.code, after.told) == (0, ""), (done, after)
+    bob.edit("b.py", "bob's\n")
+    done, after = bob.bash("git commit -q -m b -- b.py")
+    assert (done.code, after.told) == (0, ""), (done, after)
+    assert ada.hook("UserPromptSubmit", prompt="go").told == ""
+    done, after = ada.bash("git add sm && git commit -q -m link")
+    assert (done.code, after.told) == (0, ""), (done, after)
+    assert nested.events("edit.violated", "edit.unattributed", "commit.refused") == []
+    assert nested.terminal("alerts")["alerts"] == []
+
+
+def test_unfinished_work_in_a_submodule_stays_its_agents_after_a_look_at_the_whole_tree(nested: Repository) -> None:
+    ada, bob = nested.agent("ada"), nested.agent("bob")
+    ada.boot()
+    bob.boot()
+    ada.read("sm/x.py")
+    ada.edit("sm/x.py", "ada's, half done\n")
+    ada.dibs("release", "--all")
+    bob.edit("b.py", "bob's\n")
+    bob.bash("git add b.py")
+    assert "sm" in bob.may_run("git submodule update --force").refusal
+    assert "work of ada" in bob.may_run("cd sm && git checkout .").refusal
+
+
+def test_an_update_does_not_take_another_agents_checkout_off_its_branch(nested: Repository) -> None:
+    ada, bob = nested.agent("ada"), nested.agent("bob")
+    ada.boot()
+    bob.boot()
+    assert bob.may_run("git submodule update").allowed, "nothing would change"
+    ada.bash("cd sm && git switch -q -c topic")
+    ada.read("sm/x.py")
+    ada.edit("sm/x.py", "ada's\n")
+    ada.bash("cd sm && git commit -q -am one")
+    ada.edit("sm/x.py", "ada's, more\n")
+    refusal = bob.may_run("git submodule update").refusal
+    assert "sm" in refusal
+    assert "ada" in refusal
