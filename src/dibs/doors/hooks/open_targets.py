@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from dibs.facts.shell import Doubt
     from dibs.session.session import Session
 
+FEW_PATHS = 64  # that are told as resources, with their hard links
 GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob
 
 
 def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
     """The doubts that concern a working tree; `below` has resources, or None for anywhere.
 
-    `exact`: they are files that git does not ignore, of which the command may write any.
+    `exact`: they are files that git does not ignore, of which the command may write any; of very many only `paths`.
     """
     found: list[dict[str, Any]] = []
     for doubt in doubts:
@@ -36,16 +37,17 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
             found.append({"words": doubt.words, "tree": _tree(session, doubt.cwd), "below": None, "end": doubt.end})
             continue
         trees: dict[tuple[str, bool], list[Canonical]] = {}
+        few = doubt.exact and len(doubt.below) <= FEW_PATHS
         for beginning in doubt.below:
             tree, resources = _file(session, beginning) if doubt.exact else _resources(session, beginning)
             if resources:
-                exact = doubt.exact and not ignored_among(tree, session.paths.common, [resources[0][1]])
+                exact = few and not ignored_among(tree, session.paths.common, [resources[0][1]])
                 trees.setdefault((tree, exact), []).extend(resources)
         found += [
             {
                 "words": doubt.words,
                 "tree": tree,
-                "below": below,
+                **_where(below, doubt),
                 "end": doubt.end,
                 "whole": doubt.whole,
                 "exact": exact,
@@ -54,6 +56,14 @@ def placed(session: Session, doubts: Iterable[Doubt]) -> list[dict[str, Any]]:
             for (tree, exact), below in trees.items()
         ]
     return found
+
+
+def _where(below: list[Canonical], doubt: Doubt) -> dict[str, Any]:
+    """Folders and beginnings as resources; whole paths, which may be thousands, as they are."""
+    paths = [one[1] for one in below if one[0] == "file"] if doubt.exact else []
+    if len(paths) <= FEW_PATHS:
+        return {"below": below}
+    return {"below": [one for one in below if one[0] != "file"][:FEW_PATHS] or None, "paths": paths}
 
 
 def _without(tree: str, left_out: list[str]) -> list[str]:

@@ -237,7 +237,8 @@ def _decided(
     elif any(doubt.get("exact") for doubt in unresolved):
         for tree in known.values():
             owned += _work_in(session, call, tree)
-    if ".git" in event.command or effects or any(write.goes for write in writes):
+    switches = any(effect.kind in {"config", "init"} for effect in effects)
+    if ".git" in event.command or switches or any(write.goes for write in writes):
         from dibs.doors.hooks import git_folder
 
         gone = git_folder.look(session, reading, effects)

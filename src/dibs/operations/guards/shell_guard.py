@@ -211,13 +211,13 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
     found: list[tuple[str, Record, list[list[str]]]] = []
     for doubt in unresolved:
-        where, below, end = doubt.get("tree", tree), doubt.get("below"), doubt.get("end", "")
+        where, end = doubt.get("tree", tree), doubt.get("end", "")
         for record in others:
             if record["tree"] in {"", where}:
                 hits = [
                     resource
                     for resource in record["resources"]
-                    if _may_be(below, resource)
+                    if _may_be(doubt, resource)
                     and _may_end(f"{where}/", resource, end)
                     and not any(_leaves_out(one, resource) for one in doubt.get("without", ()))
                 ]
@@ -249,6 +249,9 @@ def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Recor
     hits = [hit for _, _, resources_hit in found for hit in resources_hit]
     whole = {doubt["words"] for doubt in unresolved if doubt.get("whole")}
     refused = {words for words, _, _ in found} - whole
+    listed = {doubt["words"] for doubt in unresolved if doubt.get("paths") and not doubt.get("below")}
+    whole |= listed
+    refused -= listed
     below = [one for doubt in unresolved if doubt["words"] in refused for one in doubt.get("below") or [("tree", "")]]
     if any(one[0] != "file" for one in below):
         return []
@@ -263,9 +266,18 @@ def _short(words: str) -> str:
     return words if first == words and len(words) <= MAX_COMMAND_CHARS else f"{first[: MAX_COMMAND_CHARS - 1]}…"
 
 
-def _may_be(below: Sequence[Sequence[str]] | None, resource: Sequence[str]) -> bool:
-    """Can a target below these folders be this resource? None: the folder is not known."""
-    return working_tree.is_file(resource) and (below is None or any(resources.overlap(one, resource) for one in below))
+def _may_be(doubt: dict[str, Any], resource: Sequence[str]) -> bool:
+    """Can a target below these folders, or one of these paths, be this resource? Without either it may be anything."""
+    below, paths = doubt.get("below"), doubt.get("paths")
+    if not working_tree.is_file(resource):
+        return False
+    if paths and (resource[1] in paths if resource[0] == "file" else _is_in(paths, resource)):
+        return True
+    return not paths if below is None else any(resources.overlap(one, resource) for one in below)
+
+
+def _is_in(paths: Sequence[str], resource: Sequence[str]) -> bool:
+    return any(resources.overlap(["file", path], resource) for path in paths)
 
 
 def _may_end(top: str, resource: Sequence[str], end: str) -> bool:
@@ -311,6 +323,7 @@ COMMAND = Operation(
                   Field("tree", "tree", "the working tree; the command's own, if nothing is said"),
                   Field("below", "resources", "where it is; anywhere, if nothing is said"),
                   Field("end", "raw", "how its path ends; unknown, if nothing is said"),
+                  Field("paths", "raws", "whole paths, of which it may be any"),
                   Field("whole", "flag", "it takes no names of files: it writes those that it finds"),
                   Field("without", "raws", "what it leaves out: paths, and `**/NAME` for a name in any folder"),
                   Field("exact", "flag", "it may write these very files"),
