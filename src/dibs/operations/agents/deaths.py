@@ -11,7 +11,7 @@ from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, process_name, within
-from dibs.operations.core.declare import Operation
+from dibs.operations.core.declare import ANYWHERE, Operation
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -83,6 +83,6 @@ def _ended(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {}
 
 
-ENDED = Operation("ended", _ended, "The client ends in order.", registers=False)
+ENDED = Operation("ended", _ended, "The client ends in order.", sent_by=ANYWHERE, registers=False)
 
 INTERNAL = (ENDED,)
