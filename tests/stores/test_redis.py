@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
+from dibs.stores import seam
 from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
@@ -1002,3 +1003,23 @@ def test_after_a_reboot_nothing_is_known_of_the_servers_clock(fresh: Callable[..
     line.write_text(line.read_text().rpartition(" ")[0] + " another-boot\n")
     store.ask("HINCRBY", f"{store.tag}head", "offset", 3_600_000)
     assert now_of(fresh(memory=str(tmp_path / "memory"))) >= before + 3_590_000
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["alone", "in a group"])
+def test_a_transaction_that_is_too_slow_is_given_up_after_a_few_runs(
+    fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    store = fresh()
+    store.run(lambda tx: tx.put("k", 0))
+    moments = [clock.since_boot()]
+    monkeypatch.setattr(clock, "since_boot", lambda: moments[-1])
+
+    def slow(tx: Transaction) -> None:
+        tx.put("k", 1)
+        moments.append(moments[-1] + seam.MAX_CLOCK_AGE_MS + 1)
+
+    outcomes = store.run_many([slow] * count)
+    assert ["took over 2 s in each of 3 attempts" in str(error) for _, error in outcomes] == [True] * count
+    assert len(moments) <= 1 + 2 * count * seam.MAX_STALE_RUNS, "a group may run again for what it has to read"
+    monkeypatch.undo()
+    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 0

@@ -17,7 +17,7 @@ from dibs.errors import Busy
 from dibs.facts import clock
 from dibs.stores.redis.store import MAX_RUNS_AND_WAITS, TURN_TIMEOUT_S, WORDS_BEFORE_LINK, _CommitAttempt
 from dibs.stores.redis.transaction import RedisTransaction, bytes_of, event_words, row_words
-from dibs.stores.seam import COMMIT_TEXT, MAX_CLOCK_AGE_MS, MAX_GROUP_MS, fill, filled_entry
+from dibs.stores.seam import COMMIT_TEXT, MAX_CLOCK_AGE_MS, MAX_GROUP_MS, MAX_STALE_RUNS, fill, filled_entry, too_slow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ def _committed(store: RedisStore, fns: Sequence[Function]) -> list[Outcome]:
     attempt = _CommitAttempt(store.timeout)
     group = Group(store, fns)
     sent: list[list[_Member]] = []
+    stale = 0
     try:
         for _ in range(MAX_RUNS_AND_WAITS):
             started = clock.since_boot()
@@ -74,7 +75,9 @@ def _committed(store: RedisStore, fns: Sequence[Function]) -> list[Outcome]:
                 store.read([])  # checks for missing parts of the workspace, as APPLY would
                 return [member.outcome() for member in group.members]
             if clock.since_boot() - started > MAX_CLOCK_AGE_MS:
-                group.given = None
+                group.given, stale = None, stale + 1
+                if stale == MAX_STALE_RUNS and not sent:
+                    raise too_slow()
                 continue
             sent.append(group.members)
             answer = store._apply(group, attempt, len(sent) - 1)

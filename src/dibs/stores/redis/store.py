@@ -21,6 +21,7 @@ from dibs.stores.redis.wire import ConnectionLost, ServerDown, ServerError, plai
 from dibs.stores.seam import (
     MAX_CLOCK_AGE_MS,
     MAX_RUNS,
+    MAX_STALE_RUNS,
     Engine,
     Event,
     Head,
@@ -28,6 +29,7 @@ from dibs.stores.seam import (
     Unsettled,
     fill,
     sha1_of,
+    too_slow,
     unknown_outcome,
 )
 from dibs.stores.turns import Turns
@@ -101,6 +103,7 @@ class RedisStore(Engine):
         """
         commit_attempt = _CommitAttempt(self.timeout)
         results: list[T] = []
+        stale = 0
         cache = self._cache if self._cache.is_fresh(commit_attempt.began) and not self._settling else None
         snapshot: Snapshot | None = None if cache is None else Guess(cache)
         try:
@@ -129,6 +132,9 @@ class RedisStore(Engine):
                     self._refuse_missing(tx)
                     return result
                 if clock.since_boot() - started > MAX_CLOCK_AGE_MS:
+                    stale += 1
+                    if stale == MAX_STALE_RUNS and not results:
+                        raise too_slow()
                     continue
                 results.append(result)
                 answer = self._apply(tx, commit_attempt, len(results) - 1)
