@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.declare import Field
 
 INTERNAL = catalogue.internal()
-SERVERS_OWN = {"bearer", "bearers", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
+SERVERS_OWN = {"bearer", "bearers", "caller", "serve token"}  # nobody finds them by name: they make or judge one
 FREE = {"recovered": "agents"}  # records of a damaged database, which are not looked into: never from a wire
 
 
