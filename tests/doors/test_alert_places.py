@@ -107,7 +107,7 @@ class Scene:
         """A server's step."""
         assert self.web is not None
         for _ in range(LOOKS):
-            upkeep.step(self.web.host.session(), "server", "root", every=0, deliver=8)
+            upkeep.step(self.web.host.session(), "server", "root", every=0, deliver=True)
 
     def close(self) -> None:
         for one in self._clients:
