@@ -146,7 +146,11 @@ def _parts(node: ast.AST) -> list[str | ast.expr] | None:
     if isinstance(node, ast.Constant):
         return [node.value] if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
-        return [part.value for part in node.values if isinstance(part, (ast.Constant, ast.FormattedValue))]
+        return [
+            str(part.value) if isinstance(part, ast.Constant) else part.value
+            for part in node.values
+            if isinstance(part, (ast.Constant, ast.FormattedValue))
+        ]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         sides = [(side, _parts(side)) for side in (node.left, node.right)]
         if all(parts is None for _, parts in sides):

@@ -1,4 +1,7 @@
-"""A command that dibs advises runs nothing else, whatever other agents called their files, tasks and themselves."""
+"""A command that dibs advises runs nothing else, whatever other agents called their files, tasks and themselves.
+
+Also what a report shows of such names, and who may write to the folder of a workspace.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import dibs
 from dibs.doors.hooks import advised
 from dibs.errors import Invalid, Killed, quoted
+from dibs.reports import html_text
 from tests.doors.hooking import Repository
 from tests.shell import Shell
 
@@ -90,3 +95,16 @@ def test_a_backtick_in_a_name_does_not_end_the_command_that_is_seen_from_a_folde
     text = f"Run `dibs claim {quoted('src/a`;b.py')} --wait 60s`, then go."
     found = advised.from_folder(text, str(tmp_path), str(tmp_path / "src"))
     assert found == f"Run `dibs claim {quoted('a`;b.py')} --wait 60s`, then go."
+
+
+def test_a_report_shows_no_letter_that_cannot_be_seen() -> None:
+    assert html_text.clean("a\u200bb\u202ec\u2060d\x1be") == "a\ufffdb\ufffdc\ufffdd\ufffde"
+
+
+def test_the_folder_of_a_workspace_is_not_writable_for_all_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        dibs.init(str(tmp_path))
+    finally:
+        os.umask(before)
+    assert (tmp_path / ".dibs").stat().st_mode & 0o002 == 0

@@ -95,6 +95,20 @@ def test_the_check_sees_exactly_the_commit_in_a_working_tree_of_its_own(tmp_path
     repo.clean()
 
 
+def test_the_check_calls_dibs_with_the_rank_of_the_branch_s_agent_whoever_lands(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    asks = f"cd {tmp_path}/repo; dibs whoami --json > {told}; dibs token new --person evil --json >> {told}; "
+    asks += f"dibs --as me kill x --why y --json >> {told}; true"
+    repo = LandingRepo(tmp_path / "repo", check=asks)
+    repo.change("a", a="1\n")
+    repo.queue("a")
+    assert repo.land("--all")["landed"] == 1
+    who, made, spoke = [json.loads(line) for line in told.read_text().splitlines()]
+    assert who["agent"] == "ag-a/check"
+    assert [made["error"]["code"], spoke["error"]["code"]] == ["forbidden", "forbidden"]
+    assert made["error"]["role"] == "agent"
+
+
 def test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it(tmp_path: Path) -> None:
     counted = tmp_path / "count"
     repo = LandingRepo(tmp_path / "repo", check=f"echo >> {counted}; ! grep -rqx broken --include=*.txt .")

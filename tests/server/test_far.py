@@ -232,6 +232,19 @@ def test_a_credential_comes_from_a_private_file_alone(apart: Far, tmp_path: Path
     apart.away.json("claim", "a.txt", "--as", "far", exit=0, **environment)
 
 
+def test_a_credential_of_the_environment_goes_to_no_server_that_only_the_config_names(apart: Far) -> None:
+    url = apart.away.environment.pop("DIBS_STORE")
+    config = apart.away.folder / ".dibs/config.toml"
+    config.write_text(f'store = "{url}"\n{config.read_text()}')
+    came = len(apart.home.json("log", "--limit", "0", exit=0)["events"])
+    refused = apart.away.json("claim", "a.txt", "--as", "far", exit=1)["error"]
+    assert refused["code"] == "unauthorized"
+    assert f"DIBS_STORE={url}" in refused["message"]
+    assert len(apart.home.json("log", "--limit", "0", exit=0)["events"]) == came
+    apart.away.json("claim", "a.txt", "--as", "far", exit=0, DIBS_STORE=url)
+    apart.away.json("claim", "b.txt", "--as", "far", exit=0)  # from then on it is this clone's server
+
+
 def test_http_is_for_loopback_alone_and_no_credential_stands_in_a_url(apart: Far) -> None:
     for url in ("http://example.com", "https://me:secret@example.com", "https://", "https://x:0"):
         done = apart.away.run("claim", "a.txt", "--as", "far", "--json", DIBS_STORE=url)

@@ -444,10 +444,10 @@ def test_a_lasting_process_archives_and_a_hook_lets_another_do_it(
     started: list[object] = []
     monkeypatch.setattr(log_upkeep, "start", started.append)
     keeper.work(60)
-    upkeep.step(keeper.session, "hook", "ann", every=0, deliver=0)
+    upkeep.step(keeper.session, "hook", "ann", every=0, deliver=False)
     assert started == [keeper.session]
     assert keeper.archives == []
-    upkeep.step(keeper.session, "server", "ann", every=0, deliver=0)
+    upkeep.step(keeper.session, "server", "ann", every=0, deliver=False)
     assert len(keeper.archives) == 1
     assert len(started) == 1
 

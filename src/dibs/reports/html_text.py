@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 REPLACEMENT = "\ufffd"
 NO_FIGURE = "-"  # in place of a missing figure
 MAX_LETTERS = 300  # of a text in a table
-HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029\ufeff\ufffe\uffff")
 MARKDOWN_LETTERS = frozenset("\\`*_[]<>#|~&")  # with a meaning in Markdown
 
 
@@ -23,13 +22,8 @@ def clean(value: Any, longest: int = MAX_LETTERS) -> str:
     """A text on one line, without control, invisible, bidirectional or unencodable characters."""
     text = value if isinstance(value, str) else jsontext.encode(value)
     text = " ".join(text[: longest * 4].split())
-    text = "".join(REPLACEMENT if _strange(letter) else letter for letter in text)
+    text = "".join(letter if letter.isprintable() else REPLACEMENT for letter in text)
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _strange(letter: str) -> bool:
-    code = ord(letter)
-    return code < 32 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xE000 or letter in HIDDEN or code & 0xFFFE == 0xFFFE  # noqa: PLR2004 - as Unicode has them
 
 
 def safe(value: Any, longest: int = MAX_LETTERS) -> str:

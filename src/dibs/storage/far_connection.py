@@ -175,7 +175,7 @@ def token_for(url: str, *, chosen: bool = True) -> str:
                 return _plain(words[1])
     if given:
         message = (
-            f"{url} is named by .dibs/config.toml alone, and a credential of the environment goes only to a server that "
+            f"{url} is named by .dibs/config.toml alone, and a credential of the environment goes only to one that "
             f"this machine chose. If it is yours, say so once: DIBS_STORE={quoted(url)}; or put a line `{url} TOKEN` "
             f"into {path} (0600)."
         )

@@ -208,7 +208,12 @@ def test_strangers_share_their_looks_into_the_store_and_a_new_credential_its_own
 ) -> None:
     looks: list[int] = []
     real = bearers.Bearers._all
-    monkeypatch.setattr(bearers.Bearers, "_all", lambda self: (looks.append(1), real(self))[1])
+
+    def counted(self: bearers.Bearers) -> Any:
+        looks.append(1)
+        return real(self)
+
+    monkeypatch.setattr(bearers.Bearers, "_all", counted)
 
     async def story() -> None:
         known = bearers.Bearers(web.host, web.app.pool)

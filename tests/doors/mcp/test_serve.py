@@ -57,7 +57,7 @@ def test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_re
     made = shell.json("token", "new", "--agent", "gone", exit=0)
     meta = {"io.modelcontextprotocol/protocolVersion": NEW, "io.modelcontextprotocol/clientCapabilities": {}}
     files = {"uri": "dibs://files/state"}
-    asked = {
+    asked: dict[str, dict[str, Any]] = {
         "tools/list": {}, "resources/list": {}, "resources/templates/list": {}, "resources/read": files,
         "tools/call": {"name": "status", "arguments": {}}, "ping": {}, "no/such": {},
     }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,8 +27,9 @@ def ben(repo: Repository) -> Agent:
 
 def python(agent: Agent, code: str, **env: str) -> Answer:
     """A program that this agent's client runs in its shell."""
-    env |= {"PYTHONPATH": str(Path(dibs.__file__).parent.parent), "CLAUDE_CODE_SESSION_ID": agent.session}
-    return agent.client.run(sys.executable, "-c", code, cwd=agent.cwd, **env)
+    source = str(Path(dibs.__file__).parent.parent)
+    given: Any = {"PYTHONPATH": source, "CLAUDE_CODE_SESSION_ID": agent.session, **env}
+    return agent.client.run(sys.executable, "-c", code, cwd=agent.cwd, **given)
 
 
 @pytest.mark.parametrize("name", ["ann", "ann/helper", "nobody"])

@@ -158,7 +158,7 @@ def _about_clients(chosen: list[str], *, named: bool) -> list[str]:
 
 def _first(place: workspace.Place, made: plan.Plan) -> None:
     """The first time: the folder for this machine comes before anything that would be recorded in it."""
-    os.makedirs(os.path.dirname(place.local), exist_ok=True)
+    os.makedirs(os.path.dirname(place.local), 0o775, exist_ok=True)  # not for all, whatever the umask
     os.makedirs(place.local, 0o700, exist_ok=True)
     plan.apply(made)
 
