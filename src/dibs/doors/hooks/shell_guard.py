@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.hooks import audit, index_turn
+from dibs.doors.hooks import audit
 from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import caller, contents, ledger_files, links, shell
@@ -188,8 +188,12 @@ def _decide(
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
     """The decisions, on git's index when no other agent's command holds it: what that one staged is of a moment."""
+    if not effects:
+        return _decided(session, call, event, reading, effects, deploys, known)
+    from dibs.doors.hooks import index_turn
+
     first: list[str] = []
-    if effects and index_turn.is_busy(event, known):
+    if index_turn.is_busy(event, known):
         first = index_turn.take(session, call, effects)
     try:
         try:
