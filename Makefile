@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race torture mutants generate docs clean
+.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race corpus torture mutants generate docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,9 @@ bench: setup ## measure, on an otherwise quiet machine; ARGS=… are its options
 
 race: setup ## the same accidents for dibs, its peers from PyPI and the plain ways; ARGS=--write puts the table into docs
 	$(BIN)/python -m benchmarks.race $(ARGS)
+
+corpus: setup ## the shell reader and the guards over recorded commands, which are not run; CORPUS=FOLDER, ARGS=--refusals
+	$(BIN)/python -m tools.corpus $(CORPUS) $(ARGS)
 
 torture: UNLIMITED = -o faulthandler_exit_on_timeout=false
 torture: export DIBS_TORTURE = 1

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 COMMANDS = "tests/operations/guards/test_commands.py"
+LINES = "tests/facts/shell/test_shell_lines.py"
+REFACTORINGS = "tests/doors/hooks/test_refactorings.py"
+FOLDER = "tests/doors/hooks/test_git_folder.py"
+PUSHES = "tests/doors/hooks/test_pushes_and_stashes.py"
 NAMES_BOUND = "tests/facts/shell/test_shell_bounds.py::test_the_names_in_a_program_have_a_bound"
 
 ROWS = (
@@ -35,7 +39,7 @@ ROWS = (
      "tests/doors/hooks/test_hooks_shell.py::test_the_paths_of_an_advised_command_are_those_of_the_agents_directory"),
     ("facts/shell/findings.py", "found[0].is_told and not", "not",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
-    ("facts/shell/findings.py", "setdefault(os.path.realpath(target.path), [])", "setdefault(target.path, [])",
+    ("facts/shell/findings.py", "setdefault(links.real(target.path), [])", "setdefault(target.path, [])",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
     ("facts/shell/findings.py", " and not _lies_in(os.path.dirname(place), places)", "",
      "tests/facts/shell/test_shell_contents.py::test_no_content_is_told_that_is_not_certain"),
@@ -92,4 +96,48 @@ ROWS = (
      "tests/doors/hooks/test_hooks_shell.py::test_a_link_is_replaced_or_removed_though_what_it_leads_to_is_held"),
     ("doors/hooks/edit_guard.py", "if tree.untold():  # what", "if False:  # what",
      "tests/doors/hooks/test_hooks_shell.py::test_what_a_person_made_before_the_claim_is_no_violation_against_its_holder"),
+    # lines, lists, and a reader that never raises
+    ("facts/shell/parser.py", '    if "\\n\\\\" in data:\n', "    if False:\n",
+     f"{LINES}::test_a_line_that_begins_with_a_backslash_is_a_line_of_its_own"),
+    ("facts/shell/walk.py", 'if node.type == "command" and "\\n"', 'if False and "\\n"',
+     f"{LINES}::test_a_command_that_the_grammar_takes_over_the_end_of_its_line_is_not_trusted"),
+    ("facts/shell/__init__.py", "        if strictly:\n            raise\n", "        raise\n",
+     "tests/facts/shell/test_shell_bounds.py::test_an_error_of_the_reader_itself_is_a_doubt_and_not_raised"),
+    ("facts/links.py", "except (OSError, ValueError):", "except ZeroDivisionError:",
+     "tests/facts/shell/test_shell_bounds.py::test_what_may_not_be_looked_at_makes_nothing_fail"),
+    ("facts/shell/unknown.py", "if unknown.whole and (unknown.relative or not before):", "if False:",
+     f"{REFACTORINGS}::test_a_refactoring_that_leaves_out_what_others_hold_passes"),
+    ("operations/guards/shell_guard.py", "and not any(_leaves_out(", "and not any(False and _leaves_out(",
+     f"{REFACTORINGS}::test_a_refactoring_that_leaves_out_what_others_hold_passes"),
+    ("facts/shell/unknown.py", "most = MAX_NAMES if whole else MAX_BEGINNINGS", "most = MAX_BEGINNINGS",
+     f"{REFACTORINGS}::test_a_refactoring_that_leaves_out_what_others_hold_passes"),
+    ("facts/shell/programs.py", "elif name in _OPENS and saves:", "elif False:",
+     f"{REFACTORINGS}::test_a_file_that_an_editor_or_a_program_opens_by_name_is_found"),
+    ("facts/shell/archives.py", "if call.reading.opened or call.reading.is_written(path):", "if False:",
+     f"{REFACTORINGS}::test_what_may_not_fail_is_refused_still"),
+    ("doors/hooks/shell_guard.py", 'if "powershell" in event.tool.lower() or', "if False and",
+     "tests/doors/clients/test_tools.py::test_every_tool_that_runs_commands_is_guarded_in_its_own_language"),
+    ("doors/hooks/payload.py", " or _any_spelling(spoken, name)", "",
+     "tests/doors/clients/test_tools.py::test_an_event_is_known_in_any_spelling_and_one_without_a_name_is_a_doubt"),
+    # git's own directory, pushes, stashes, branches, migrations
+    ("doors/hooks/git_folder.py", "if part in VITAL and", "if False and",
+     f"{FOLDER}::test_the_repository_is_not_taken_away_from_others_or_with_what_is_nowhere_else"),
+    ("operations/guards/working_tree.py", "    if not reasons:\n        return None\n", "    return None\n",
+     f"{FOLDER}::test_the_repository_is_not_taken_away_from_others_or_with_what_is_nowhere_else"),
+    ("doors/hooks/git_scope.py", "paths += git.tracked_matching(self.top)\n        for commit", "pass\n        for commit",
+     f"{FOLDER}::test_an_empty_index_and_a_repository_inside_are_refused_where_they_concern_others"),
+    ("doors/hooks/heads.py", "        _forced(found, effect)\n", "        pass\n",
+     f"{PUSHES}::test_a_forced_push_over_a_commit_of_an_agent_at_work_is_refused"),
+    ("doors/hooks/git_scope.py", "self.stashed += bool(changes)", "self.stashed += 1",
+     f"{PUSHES}::test_a_stash_of_another_agent_is_not_taken"),
+    ("doors/hooks/git_scope.py", "if self.stashed and effect.action", "if False and effect.action",
+     f"{PUSHES}::test_a_stash_that_the_line_itself_makes_may_be_taken_again"),
+    ("doors/hooks/heads.py", 'commit="" if detached else commit)', "commit=commit)",
+     f"{PUSHES}::test_a_branch_elsewhere_is_refused_while_others_are_at_work"),
+    ("operations/core/policy.py", '    return any(_is_numbered(name) for name in below.split("/"))', "    return True",
+     "tests/operations/guards/test_strict.py::test_code_in_a_package_called_migrations_is_like_any_other"),
+    ("operations/core/policy.py", '    return any(_is_numbered(name) for name in below.split("/"))', "    return False",
+     "tests/operations/guards/test_strict.py::test_the_settings_the_rules_the_hook_and_migrations_are_strict_without_a_config"),
+    ("doors/hooks/edit_guard.py", "                if real.isprintable():\n                    raise\n", "                raise\n",
+     "tests/doors/hooks/test_hooks_shell.py::test_a_name_that_nobody_can_claim_is_refused_for_what_it_is_and_may_be_deleted"),
 )  # fmt: skip

@@ -197,7 +197,7 @@ class Tree:
         self.write()
 
     def _changed_inside(self, paths: Iterable[str]) -> set[str]:
-        """The changed ones of these paths in repositories inside this tree (submodules), of which its git says nothing."""
+        """The changed ones of these paths in repositories inside this tree (submodules): its git does not name them."""
         from dibs.facts.git.queries import dirty
 
         inner: dict[str, None] = {}

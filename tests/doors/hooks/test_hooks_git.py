@@ -426,8 +426,8 @@ def test_a_branch_at_the_same_commit_is_under_nobodys_feet(busy: Shared) -> None
 def test_the_way_out_works(shared: Shared) -> None:
     bob = shared.both_at_work()
     for line in (
-        "git switch -c feature/x v1",
-        "git checkout -b y v1",
+        "git switch -c feature/x free",
+        "git checkout -b y free",
         "git checkout free",
         "cd lib && git switch taken",
     ):

@@ -425,3 +425,14 @@ def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_
     for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
         assert "the work of ada" in bob.may_run(command).refusal, command
     assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed
+
+
+def test_a_name_that_nobody_can_claim_is_refused_for_what_it_is_and_may_be_deleted(repo: Repository) -> None:
+    ada = repo.agent("ada")
+    for name, typed in (("a\tb", r"$'a\tb'"), ("a\nb", r"$'a\nb'"), ("a\x07b", r"$'a\ab'")):
+        refusal = ada.may_run(f"echo x > {typed}").refusal
+        assert "has a control character in it" in refusal
+        assert "could not check" not in refusal
+        assert "could not check" not in ada.may_write(name).refusal
+        (repo.folder / name).write_text("x")
+        assert ada.may_run(f"rm {typed}").allowed

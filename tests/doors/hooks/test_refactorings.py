@@ -147,3 +147,33 @@ def test_a_damaged_archive_may_bring_anything(wide: Repository, monkeypatch: pyt
     for name in ("damaged.tar.gz", "damaged.zip"):
         Path(wide.folder / name).write_bytes(b"\x1f\x8bPK" * 100)
     assert len(refused(wide, monkeypatch, ["tar xf damaged.tar.gz", "unzip damaged.zip"])) == 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tar xzf missing.tgz", "unzip -o missing.zip", "tar -xf missing.tar && make", "git reset --hard origin/missing",
+        "git apply -p0 <<'E'\n*** Begin Patch\n*** Update File: lib/m7.py\n@@\n-x\n+y\n*** End Patch\nE",
+        "git checkout -b new origin/missing", "git add /elsewhere/x.py && git commit -m x", "git add ../x.py; true",
+        "echo 'never closed > lib/m7.py", 'jq -r ".[] > lib/m7.py && rm lib/m7.py',
+    ],
+)  # fmt: skip
+def test_what_fails_before_it_writes_anything_passes(
+    wide: Repository, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    assert refused(wide, monkeypatch, [command]) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "wget -q https://example.org/a.tgz; tar xzf a.tgz", "curl -s https://example.org | tar x",
+        "make dist; tar xf dist.tar",
+        "git apply <<'E'\n--- a/lib/m7.py\n+++ b/lib/m7.py\n@@ -1 +1 @@\n-x\n+y\nE",
+        "git fetch && git reset --hard origin/missing",
+        "rm lib/m7.py\necho 'never closed", "git add lib /tmp/../lib/m7.py 2>/dev/null; git add lib",
+        "git apply missing.diff",
+    ],
+)  # fmt: skip
+def test_what_may_not_fail_is_refused_still(wide: Repository, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    assert refused(wide, monkeypatch, [command])

@@ -218,7 +218,7 @@ def test_a_command_is_found_behind_its_wrappers(here: str, wrapper: str) -> None
         "echo > $F", 'echo >> "$(mktemp x.XXX)"', 'tee "$(mktemp -p .)"', 'cp a "$X"', "cp $X src", "mv a $X",
         "rm $(cat list)", "rm ~other/x", "ls | xargs rm",
         "ls | xargs -I{} mv {} {}.bak", "grep -l x . | xargs -0 sed -i s/a/b/", "ls | xargs -I{} sh -c 'rm {}'",
-        "tar xzf a.tgz", "tar -xf a -C src", "unzip a.zip",
+        "tar xzf $A", "tar -xf $A -C src", "unzip $A",
         "patch -p1", "git diff | patch -p1", "patch -p1 < nowhere.diff", "cd $X; rm a", "cd $X && echo > a",
         "f() { echo > $1; }", 'while read f; do rm "$f"; done',
         'eval "rm $x"', 'bash -c "rm $x"', "split a", "rename y/a/b/ *.none", "sed -i s/a/b/ $FILES",
@@ -236,7 +236,7 @@ def test_a_target_that_cannot_be_known_is_said(here: str, command: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "echo 'x > y",
+        "ls\necho 'x > y",
         "rm x )",
         "if a; then rm b",
         "cat <<A <<B > f\nA\nB",

@@ -20,7 +20,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> str:
         (top / name).write_text("foo\n")
     subprocess.run(["git", "init", "-q", "."], cwd=top, check=True)
     subprocess.run(["git", "add", "-A"], cwd=top, check=True)
-    for name in ("lib/a.py", "lib/b.py", "tests/t.py"):
+    for name in ("lib/a.py", "lib/b.py", "tests/t.py", "a.tgz", "a.tar", "a.zip"):  # the last three are no archives
         (top / name).write_text("foo, changed\n")
     return str(top)
 

@@ -24,7 +24,12 @@ from tests.operations.field_values import TEXTS, usual_request, values
 from tests.operations.fleet import Fleet
 
 INTERNAL = catalogue.internal()
-SERVERS_OWN = {"bearer", "bearers", "caller", "serve token"}  # nobody finds them by name: they make credentials, or judge one
+SERVERS_OWN = {
+    "bearer",
+    "bearers",
+    "caller",
+    "serve token",
+}  # nobody finds them by name: they make credentials, or judge one
 FREE = {"recovered": "agents"}  # records of a damaged database, which are not looked into: never from a wire
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs.doors.clients import PATCH
-from dibs.errors import Invalid
+from dibs.errors import Forbidden, Invalid
 from dibs.facts import contents, ledger_files, links, workspace
 from dibs.facts.paths import of_parts
 from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
@@ -169,7 +169,15 @@ def _located(
             kind, text, alias, top = session.paths.located(wanted, event.cwd or session.cwd, literal=True)
         except Invalid:
             if workspace.tree_of(session.place, real):  # an invalid name, a loop of links
-                raise
+                if real.isprintable():
+                    raise
+                if write.goes:
+                    continue  # nobody can hold such a file: it may go
+                raise Forbidden(
+                    f"{os.path.basename(real)!r} has a control character in it, such as a tab or a line break. Nobody "
+                    "can claim a file of that name, so no agent writes one. Choose another name.",
+                    path=repr(real),
+                ) from None
             if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
                 targets = [target(of_parts("file", os.fsencode(real).decode("utf-8", "replace")), ignored=True)]
                 outside.append({"targets": targets, "tree": "", "local": False})

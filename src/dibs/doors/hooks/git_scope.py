@@ -11,7 +11,7 @@ import os
 
 from dibs.doors.hooks.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
-from dibs.facts import workspace
+from dibs.facts import links, workspace
 from dibs.facts.git import commits as git_commits
 from dibs.facts.git import queries as git
 from dibs.facts.git import under_way
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too
 MAX_FILES_NAMED = 100  # of those that a git command brings back; every hook reads the names while they matter
+TAKE_PATHS = frozenset(
+    {"add", "stage", "commit", "stash", "restore", "rm", "clean"}
+)  # of the working tree, and no others
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record in the main working tree, which git ignores
 
 
@@ -74,6 +77,14 @@ class Look:
             if touched and not self.prefix:
                 self.hold(name)
         return True
+
+    def fails(self, effect: GitEffect) -> bool:
+        """Does it name a path outside of the working tree? Then git does nothing at all."""
+        if effect.kind not in TAKE_PATHS or self.prefix:
+            return False
+        paths = [path for path in effect.paths if not path.startswith(":")]
+        real = [links.real(os.path.join(self.where, path)) for path in paths if path.startswith("/") or ".." in path]
+        return any(f"{path}/" != f"{self.top}/" and not path.startswith(f"{self.top}/") for path in real)
 
     def hold(self, name: str) -> None:
         """The command holds this while it runs."""
@@ -345,9 +356,10 @@ class Look:
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         if not effect.force:
             recorded = git.submodules(self.top, inside)
-            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
-        names = [self.text(path) for path in inside]
-        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
+            there = [path for path in recorded if os.path.exists(f"{self.top}/{path}/.git")]
+            inside = [path for path in there if git.head(f"{self.top}/{path}") not in {"", recorded[path]}]
+        other = f"Name the submodules in which nobody else is at work. {OWN_TREE}"
+        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=other)
 
     def init(self, effect: GitEffect) -> None:
         """Another repository inside this one: what is in its folder is no longer this one's to commit."""
@@ -396,7 +408,7 @@ def look(session: Session, effects: list[GitEffect]) -> Look:
     """The effects of these commands together."""
     found = Look(session)
     for effect in effects:
-        if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)):
+        if not found.at(effect) or (effect.unknown and (effect.tree or effect.index)) or found.fails(effect):
             continue
         try:
             _look_at(found, effect)

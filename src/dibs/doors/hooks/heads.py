@@ -48,8 +48,8 @@ def switched(
 ) -> None:  # fmt: skip
     """HEAD would be on another branch, or on none.
 
-    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and whoever is
-    at work here is told afterwards (operations/guards/head_moves.py).
+    A branch at the very commit that is checked out changes no file, and nothing gets lost: that passes, and the agents
+    at work here are told afterwards (operations/guards/head_moves.py).
     """
     if not found.prefix and not (commit and commit == git.head(found.where)):
         found.fact(effect, head="switch", to=new or name, **{"else": _way_out(found, name, new, start)})
@@ -112,6 +112,8 @@ def _create(found: Look, effect: GitEffect) -> None:
     """A new branch, from here or from elsewhere."""
     new, start = [*effect.refspecs, "", ""][:2]
     commit = found.commit_of(start)
+    if start and not commit and not effect.later and not effect.unknown:
+        return  # git knows no such commit, and makes no branch
     fresh = not effect.has("orphan") and not effect.unknown and not found.commit_of(f"refs/heads/{new}")
     begins = commit if start else git.head(found.where)
     switched(found, effect, new, new=new, start=start, commit=begins if fresh else "")
@@ -151,8 +153,9 @@ def _reset(found: Look, effect: GitEffect) -> None:
 
     remotes.ask_all(found, effect)
     commit, here = found.commit_of(name), git.head(found.where)
-    if name and not commit and effect.later:
-        found.doubt(effect)
+    if name and not commit:  # without an earlier command that brings it, git fails
+        if effect.later:
+            found.doubt(effect)
         return
     paths: list[str] = []
     if effect.tree:

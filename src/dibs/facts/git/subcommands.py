@@ -192,8 +192,13 @@ def patched(found: GitEffect, text: str, *, more: bool = False) -> None:
     names = (
         patches.stripped(text, int(count)) if text and clear and folder is not None and found.cwd is not None else []
     )
-    found.unknown = not names or (more and found.unknown)
+    found.unknown = (not names and (not text or is_patch(text))) or (more and found.unknown)
     found.paths += [os.path.join(top_of(found.cwd or ""), folder or "", path) for path in names]
+
+
+def is_patch(text: str) -> bool:
+    """May git find a patch in this text? Without any of these lines it ends with an error, and changes nothing."""
+    return any(f"\n{begin}" in f"\n{text}" for begin in ("diff --git ", "--- ", "+++ ", "rename ", "GIT binary patch"))
 
 
 def text_of(path: str) -> str:

@@ -57,6 +57,8 @@ def read(command: str, cwd: str, *, home: str = "", strictly: bool = False) -> R
     if reading.broken:
         from dibs.facts.shell.commands import signs
 
+        if _is_unclosed(command):
+            return Reading(look)  # a line that no shell runs any part of
         if signs(command):
             reading.doubt(command if len(command) <= SHOWN_LETTERS else command[:SHOWN_LETTERS] + "…")
     reading.settle()
@@ -64,6 +66,24 @@ def read(command: str, cwd: str, *, home: str = "", strictly: bool = False) -> R
 
 
 SHOWN_LETTERS = 500  # of a command that could not be read, in the message
+
+
+def _is_unclosed(command: str) -> bool:
+    """Is this one line with a quote that is not closed? A shell reads it to its end before it runs anything."""
+    if any(sign in command for sign in ("\n", "`", "$(", "<(", ">(", "<<", "#")):
+        return False
+    at = 0
+    while at < len(command):
+        mark = command[at]
+        at += 2 if mark == "\\" else 1
+        if mark in "'\"":
+            escapes = mark == '"' or command[at - 2 : at - 1] == "$"
+            while at < len(command) and command[at] != mark:
+                at += 2 if command[at] == "\\" and escapes else 1
+            if at >= len(command):
+                return True
+            at += 1
+    return False
 
 
 def _is_text(command: str) -> bool:

@@ -97,8 +97,11 @@ def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]])
     if not isinstance(archive, str) or archive in {"", "-"} or (call.cwd is None and not archive.startswith("/")):
         return None
     path = call.full(archive)
-    if call.reading.opened or call.reading.is_written(path) or not os.path.isfile(path):
+    if call.reading.opened or call.reading.is_written(path):
         return None
+    path = next((one for one in (path, f"{path}.zip", f"{path}.ZIP") if os.path.isfile(one)), "")
+    if not path:
+        return []  # there is no such archive, and nothing is unpacked
     from dibs.facts import clock
 
     try:

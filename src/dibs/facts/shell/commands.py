@@ -423,6 +423,8 @@ class Call:
             ways = word.below if isinstance(word, Unknown) and only_paths and word.relative and self.cwd else None
             if isinstance(word, str):
                 found.append(word)
+            elif word.whole and not word.below:
+                continue  # a list without a line in it
             elif not ways or not all(ways) or any(letter in way for way in ways for letter in "*?[\\:"):
                 found.append(None)
             else:

@@ -1,7 +1,7 @@
 """Package managers: the manifest and the lock file that they rewrite in the directory, though no word names them.
 
-A file that is there is a doubt: the command is refused if another agent holds it or has unfinished work in it, and it
-holds the file while it runs. What else they write (packages, caches) is ignored by git, or left to the audit.
+A file that is there is a doubt: the command is refused if another agent holds it or has unfinished work in it, and
+holds it while it runs. What else they write (packages, caches) is ignored by git, or left to the audit.
 """
 
 from __future__ import annotations

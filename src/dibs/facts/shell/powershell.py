@@ -35,7 +35,8 @@ _CMDLETS: dict[str, tuple[str, str]] = {
     "new-item": ("write", ""), "ni": ("write", ""), "remove-item": ("delete", ""), "ri": ("delete", ""),
     "del": ("delete", ""), "erase": ("delete", ""), "rd": ("delete", ""), "move-item": ("move", "write"),
     "mi": ("move", "write"), "move": ("move", "write"), "copy-item": ("", "write"), "cpi": ("", "write"),
-    "copy": ("", "write"), "rename-item": ("move", "beside"), "rni": ("move", "beside"), "ren": ("move", "beside"),
+    "copy": ("", "write"), "rename-item": ("move", "same folder"), "rni": ("move", "same folder"), "ren": ("move",
+    "same folder"),
     "export-csv": ("write", ""), "epcsv": ("write", ""), "export-clixml": ("write", ""),
     "invoke-webrequest": ("", ""), "iwr": ("", ""), "invoke-restmethod": ("", ""), "irm": ("", ""),
     "expand-archive": ("", "folder"), "compress-archive": ("", "write"),
@@ -235,7 +236,7 @@ class _Script:
                 self._reader.reading.doubt(
                     text, Unknown([f"{path}/"]) if isinstance(path, str) else ANY, self._env.cwds[0]
                 )
-            elif second == "beside" and isinstance(path, str):
+            elif second == "same folder" and isinstance(path, str):
                 self._write(os.path.join(os.path.dirname(near), path), "write", text)
             else:
                 self._write(path, "write", text)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BASIC, EXTENDED, PERL, FIXED = "basic", "extended", "perl", "fixed"
 _SAME = "wWsSbB123456789"  # after a backslash: the same in all of them
 _DIFFERENT = ("\\K", "\\Q", "\\z", "\\Z", "\\p", "\\h", "\\R", "(?{", "(?R", "@")  # of Perl's
-_SLOW = (")*", ")+", "){")  # a pattern repeated in a pattern may take for ever
+_SLOW = (")*", ")+", "){")  # a repetition within a repetition may never end
 
 
 def compiled(pattern: str, kind: str, *, anycase: bool = False) -> re.Pattern[str] | None:

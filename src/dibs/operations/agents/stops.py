@@ -36,8 +36,6 @@ def _stopped(tx: Transaction, call: Call) -> Any:
     return {}
 
 
-STOPPED = Operation(
-    "stopped", _stopped, "Was this agent killed?", sent_by=ANYWHERE, errors=(Killed,), writes=False
-)
+STOPPED = Operation("stopped", _stopped, "Was this agent killed?", sent_by=ANYWHERE, errors=(Killed,), writes=False)
 
 INTERNAL = (STOPPED,)

@@ -197,9 +197,9 @@ def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
         "suspects": [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD],
         "grade": report.grade,
     }  # fmt: skip
-    if report.call.place:  # it can be restored there, and nowhere else
-        record["place"] = report.call.place
-    tx.put(f"v\t{report.id}", record, i2=due(record["until"]))
+    from dibs.operations.core import kept_contents
+
+    kept_contents.keep(tx, report.call, record)
     counts = how in {"violated", "unattributed"}
     restored = _put_back(tx, report) if counts else ""
     data = {

@@ -111,7 +111,9 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
         raise names.unknown(tx, to)
     identifier = task["task"]
     if not record.get("works") and to != call.agent:  # an agent that names itself asks for work by that
-        ways = "`dibs task next`" if record.get("kind") == "person" else "`dibs task next`, `dibs boot` or `dibs run join`"
+        ways = (
+            "`dibs task next`" if record.get("kind") == "person" else "`dibs task next`, `dibs boot` or `dibs run join`"
+        )
         text = f"{to} has not asked for work: {ways} by {to} does that."
         return Forbidden(text, task=identifier, agent=to)
     if not lifecycle.fits(record, task["needs"], task["for"]):
