@@ -34,6 +34,7 @@ def begin(*, own_home: bool) -> Path | None:
     if RUN in os.environ:
         return None
     folder = Path(tempfile.mkdtemp(prefix="dibs-run-"))
+    folder.chmod(0o755)  # some tests act as another user
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())  # what failed tests leave is kept there
     os.environ[RUN] = os.environ["TMPDIR"] = str(folder)
     tempfile.tempdir = None
@@ -75,9 +76,9 @@ def found(folder: Path) -> list[str]:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-    home, sockets = folder / "home", folder / f"dibs-{os.getuid()}"  # the folder of a user's sockets stays
-    left = [one for one in folder.iterdir() if one not in (home, sockets, *notes)]
-    left += [*home.rglob("*"), *sockets.rglob("*")]
+    # The folder of a user's sockets stays. One of a server that a test killed may be in it: who listens is a process.
+    home, sockets = folder / "home", folder / f"dibs-{os.getuid()}"
+    left = [one for one in folder.iterdir() if one not in (home, sockets, *notes)] + [*home.rglob("*")]
     said += [f"{'folder' if one.is_dir() else 'file'} {one}" for one in sorted(left)][:MAX_NAMED]
     shutil.rmtree(folder, ignore_errors=True)
     return said

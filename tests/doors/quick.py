@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from tests.doors.hooking import DIBS, Answer
+from tests.doors.hooking import DIBS, Answer, is_gone
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -187,6 +188,12 @@ class Scratch:
         made = QuickClient(self._base, name)
         self._processes.append(made)
         return made
+
+    def kill(self, process: QuickClient) -> None:
+        """A client's process dies, and is gone when this returns."""
+        process.end()
+        self._processes.remove(process)
+        until(lambda: is_gone(process.pid), "the client's process is gone")
 
     def agent(self, session: str, client: str = "claude", process: QuickClient | None = None) -> QuickAgent:
         """A session, in a client's process of its own if none is given."""

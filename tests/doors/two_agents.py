@@ -7,6 +7,7 @@ end it asks for what was promised:
 - no content of an agent's that is not committed goes away by another's doing without an event, a copy that
   `dibs restore` has, and a word to its author;
 - no event names for certain somebody who did not do it;
+- nobody is told of what an agent's own formatter did to its edit;
 - no whole write passes over a content of another's that the writer has not seen;
 - no commit takes in what another agent, who is still there, has not committed.
 """
@@ -46,6 +47,7 @@ class Command:
     plan: str = ""  # what the script does
     sweeps: bool = False  # git goes through the whole tree, and so does dibs
     commits: bool = False
+    formats: bool = False  # the client runs a formatter around the end of the edit
 
 
 @dataclass
@@ -97,7 +99,7 @@ class World:
     """The repository, the two players, and what the oracle knows."""
 
     def __init__(self, scratch: Scratch, processes: list[QuickClient]) -> None:
-        self.scratch = scratch
+        self.scratch, self.processes = scratch, processes
         self.step = 0
         self.trace: list[str] = []
         self.sessions: dict[str, QuickAgent] = {}
@@ -116,6 +118,7 @@ class World:
         self.losses: list[Loss] = []
         self.wrongs: list[str] = []
         self.by_name = dict.fromkeys(NAMES, False)  # did the last change's command name the file?
+        self.formatted: set[tuple[str, str, str]] = set()  # path, blob before, blob after a client's formatter
         self.excused: set[tuple[str, str]] = set()  # path and author: the author's own call was at it all the time
         self.players = [Player(self, name, process) for name, process in zip(("ada", "ben"), processes, strict=True)]
 
@@ -131,7 +134,8 @@ class World:
 
     def before(self, player: Player, command: Command) -> None:
         """The first hook; the call is open if it passes."""
-        self._dibs_looks([*NAMES] if command.sweeps else [*self.watched, *command.named])
+        if command.tool != "Read":  # its hook only notes what the agent sees
+            self._dibs_looks([*NAMES] if command.sweeps else [*self.watched, *command.named])
         answer, call = player.agent.before(command.tool, command.given)
         self.say(player, f"{command.title}{f' REFUSED {_reason(answer)}' if answer.code else ''}")
         if answer.code:
@@ -171,10 +175,37 @@ class World:
         """The second hook."""
         assert player.open is not None
         command, call = player.open.command, player.open.call
+        if command.formats and self.step % 2:  # its hook may come before ours or after it
+            self._format(player, command)
         player.open = None
-        self._dibs_looks([*self.watched, *command.named])
+        # another agent is there: after a program dibs looks at everything
+        self._dibs_looks([*NAMES] if command.plan else [*self.watched, *command.named])
         player.agent.after(command.tool, command.given, call)
         self.say(player, f"  … after {command.title}")
+        if command.formats and not self.step % 2:
+            self._format(player, command)
+
+    def _format(self, player: Player, command: Command) -> None:
+        """What the client's formatter does to the edit, if that is what is there: the words stay."""
+        path = command.given["file_path"]
+        content, writer, _ = self.history[path][-1]
+        if content is None or writer != player.session or content != self.disk[path]:
+            return
+        tidy = content.replace(b"  ", b" ") if b"  " in content else content.replace(b" ", b"  ")
+        if tidy != content:
+            self.say(player, f"  … its client formats {path}")
+            (self.scratch.folder / path).write_bytes(tidy)
+            if self.parts[path, content] <= {player.session}:  # else there is more in it than its edit
+                self.formatted.add((path, blob_of(content), blob_of(tidy)))
+            self._take_in(player, command)
+
+    def kill(self, player: Player) -> None:
+        """SIGKILL, in the middle of a call; another client's process takes the place."""
+        self.say(player, "killed")
+        self.scratch.kill(player.process)
+        self.alive.discard(player.session)
+        player.process = self.processes[self.players.index(player)] = self.scratch.process()
+        player.begin()
 
     def break_off(self, player: Player) -> None:
         """The call has no second hook."""
@@ -267,12 +298,15 @@ class World:
             if now == was:
                 continue
             writer = self.history[path][-1][1]
+            places = [place for place, (content, _, _) in enumerate(self.history[path]) if content == was]
+            own = bool(owner) and self.history[path][places[-1] + 1][1] == owner  # it wrote over it itself, unseen
             self.looked[path] = now
             self.known_to_dibs.add((path, now))
             self.watched.add(path)
             excused = (path, owner) in self.excused
             self.excused.discard((path, owner))
-            if owner and not _is_heir(writer, owner) and not excused and was is not None and was != self.head[path]:
+            fair = own or excused or _is_heir(writer, owner)
+            if owner and not fair and was is not None and was != self.head[path]:
                 writers = [one for content, one, _ in self.history[path] if content == was]
                 # what a violator left there is nobody's loss; what is still to be read there, or was moved, is not lost
                 if writers[-1] == owner and not any(_is_in(was, one) for one in self.disk.values()):
@@ -341,6 +375,10 @@ class World:
         kept = self.scratch.person.dibs("restore", "--list")["kept"]
         events = self.scratch.events("edit.")
         wrongs = [*self.wrongs, *self._unkept(kept, events), *self._false(events)]
+        wrongs += [
+            f"{event['kind']} of {event['subject']}, which a formatter did" for event in events
+            if (event["subject"], event["data"].get("was"), event["data"].get("now")) in self.formatted
+        ]  # fmt: skip
         assert not wrongs, "\n".join([*wrongs, "", *self.trace])
 
     def _unkept(self, kept: list[dict[str, Any]], events: list[dict[str, Any]]) -> list[str]:

@@ -48,6 +48,15 @@ def _commands(world: World, player: Player, path: str, other: str) -> list[Comma
         _shell("git add -A && commit", f"git add -A && git commit -qm '{mark}'", sweeps=True, commits=True),
         _shell(f"git commit {path}", f"git commit -qm '{mark}' -- {path}", named={path: "git"}, commits=True),
         _shell("git reset --hard", "git reset -q --hard", sweeps=True),
+        Command(
+            f"Edit and format {path}", "Edit",
+            {"file_path": path, "old_string": first, "new_string": f"{first} {mark}"},
+            edit=(path, first, f"{first} {mark}"), named={path: MERGES}, literal=True, formats=True,
+        ),
+        Command(
+            f"Write and format {path}", "Write", {"file_path": path, "content": text}, named={path: WHOLE},
+            literal=True, formats=True,
+        ),
     ]  # fmt: skip
 
 
@@ -64,6 +73,8 @@ def play(world: World, steps: list[tuple[int, int, int, int]]) -> None:
         if player.open is not None:
             if what % 16 == 15:
                 world.break_off(player)
+            elif what % 64 == 14:  # rarely: a new client's process takes a while
+                world.kill(player)
             elif not player.open.ran:
                 world.run(player)
             else:
@@ -96,6 +107,8 @@ def tell(world: World, story: str) -> None:
             world.after(player)
         if what == "break":
             world.break_off(player)
+        if what == "kill":
+            world.kill(player)
         if what in MOMENTS:
             world.moment(player, what)
     world.finish()

@@ -16,6 +16,7 @@ from dibs.facts import clock
 from dibs.stores.redis import epoch, scripts
 from dibs.stores.redis.clock_pace import Pace
 from dibs.stores.redis.plain_socket import PlainWire
+from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.faults.kit import SOON, Dice, size
 from tests.stores.redis_server import (
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Transaction
 
 APPLY = hashlib.sha1(scripts.APPLY.encode(), usedforsecurity=False).hexdigest().encode()
@@ -806,3 +806,80 @@ def test_errors_that_pass_are_waited_for_and_others_are_told(start: Callable[...
     with pytest.raises(Unavailable, match="cannot write now"):
         store.ask("PING")
     store.close()
+
+
+# --- two primaries
+
+HEAD = "{dibs:w}:head"
+
+
+@pytest.fixture
+def split(start: Callable[..., Server]) -> Iterator[Callable[..., tuple[Server, Server]]]:
+    """A primary, and what was its replica until the network between them was cut and it was promoted."""
+    links: list[Proxy] = []
+
+    def made(act: Callable[[Server], None], **settings: str) -> tuple[Server, Server]:
+        first = start(**EVERYSEC, **settings)
+        links.append(Proxy(first.port))
+        port = links[-1].url.rpartition(":")[2]
+        second = start(**EVERYSEC, replicaof=f"127.0.0.1 {port}")
+        until(lambda: b"master_link_status:up" in second.ask("INFO", "replication"))
+        act(first)
+        until(lambda: first.ask("HGET", HEAD, "commit") == second.ask("HGET", HEAD, "commit"))
+        links[-1].cut = True
+        links[-1].reset()
+        second.ask("REPLICAOF", "NO", "ONE")
+        return first, second
+
+    yield made
+    for link in links:
+        link.close()
+
+
+def test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_have_a_replica(
+    split: Callable[..., tuple[Server, Server]], tmp_path: Path
+) -> None:
+    tokens: list[int] = []
+    machines: list[Machine] = []
+
+    def act(first: Server) -> None:
+        machines.append(Machine(first.url, tmp_path / "one").begin())
+        tokens.append(machines[0].claim("ann", "a.py"))
+        assert machines[0].live("ann", "a.py", tokens[0])
+
+    first, second = split(act, min_replicas_to_write="1", min_replicas_max_lag="2")
+    one, two = machines[0], Machine(second.url, tmp_path / "two")
+    until(lambda: b"min_slaves_good_slaves:0" in first.ask("INFO", "replication"))
+    theirs = two.claim("bob", "a.py")
+    assert two.live("bob", "a.py", theirs)
+    for act_again in (
+        lambda: one.live("ann", "a.py", tokens[0]),
+        lambda: one.claim("ann", "b.py"),
+        lambda: one.call("ann", "renew", resources=[["file", "a.py"]]),
+        lambda: Machine(first.url, tmp_path / "one").live("ann", "a.py", tokens[0]),
+    ):
+        with pytest.raises(Unavailable, match="NOREPLICAS"):
+            act_again()
+    assert theirs > tokens[0]
+    one.store.close()
+    two.check()
+    two.store.close()
+
+
+def test_two_primaries_that_begin_in_the_same_second_do_not_give_the_same_tokens(
+    split: Callable[..., tuple[Server, Server]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = split(lambda first: Machine(first.url, tmp_path / "one").begin().store.close())
+    first.restart()
+    real = RedisStore.ask
+    monkeypatch.setattr(
+        RedisStore, "ask", lambda store, *words: [b"1900000000", b"0"] if words == ("TIME",) else real(store, *words)
+    )
+    given: list[set[int]] = []
+    for server, name in ((first, "one"), (second, "two")):
+        machine = Machine(server.url, tmp_path / name)
+        given.append({machine.claim("ann", f"{number}.py") for number in range(20)})
+        machine.check()
+        machine.store.close()
+    assert not given[0] & given[1]
+    assert {token >> epoch.EPOCH_BITS for token in given[0] | given[1]} == {1_900_000_000}

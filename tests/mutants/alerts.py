@@ -9,6 +9,10 @@ PLACES = "tests/doors/test_alert_places.py::test_each_kind_is_raised_once_is_see
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
+    ("operations/alerts/records.py", "        if own:\n            todo", "        if False:\n            todo",
+     f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
+    ("operations/alerts/records.py", '_own_remedy(one, agent) or one["remedy"]', 'one["remedy"]',
+     f"{ALERTS}::test_each_agent_of_a_deadlock_is_told_what_it_can_do_itself"),
     # once for a cause
     ("operations/alerts/kinds.py", '            records.repeat(tx, known, suspicion["commits"])\n            return False\n', "            pass\n",
      f"{ALERTS}::test_the_same_cause_again_is_counted_while_its_alert_is_open_or_acknowledged"),
@@ -40,8 +44,16 @@ ROWS = (
     ("session/evidence.py", "        if found and found[0].commit < commit:\n", "        if found and found[0].commit <= commit:\n",
      f"{ALERTS}::test_every_commit_of_a_log_is_found_by_its_number"),
     # somebody always looks
-    ("session/wait_loop.py", '            upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))\n', "",
+    ("session/wait_loop.py", '        upkeep.step(session, "wait", call.agent or call.fallback)\n', "",
      f"{SENT}::test_who_waits_for_something_else_finds_an_agent_dead"),
+    ("session/wait_loop.py", "min(left, upkeep.EVERY_MS) / 1000)) or left <= upkeep.EVERY_MS", "left / 1000)) or True",
+     f"{SENT}::test_who_waits_looks_every_two_seconds"),
+    ("session/upkeep.py", "                alert_delivery.start(session, agent)\n", "                alert_delivery.deliver(session, agent, 1)\n",
+     f"{SENT}::test_a_waiter_leaves_the_sending_to_another_process_and_is_served_while_a_receiver_drips"),
+    ("session/upkeep.py", "                alert_delivery.start(session, agent)\n", "                pass\n",
+     f"{SENT}::test_who_waits_for_a_few_seconds_looks_and_has_alerts_delivered"),
+    ("session/alert_delivery.py", "    thread.join(WEBHOOK_TIMEOUT_S)\n", "    thread.join()\n",
+     f"{SENT}::test_a_receiver_that_drips_is_given_up_at_the_deadline_of_the_whole_exchange"),
     # delivered, by one process at a time
     ("operations/alerts/delivery.py", "next=tx.now + LEASE_MS, ", "", f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),
     ("operations/alerts/delivery.py", ' and record["delivery"]["lease"] == lease:', ":", f"{ALERTS}::test_what_one_process_has_taken_no_other_takes_until_its_lease_is_over"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 ROWS = (
     (
         "doors/clients/claude/install.py",
-        "        if added:\n",
-        "        if False:\n",
-        "tests/doors/install/test_settings.py::test_claude_code_asks_the_hook_about_each_tool_that_the_config_keeps_from_a_role",
+        "MATCHERS = {",
+        'MATCHERS = {"PreToolUse": "^(Read|Edit|Write|Bash)$", ',
+        "tests/doors/install/test_init.py::test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write",
     ),
 )  # fmt: skip

@@ -44,8 +44,8 @@ ROWS = (
     ),
     (
         "operations/core/authority.py",
-        "    if call.inside or call.session or ",
-        "    if call.session or ",
+        "    if call.model or call.inside or call.session or ",
+        "    if call.model or call.session or ",
         "tests/operations/agents/test_speech.py::test_a_commands_words_are_judged_by_the_same_rule",
     ),
     (

@@ -11,6 +11,16 @@ ACCESS = "tests/doors/http/test_access.py"
 ADVISED = "tests/doors/test_advised_commands.py"
 
 ROWS = (
+    # a program in an agent's shell speaks for that agent, and takes nobody's place
+    ("operations/core/entry.py", "(operation.boots and call.how == PROGRAM)", "False",
+     "tests/doors/python/test_agents_shell.py::test_it_cannot_open_a_workspace_as_another_agent"),
+    ("operations/core/entry.py", '        call.client = agent["process"]  # a program', "        pass  # a program",
+     "tests/doors/python/test_agents_shell.py::test_as_its_own_agent_it_takes_nobody_s_place"),
+    ("operations/agents/speech.py", '"" if program and found[own] is None else call.session', "call.session",
+     "tests/doors/python/test_agents_shell.py::test_an_agent_of_another_workspace_binds_nobody_here"),
+    # a server of another workspace is none of ours
+    ("session/remote.py", "        if isinstance(result, Invalid) and", "        if False and",
+     "tests/doors/serve/test_process.py::test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy"),
     # a command that dibs advises runs nothing else
     ("errors.py", "    return word if plain else", "    return word if True else",
      f"{ADVISED}::test_the_command_that_a_refusal_advises_takes_every_name_as_one_word"),

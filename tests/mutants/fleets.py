@@ -10,7 +10,7 @@ LINK = f"{FOUND}::test_a_link_that_an_agent_replaces_is_its_work"
 STAGED = f"{FOUND}::test_what_an_agent_staged_and_did_not_commit_is_its_work_also_after_its_end"
 LONE = f"{FOUND}::test_a_lone_agents_own_programs_and_git_leave_nothing_to_be_read"
 BROUGHT = f"{FOUND}::test_what_another_wrote_while_git_was_to_bring_back_a_file_is_kept_and_told"
-PUT_BACK = f"{FOUND}::test_what_a_commit_hook_took_away_and_put_back_can_be_committed"
+PUT_BACK = f"{FOUND}::test_what_a_program_took_away_and_put_back_can_be_committed"
 OWN = f"{FOUND}::test_who_sweeps_its_own_files_while_others_work_hears_of_no_doubt"
 KIN = f"{FOUND}::test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back"
 MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
@@ -21,7 +21,8 @@ WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
     ("operations/guards/ledger.py", "        if change.is_drop and head.change is not None and head.change.grade == NOBODY:\n",
-     "        if False:\n", "tests/doors/hooks/test_two_agents.py::test_once_found"),
+     "        if False:\n",
+     "tests/operations/guards/test_ledger.py::test_what_is_thrown_away_may_be_the_work_of_any_that_may_have_made_it"),
     ("operations/guards/ledger.py",
      "head.named = max([call.opened for call in self.calls.values() if row[4] in call.named], default=0)",
      "head.named = 0", "tests/doors/hooks/test_two_agents.py::test_once_found"),
@@ -100,19 +101,19 @@ ROWS = (
     ("operations/guards/ledger.py", "        if change.is_drop and any(owner != change.actor for owner in change.was_owned):\n", "        if False:\n", KIN),
     ("operations/guards/changes.py", "if kin and all(related(victim, actor) for victim in victims):", "if kin:",
      f"{CHANGES}::test_work_of_a_relative_that_is_thrown_away_does_not_hide_it_from_the_holder"),
-    ("operations/guards/changes.py", "    victims += kin\n", "",
+    ("operations/guards/changes.py", "report.victims = [*(there or victims), *kin]", "report.victims = there or victims",
      f"{CHANGES}::test_of_several_owners_whose_work_is_thrown_away_relatives_and_others_are_told"),
-    ("operations/guards/changes.py", "    kin = [one for one in kin if _is_there(tx, one)]\n", "",
+    ("operations/guards/changes.py", "    kin = [one for one in kin if not _is_gone(tx, call, one)]\n", "",
      f"{FOUND}::test_a_subagent_at_work_is_told_what_its_parent_took_away_and_an_ended_one_is_not"),
     ("operations/guards/ledger.py", " and self.flags[:2] not in {NAMED + WHOLE, NAMED + MERGES}\n", "\n",
      f"{FOUND}::test_relatives_continue_each_others_work_without_a_word"),
     ("operations/guards/ledger.py", "(returns or not _is_plain(change))", "not _is_plain(change)", PUT_BACK),
-    ("operations/guards/changes.py", '        _put_back(tx, change["tree"], resources.show(change["resource"]), change["was"], now)\n', "", PUT_BACK),
+    ("operations/guards/changes.py", "        _put_back(tx, report)\n        if change", "        if change", PUT_BACK),
     ("operations/guards/attribution.py", "expected == after and not missed", "expected == after",
      f"{WHOSE}::test_a_content_that_a_call_announced_and_a_look_after_its_end_did_not_find_is_not_its_doing"),
     ("session/working_tree.py", " or (is_large and seen.path in self.staged)", "",
      f"{FOUND}::test_a_large_file_that_is_staged_and_not_committed_is_kept"),
-    ("doors/hooks/edit_guard.py", "is_new = bool(one.write.edits) and _content(tree, one.path) == MISSING", "is_new = False",
+    ("doors/hooks/edit_guard.py", "is_new = one.write.needs_file and _content(tree, one.path) == MISSING", "is_new = False",
      "tests/doors/hooks/test_two_agents.py::test_once_found"),
     ("session/working_tree.py", "            in_git = seen.content  # a large file", "            pass  # a large file",
      f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),

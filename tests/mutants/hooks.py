@@ -64,6 +64,6 @@ ROWS = (
     # Files that an agent undoes by git are its own doing
     ("doors/hooks/shell_guard.py", '            tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")\n', "            pass\n",
      "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
-    ("doors/hooks/shell_guard.py", " and not taken and not undone:", " and not taken:",
+    ("doors/hooks/shell_guard.py", " and not taken and not undone and not moded:", " and not taken and not moded:",
      "tests/doors/hooks/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
 )  # fmt: skip

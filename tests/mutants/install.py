@@ -6,6 +6,10 @@ LAUNCHER = "tests/doors/install/test_launcher.py"
 SWEPT = "tests/doors/install/test_swept.py"
 
 ROWS = (
+    ("doors/cli/doctor/committed.py", "if here and here != _of(part, _committed(base, name)):", "if not here:",
+     "tests/doors/install/test_doctor_guards.py::test_following_doctors_order_commits_everything_that_init_wrote"),
+    ("doors/install/probe.py", '    return "" if code == REFUSED else "a harmless call', '    return "" if True else "a harmless call',
+     "tests/doors/install/test_doctor_guards.py::test_a_hook_that_lets_a_killed_agent_pass_is_an_error"),
     ("session/launcher.py", '    write(f"{place.local}/.gitignore", IGNORE)', '    ""',
      f"{SWEPT}::test_on_a_branch_from_before_dibs_the_guards_go_on_as_they_were"),
     ("session/launcher.py", '        return ""\n    if why_temporary(_interpreter()) ==', "        pass\n    if why_temporary(_interpreter()) ==",
@@ -24,6 +28,6 @@ ROWS = (
      '$(git rev-parse --git-common-dir)/dibs/hook\nif [ -f "$dibs_hook" ]; then\n    "$',
      '\nif [ -f "$dibs_hook" ]; then\n    "$',
      f"{LAUNCHER}::test_git_hooks_find_the_copy_below_gits_directory"),
-    ("doors/install/probe.py", 'return "" if code == 0 else', 'return "" if True else',
+    ("doors/install/probe.py", "    if code != 0:\n        return f", "    if False:\n        return f",
      "tests/doors/install/test_doctor_guards.py::test_a_guard_that_refuses_everything_proves_nothing"),
 )  # fmt: skip

@@ -72,6 +72,6 @@ ROWS = (
      f"{WAITS}::test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place"),
     ("doors/cli/dispatch.py", "            _ignore_signals()  # a second one", "            pass  # a second one",
      f"{WAITS}::test_a_command_that_is_signalled_again_and_again_leaves_its_queue"),
-    ("session/wait_loop.py", "                raise session.interrupt\n", "                pass\n",
+    ("session/wait_loop.py", "            raise session.interrupt\n", "            pass\n",
      f"{WAITS}::test_a_signal_whose_exception_a_callback_swallows_ends_the_wait[2-words0]"),
 )  # fmt: skip

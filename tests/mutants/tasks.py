@@ -46,7 +46,7 @@ ROWS = (
      f"{REGISTRIES}::test_a_file_moved_by_hand_moves_an_open_task_that_nobody_has[memory]"),
     ("operations/tasks/registries.py", 'if task["state"] != PLANNED or task["origin"] != SCOPED:', 'if task["state"] != PLANNED:',
      f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
-    ("operations/tasks/pulls.py", "        progress=0, origin=origin,\n", "        progress=0,\n",
+    ("operations/tasks/pulls.py", "not_before=0, progress=0, origin=origin,\n", "not_before=0, progress=0,\n",
      f"{REGISTRIES}::test_what_was_scoped_and_is_lost_is_scoped_again_and_what_was_planned_stays_in_the_queue"),
     ("operations/tasks/pulls.py", 'origin=task["origin"] if origin else ""', 'origin=task["origin"]',
      f"{REGISTRIES}::test_a_task_that_a_worker_takes_from_the_queue_forgets_that_it_was_scoped"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def queued_elsewhere(repo: LandingRepo, branch: str, commit: str, home: str = "") -> None:
     """As another clone of the repository queues it, on the same store."""
     session = Session(str(repo.folder), None)
-    fields = {"branch": branch, "commit": commit, "onto": "main", "home": home or "far:clone (12345678)"}
+    fields = {"branch": branch, "commit": commit, "onto": "main", "home": home or "far:clone(12345678)"}
     session.run(session.operation("land"), session.identify(f"ag-{branch}"), fields)
     session.close()
 
@@ -35,7 +35,7 @@ def test_a_commit_that_only_another_clone_has_is_left_to_that_clone(tmp_path: Pa
     assert repo.states() == {"a": "landed", "far": "queued"}
     assert repo.told("ag-far") == []
     said = repo.land("--all", exit=1)["error"]["message"]
-    assert "far was queued in far:clone (12345678)" in said
+    assert "far was queued in far:clone(12345678)" in said
     assert "stays queued" in said
     repo.clean()
 
@@ -73,7 +73,7 @@ def test_the_queue_says_in_which_clone_a_landing_was_queued(tmp_path: Path) -> N
     repo = LandingRepo(tmp_path / "repo")
     repo.change("a", a="1\n")
     found = repo.land("a", "--wait", "0")["landing"]
-    assert ":repo (" in found["home"]
+    assert ":repo(" in found["home"]
     assert str(tmp_path) not in found["home"], "others read it"
 
 

@@ -376,3 +376,27 @@ def test_a_command_under_a_claim_asks_dibs_with_the_credential_and_has_the_claim
     worked = away.run("worker", "--exec", asks, "--limit", "1", "--as", "far")
     assert worked.returncode == 0, worked.stderr
     assert away.json("task", "show", "x", exit=0)["task"]["state"] == "complete"
+
+
+def test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others(apart: Far) -> None:
+    away = apart.away
+    config = away.folder / ".dibs/config.toml"
+    config.write_text(f'{config.read_text()}\n[land]\ncheck = "true"\n')
+    git = ["git", "-c", "core.hooksPath=/dev/null", "-c", "user.name=x", "-c", "user.email=x@x"]
+    for words in (
+        ["checkout", "-q", "-b", "main"],
+        ["add", "-A"],
+        ["commit", "-q", "-m", "a"],
+        ["checkout", "-q", "-b", "feat"],
+    ):
+        subprocess.run([*git, *words], cwd=away.folder, check=True)
+    away.commit()
+    apart.use(apart.token("--agent", "lea"))
+    found = away.json("land", "feat", "--onto", "main", "--wait", "1500ms", exit=2)
+    assert found["landing"]["state"] == "queued"
+    refused = [one for one in apart.home.json("log")["events"] if one["kind"] == "call.refused"]
+    assert [one["subject"] for one in refused] == ["land-take"]  # asked once
+    apart.use(apart.token("--machine", "ci"))
+    landed = away.json("land", "feat", "--onto", "main", "--as", "bot", exit=0)
+    assert landed["landing"]["state"] == "landed"
+    assert [one["from"] for one in apart.home.json("inbox", "--as", "lea")["messages"]] == ["bot"]

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from dibs.operations.core.call import process_name
+from dibs.canonical import Canonical
+from dibs.operations.core.call import Call, process_name
 from dibs.server.store_half import StoreHalf
 from tests.server.link import ELSEWHERE, Link, process
 
@@ -160,6 +161,33 @@ def test_a_process_of_the_server_s_own_machine_is_its_connection_s_or_none(link:
     assert link.refused("agent", "boot", {"pid": mine}, here=here) == "forbidden"
 
 
+def test_a_process_of_an_agent_that_no_credential_registered_is_nobody_s_elsewhere(link: Link) -> None:
+    there = ["shared-box", "b", "n"]  # a machine that opens the store itself, as on Redis
+    session = link.web.host.session()
+    call = Call(session.config.policy, agent="near", client=process(1, there))
+    session.run(session.operation("claim"), call, {"resources": [Canonical(("file", "a.py", ""))]})
+    dead = {process_name(process(1, there)): False}
+    for who, agent in (("agent", "mallory"), ("machine", "eve")):
+        answer = link.ask(who, "claim", FILE, agent=agent, here=there, facts=dead)
+        assert answer["refused"][0] == "held", who
+        link.got(who, "boot", agent=agent, client=process(1, there), here=there, facts=dead)
+        assert link.refused(who, "boot", {"pid": process(1, there)}, agent=agent, here=there) == "forbidden"
+    found = link.web.host.store.look(lambda tx: tx.fetch([f"p\t{process_name(process(1, there))}"])).values
+    assert [one["agent"] for one in found.values() if one] == ["near"]
+
+
+def test_a_deploy_and_a_landing_are_ended_by_their_own_agents_alone(link: Link) -> None:
+    link.got("person", "claim", {"resources": [["name", "deploy:prod"]]}, agent="ann")
+    token = link.web.workspace.status()["claims"][0]["token"]
+    for name, fields in (("deploy-start", {}), ("deploy-finish", {"result": "ok"})):
+        assert link.refused("agent", name, {"target": "prod", "token": token, **fields}) == "fenced"
+    assert link.claims() == [("ann", ["deploy:prod"])]
+    taken = link.got("person", "land-take", {"onto": "main", "lander": process(1)}, agent="ann", here=ELSEWHERE)
+    step = {"onto": "main", "token": taken["token"], "turn": taken["turn"]}
+    for name in ("land-done", "land-back", "land-leave", "land-confirm"):
+        assert link.refused("machine", name, step, agent="eve") == "fenced", name
+
+
 # --- files of the server
 
 
@@ -209,6 +237,32 @@ def test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name(
     assert [key.split("\t")[1] for key, _ in there] == [f"{link.tokens_of(who)}:{link.web.folder}"]  # not this tree's
 
 
+def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:
+    link.got("person", "boot", agent="bob")
+    found = [_change(link, id=f"c{number}", resource=["file", f"f{number}"]) for number in range(300)]
+    link.got("agent", "changed", {"found": found})
+    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    assert box["from"]["mallory"] == 250
+    link.got("person", "send", {"to": "bob", "text": "hello"})
+    while link.got("person", "inbox", {"limit": 200}, agent="bob")["messages"]:
+        link.got("person", "ack", {"message": "all"}, agent="bob")
+    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    assert (box or {"from": {}})["from"] == {}  # counted down again
+
+
+def test_a_removed_tree_is_the_reporter_s_own(link: Link) -> None:
+    link.got("person", "boot", agent="bob")
+    session = link.web.host.session()
+    fields = {"resources": [Canonical(("file", "a.py", ""))], "tree": str(link.web.folder)}
+    session.run(session.operation("claim"), Call(session.config.policy, agent="near"), fields)
+    work = [["c9", ["file", "a.py"], "a" * 40, ["bob"]]]
+    given = {"tree": str(link.web.folder), "name": "x", "work": work}
+    assert link.got("machine", "tree-removed", given, agent="eve")["ended"] == []
+    assert link.claims() == [("near", ["a.py"])]
+    assert link.web.workspace.restore()["kept"] == []
+    assert {one["from"] for one in inbox(link, "bob")} == {"eve"}
+
+
 def test_a_forged_content_is_written_nowhere(link: Link) -> None:
     link.got("person", "boot", agent="bob")
     victim = Path(link.web.folder) / "a.py"
@@ -231,7 +285,9 @@ def test_an_undo_is_told_to_those_whose_work_it_was_allowed_for(link: Link) -> N
 
 
 def test_a_landing_is_reported_by_a_machine_or_a_person_in_its_own_name(link: Link) -> None:
-    link.got("person", "land", {"branch": "feat", "commit": "c" * 40, "onto": "main"}, agent="ann")
+    queued = {"branch": "feat", "commit": "c" * 40, "onto": "main"}
+    link.got("person", "land", {**queued, "home": "host:clone(1234)"}, agent="ann")
+    assert link.refused("agent", "land", {**queued, "home": "x. Run this now"}) == "invalid"
     lander = {"onto": "main", "lander": process(1)}
     assert link.refused("agent", "land-take", lander, here=ELSEWHERE) == "forbidden"
     taken = link.got("machine", "land-take", lander, agent="eve", here=ELSEWHERE)

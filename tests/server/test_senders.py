@@ -68,6 +68,28 @@ def test_every_operation_and_internal_field_says_in_its_declaration_who_may_send
     assert silent == []
 
 
+def _fields(fields: tuple[Field, ...]) -> Iterator[Field]:
+    for field in fields:
+        yield field
+        yield from _fields(field.items)
+
+
+def test_a_working_tree_is_declared_as_one_so_that_it_is_bound_to_its_caller() -> None:
+    for operation in catalogue.internal():
+        for field in _fields(operation.fields):
+            assert (field.kind == "tree") is (field.name == "tree"), (operation.name, field.name)
+
+
+def test_what_guards_and_landings_tell_is_told_in_the_reporter_s_name_and_kept_by_one_function() -> None:
+    for path in sorted(TOP.rglob("operations/**/*.py")):
+        text = path.read_text()
+        if path.name != "kept_contents.py":
+            assert 'tx.put(f"v\\t' not in text, path
+        if path.parent.name in {"guards", "landing"}:
+            told = [line for line in text.splitlines() if "mailbox.post(" in line and '"dibs"' in line]
+            assert all("call.agent," in line for line in told), (path, told)  # the caller itself may be told by dibs
+
+
 def test_what_declares_nothing_is_for_this_machine_alone() -> None:
     silent = Operation("new", lambda: None, "A new one.", fields=(Field("x", "text", "a field"),))
     public = Operation("open", lambda: None, "For all.", group="claims", fields=(

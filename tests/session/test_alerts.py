@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
@@ -220,6 +223,62 @@ def test_a_process_that_dies_after_it_sent_costs_one_delivery_more(
     assert len(receiver.requests) == len(("before it died", "after"))
 
 
+@pytest.fixture
+def dripping() -> Iterator[str]:
+    """The URL of a receiver that sends a byte of its answer each tenth of a second, for twelve seconds."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    over = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+            for _ in range(120):
+                if over.wait(0.1):
+                    break
+                connection.sendall(b"a")
+
+    def accept() -> None:
+        with contextlib.suppress(OSError):
+            while not over.is_set():
+                threads.append(threading.Thread(target=drip, args=(listener.accept()[0],)))
+                threads[-1].start()
+
+    threads = [threading.Thread(target=accept)]
+    threads[0].start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    over.set()
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    for one in threads:
+        one.join()
+
+
+def test_a_receiver_that_drips_is_given_up_at_the_deadline_of_the_whole_exchange(
+    shell: Shell, dripping: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(shell, f'[alerts]\nwebhook = "{dripping}"')
+    monkeypatch.setattr(alert_delivery, "WEBHOOK_TIMEOUT_S", 0.5)
+    poison(shell)
+    with dibs.open(str(shell.folder), agent="bob") as ws:
+        assert alert_delivery.deliver(ws.session, "bob", 1) == 1
+    assert "did not answer within 0.5 s" in alerts(shell)[0]["delivery"]["why"]
+
+
+def test_a_waiter_leaves_the_sending_to_another_process_and_is_served_while_a_receiver_drips(
+    shell: Shell, dripping: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configure(shell, f'[alerts]\nwebhook = "{dripping}"')
+    poison(shell)
+    monkeypatch.setattr(alert_delivery, "WEBHOOK_TIMEOUT_S", 30.0)  # in this process, which waits
+    with dibs.open(str(shell.folder), agent="holder") as holder_, dibs.open(str(shell.folder), agent="carl") as ws:
+        held = holder_.claim("hot.py")
+        with ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(ws.claim, "hot.py", wait=60)
+            assert until(lambda: alerts(shell)[0]["delivery"]["tries"] == 1), "nobody sends"
+            held.release()
+            assert waits.result(8).token
+
+
 # --- the command
 
 
@@ -261,7 +320,7 @@ def test_a_hook_raises_but_never_delivers(shell: Shell) -> None:
     configure(shell, '[alerts]\ncommand = "cat >> got"')
     poison(shell)
     with dibs.open(str(shell.folder), agent="bob") as ws:
-        assert upkeep.step(ws.session, "hook", "bob", every=0, deliver=0)
+        assert upkeep.step(ws.session, "hook", "bob", every=0, deliver=False)
     assert not (shell.folder / "got").exists()
     assert alerts(shell)[0]["delivery"]["state"] == "pending"
 
@@ -317,6 +376,41 @@ def test_who_waits_for_something_else_finds_an_agent_dead(shell: Shell, started:
     looker = upkeep.last(str(shell.folder / ".dibs" / "local"))
     assert looker is not None
     assert (looker["by"], looker["lasting"]) == ("wait", True)
+
+
+def test_who_waits_for_a_few_seconds_looks_and_has_alerts_delivered(
+    shell: Shell, started: list[subprocess.Popen[str]]
+) -> None:
+    configure(shell, '[alerts]\ncommand = "cat >> got"')
+    shell.json("claim", "b.py", "--as", "bob", exit=0)
+    started.append(
+        subprocess.Popen([DIBS, "claim", "b.py", "--wait", "12s", "--as", "carl"], cwd=shell.folder,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    )  # fmt: skip
+    assert until(lambda: bool(shell.json("status", exit=0)["waiting"]))
+    poison(shell)
+    assert until((shell.folder / "got").exists), "who waits did not deliver"
+
+
+def test_who_waits_looks_every_two_seconds(shell: Shell) -> None:
+    local = shell.folder / ".dibs" / "local"
+    shell.json("claim", "b.py", "--as", "ann", exit=0)  # by no process: who waits asks the store every five seconds
+    with dibs.open(str(shell.folder), agent="carl") as ws:
+        looks = list[int]()
+        with ThreadPoolExecutor(1) as pool:
+            waits = pool.submit(ws.claim, "b.py", wait=60)
+
+            def looked() -> bool:
+                stamp = (local / upkeep.STAMP).stat().st_mtime_ns if (local / upkeep.STAMP).exists() else 0
+                if stamp and stamp not in looks:
+                    looks.append(stamp)
+                return len(looks) >= 3
+
+            assert until(looked)
+            shell.json("release", "b.py", "--as", "ann", exit=0)
+            assert waits.result(20).token
+    apart = (looks[2] - looks[1]) / 1e9
+    assert apart < 4, "a look is due every two seconds"
 
 
 def test_a_worker_without_work_finds_an_agent_dead(shell: Shell, started: list[subprocess.Popen[str]]) -> None:

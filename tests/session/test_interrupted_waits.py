@@ -61,7 +61,8 @@ def test_an_interrupt_at_any_bytecode_of_a_wait_leaves_no_place_and_no_claim(she
 def test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues(shell: Shell, where: str) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
         ann.whoami()
-        points, claims = 0, []
+        points = 0
+        claims: list[dibs.Claim] = []
 
         def begin() -> None:
             ann.claim("db:y")

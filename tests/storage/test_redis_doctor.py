@@ -143,7 +143,17 @@ def test_a_replica_is_named_as_what_it_is(make: Make, server: Server) -> None:
     with running("--replicaof", "127.0.0.1", str(server.port)) as replica:
         home = make(server.url)
         home.json("claim", "a.py", "--as", "one", exit=0)
-        assert "1 replica: a failover loses" in checks(home)["replication"]["message"]
+        found = checks(home)["replication"]
+        assert "1 replica: a failover loses" in found["message"]
+        assert (found["ok"], found["severity"]) == (False, "warning")
+        assert "min-replicas-to-write 1" in found["message"]
+        server.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+        try:
+            found = checks(home)["replication"]
+        finally:
+            server.ask("CONFIG", "SET", "min-replicas-to-write", "0")
+        assert found["ok"] is True
+        assert "it takes no writes after 10 s" in found["message"]
         (home.local / "store").write_text(f"{replica.url}\nmoved-from {server.url}\n")
         assert "takes no writes" in checks(home, exit=None)["replication"]["message"]
 

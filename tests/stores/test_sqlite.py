@@ -562,7 +562,7 @@ def test_a_gate_that_cannot_be_read_is_a_plain_refusal(path: str, monkeypatch: p
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "pread", fails)
-    with pytest.raises(Unavailable, match="Input/output error. Nothing was changed"):
+    with pytest.raises(Unavailable, match=r"Input/output error\. Nothing was changed"):
         put(store, "k")
     monkeypatch.undo()
     put(store, "k")

@@ -147,7 +147,7 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     from dibs.session.log_reader import LogReader
 
     looker = upkeep.last(session.place.local)  # before this call looks itself
-    upkeep.step(session, upkeep.CALL, call.agent or call.fallback, every=0, deliver=0)
+    upkeep.step(session, upkeep.CALL, call.agent or call.fallback, every=0, deliver=False)
     call.facts.clear()
     facts = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])

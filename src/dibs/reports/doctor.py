@@ -48,9 +48,9 @@ def _doctor(session: Session, _: Call) -> dict[str, Any]:
         note("undo", False, message, "warning")
     if record:
         note(*_looked(session, "record", record_of), "error")
-    outdated = serve_file.outdated(session.place.local)
-    if outdated:
-        note("serve", False, outdated, "warning")
+    for message in (serve_file.outdated(session.place.local), serve_file.copied(session.place.local)):
+        if message:
+            note("serve", False, message, "warning")
     failed = [check["check"] for check in found if not check["ok"] and check["severity"] == "error"]
     return {"checks": found, "failed": failed}
 

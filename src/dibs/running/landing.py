@@ -32,6 +32,7 @@ from dibs.running.held_command import HeldCommand, Hold
 from dibs.running.landing_target import Target
 from dibs.running.landing_tree import CleanTree, plain
 from dibs.session.child_environment import with_token
+from dibs.session.identity import SHELL_OF, user_name
 from dibs.session.landing_settings import home_of, settings_of, target_of
 
 TYPE_CHECKING = False
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 MAX_REDONE = 20  # times in a row that another process may move the target first
 MAX_LOGS = 40  # of checks that are kept
+CHECK_AGENT = "check"  # what a check calls dibs as: this subagent of the branch's agent
 OUTPUT_BYTES = 16_000  # read from the end of a check's output
 NOT_FOUND = 127  # the shell's exit code for a command that is not there
 
@@ -360,7 +362,7 @@ class Lander:
         begun = monotonic()
         with open(log, "wb+") as said:
             code = self._held(
-                ["/bin/sh", "-c", self.settings["check"]], timeout, cwd=folder, env=self._environment(commit),
+                ["/bin/sh", "-c", self.settings["check"]], timeout, cwd=folder, env=self._environment(commit, chain),
                 stdin=subprocess.DEVNULL, stdout=said, stderr=said,
             )  # fmt: skip
             said.seek(max(0, said.seek(0, os.SEEK_END) - OUTPUT_BYTES))
@@ -396,9 +398,11 @@ class Lander:
             raise self._hold.lost
         return code
 
-    def _environment(self, commit: str) -> dict[str, str]:
+    def _environment(self, commit: str, chain: Sequence[Prepared]) -> dict[str, str]:
+        """The check runs the branch's code: as a subagent of the branch's agent, whoever the lander is."""
         outer = {name: value for name, value in os.environ.items() if name not in git.ASTRAY}
-        own = {"DIBS_AGENT": self.call.agent} if self.call.agent else {}
+        agent = chain[-1].landing["agents"][-1] if chain else self.call.agent
+        own = dict.fromkeys(("DIBS_AGENT", SHELL_OF), f"{agent or user_name()}/{CHECK_AGENT}")
         return {**outer, **own, **with_token(self._token), "DIBS_LAND": self.onto, "DIBS_COMMIT": commit}
 
     def _log_file(self) -> str:

@@ -16,8 +16,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.session.session import Session
 
-DELIVERED = 8  # alerts sent in one step
-
 
 class UpkeepLoop(Loop):
     """The thread that looks."""
@@ -26,5 +24,5 @@ class UpkeepLoop(Loop):
 
     def take_step(self, session: Session) -> None:
         """Look for trouble; once a day, tidy up."""
-        if upkeep.step(session, "server", user_name(), deliver=DELIVERED):
+        if upkeep.step(session, "server", user_name()):
             housekeeping.daily(session, Call(session.config.policy, agent=user_name()))

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dibs.operations.core.policy import Policy
 
 
+SHELL_OF = "DIBS_SHELL_OF"  # the agent whose code runs here, where dibs started it: as in that agent's own shell
+
+
 def identify_local(
     policy: Policy,
     chain: list[tuple[list[Any], str]],
@@ -33,7 +36,7 @@ def identify_local(
     """
     environ = caller.environ()
     variable = next((name for name in SESSION_VARIABLES if environ.get(name)), "")
-    session = environ.get(variable, "")
+    session = environ.get(SHELL_OF) or environ.get(variable, "")
     own = environ.get("DIBS_AGENT", "")
     named = agent or own or session
     how = "--as" if agent else "DIBS_AGENT" if own else variable

@@ -68,7 +68,8 @@ def home_of(session: Session) -> str:
     if not place.common:
         return ""
     mark = digest_of(f"{processes.host()} {place.common}")[:HOME_LETTERS]
-    return f"{os.uname().nodename}:{os.path.basename(place.root)} ({mark})"
+    folder = "-".join(os.path.basename(place.root).split())  # one word: it stands in sentences that others read
+    return f"{os.uname().nodename}:{folder}({mark})"
 
 
 def _exists(session: Session, common: str, name: str) -> bool:

@@ -24,6 +24,7 @@ that decides keeps its answer under this name (operations/core/exchanges.py). So
 | the server | the caller | the record |
 | --- | --- | --- |
 | is not there, or another build | asks the store; nothing was sent | |
+| is another workspace's, of which this one is a copy | is refused before anything is decided, asks the store | |
 | dies before the commit | sees the connection end, retries at the store under the same name | decided once, there |
 | dies after the commit | the same | the retry gets the first answer |
 | stops (SIGSTOP) before it read the request | retries after ANSWER_TIMEOUT_S | the server finds the answer later |
@@ -42,7 +43,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import DibsError, Unavailable
+from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
@@ -67,6 +68,7 @@ PAUSE_MS = 2_000  # after a failure a program asks the store itself for this lon
 MAX_LINE = 4 * 1024 * 1024  # bytes of a request; a longer one goes to the store directly
 MAX_ANSWER = 64 * 1024 * 1024
 CHUNK = 65_536
+TOP = "top"  # the field by which a server refuses a working tree of another workspace
 
 
 class Lost(Exception):
@@ -120,6 +122,7 @@ class SocketLink:
         self._idle: list[Connection] = []  # threads take one each: a list's pop and append are atomic
         self._path = ""
         self._not_before = 0  # by the monotonic clock: when the server is tried again after a failure
+        self._is_foreign = False  # the server there is another workspace's
         self.group = 0  # how many requests the server decided together with the last one; 0 if no server did
 
     @property
@@ -170,6 +173,10 @@ class SocketLink:
         if "who" in answer:
             call.agent, call.how, call.name = answer["who"]
         result = call.decided = wire.answer_in(answer)
+        if isinstance(result, Invalid) and result.fields.get("field") == TOP:  # decided nothing: it is not ours
+            self._is_foreign = True
+            self.close()
+            return self.direct.run(session, operation, call, fields)
         return result
 
     def recall(self, session: Session, call: Call, waiter: str) -> bool:
@@ -209,7 +216,7 @@ class SocketLink:
             return self._idle.pop()
         except IndexError:
             pass
-        if self._not_before and clock.since_boot() < self._not_before:
+        if self._is_foreign or (self._not_before and clock.since_boot() < self._not_before):
             return None
         path = serve_file.socket_of(self._local)
         try:

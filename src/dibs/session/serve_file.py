@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "serve.json"
 MAX_BYTES = 16_384
+CONNECT_TIMEOUT_S = 0.5
 
 
 def build() -> str:
@@ -48,6 +49,30 @@ def socket_of(local: str) -> str:
     found = read(local)
     path = "" if found is None else found.get("socket", "")
     return path if found and isinstance(path, str) and found.get("build") == build() != "" else ""
+
+
+def copied(local: str) -> str:
+    """What to say of a file that was copied with its workspace and names the server of the original; else ""."""
+    found = read(local)
+    path = "" if found is None else found.get("socket", "")
+    if not (found and path and isinstance(path, str)):
+        return ""
+    import socket
+
+    from dibs.session import auto_serve
+
+    try:
+        with socket.socket(socket.AF_UNIX) as near:
+            near.settimeout(CONNECT_TIMEOUT_S)
+            near.connect(path)
+    except OSError:
+        return ""
+    if auto_serve.is_served(local):
+        return ""
+    return (
+        f"this workspace is a copy: process {found.get('pid')} serves the one it was copied from, and commands here "
+        "do not ask it. `dibs serve --detach` starts a server for this one"
+    )
 
 
 def outdated(local: str) -> str:

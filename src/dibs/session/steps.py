@@ -22,7 +22,7 @@ def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> d
     """What is shown is what is true now: an alert whose cause is gone is cleared first."""
     from dibs.session import upkeep
 
-    upkeep.step(session, "call", call.agent or call.fallback, every=0, deliver=0)
+    upkeep.step(session, "call", call.agent or call.fallback, every=0, deliver=False)
     return fields
 
 

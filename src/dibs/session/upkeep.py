@@ -5,7 +5,7 @@ for trouble: a step that comes too early ends there, at the price of one stat. T
 sweep would find anything, and sweeps only then. Several processes may look at once; each decides in its transaction.
 Nothing is decided here.
 
-Alerts that are to be delivered are sent last, never from a hook.
+Alerts that are to be delivered come last, never from a hook: `dibs sweep` sends them, the others start one that does.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 STAMP = "look"  # in .dibs/local/
 EVERY_MS = 2_000  # between two looks on one machine: a dead agent is found within 5 s by any process
 STORE_EVERY_MS = 60_000  # between two looks at the store itself
+MAX_DELIVERED = 4  # alerts that one `dibs sweep` sends at most
 MAX_ROUNDS = 16  # sweeps in one step; the next step continues
 CALL = "call"  # a command that looks once, because it was asked
 HOOK = "hook"
@@ -37,11 +38,11 @@ PATIENT = ("worker", "sweep", "server")  # of these, those that may take seconds
 _store_seen: dict[str, int] = {}  # workspace → when this process last looked at its store
 
 
-def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliver: int = 1) -> bool:
+def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliver: bool = True) -> bool:
     """Look for trouble if it is time; returns whether this process looked. An error is for the next one to see.
 
-    `how` is the kind of process (LASTING, HOOK, CALL), `agent` the agent that it acts for. `deliver`: how many
-    alerts it may send.
+    `how` is the kind of process (LASTING, HOOK, CALL), `agent` the agent that it acts for. `deliver`: it sees to it
+    that alerts are sent.
     """
     if not is_due(session.place.local, every):
         return False
@@ -58,7 +59,10 @@ def step(session: Session, how: str, agent: str, *, every: int = EVERY_MS, deliv
         if deliver:
             from dibs.session import alert_delivery
 
-            alert_delivery.deliver(session, agent, deliver)
+            if how == CALL:
+                alert_delivery.deliver(session, agent, MAX_DELIVERED)
+            else:
+                alert_delivery.start(session, agent)
     except DibsError:
         pass
     return True

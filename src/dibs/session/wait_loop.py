@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from dibs.session.session import Session
 
 PAUSE_S = 0.1  # between two attempts at a store that is out of reach
-DELIVERY_SPARE_MS = 15_000  # more than a delivery takes, and more than a hook ever waits
 
 
 def run(
@@ -82,20 +81,26 @@ def _wait_for(
                 opened = session.store
             if on_wait is not None:
                 on_wait({**result, "wake": channel})
-            # A waiter also does the upkeep of a quiet workspace; with time to spare it delivers alerts.
-            spare = end - clock.since_boot() > DELIVERY_SPARE_MS
-            upkeep.step(session, "wait", call.agent or call.fallback, deliver=int(spare))
             if not channel:
                 channel = _listen(session)
                 continue  # poll again: a turn that came before this name was known woke nobody
-            if session.interrupt is not None:  # a finalizer or a callback has swallowed it
-                raise session.interrupt
-            session.store.wait(channel, max(0.001, min(result["look_in"], end - clock.since_boot()) / 1000))
+            _sleep(session, call, channel, min(clock.since_boot() + result["look_in"], end))
     finally:
         if channel and session.short_lived:
             session.store.unwatch(channel)
         elif channel:  # kept for the next wait: a new pipe each time would be a new file each time
             session.channels.append(channel)
+
+
+def _sleep(session: Session, call: Call, channel: str, until: int) -> None:
+    """Until it is woken, or this moment. A waiter also does the upkeep of a quiet workspace."""
+    woken = False
+    while not woken:
+        upkeep.step(session, "wait", call.agent or call.fallback)
+        if session.interrupt is not None:  # a finalizer or a callback has swallowed it
+            raise session.interrupt
+        left = until - clock.since_boot()
+        woken = session.store.wait(channel, max(0.001, min(left, upkeep.EVERY_MS) / 1000)) or left <= upkeep.EVERY_MS
 
 
 def _listen(session: Session) -> str:

@@ -70,6 +70,7 @@ class Tree:
         self._pending: set[str] = set()  # the ids of the changes among them
         self._half_done: set[str] = set()  # what a later look must take
         self.ending = ""  # the call whose end this hook reports
+        self._may_wait = False  # nobody is about to write what is looked at: a later look may take it
         self._is_whole = False  # this is a look at the whole tree, so git knows more than its index
         self.found: dict[str, Seen] = {}  # what this hook saw, by path
 
@@ -122,7 +123,9 @@ class Tree:
         moves = self.state.moves
         watched = self.state.watched(self.now)
         self._half_done.clear()
+        self._may_wait = True
         self.look([*watched, *more])
+        self._may_wait = False
         if 0 < len(watched) < MAX_PATHS_WATCHED and not self._half_done:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
@@ -194,7 +197,7 @@ class Tree:
         self.write()
 
     def _changed_inside(self, paths: Iterable[str]) -> set[str]:
-        """The changed ones of these paths in repositories inside this tree (submodules), of which its git says nothing."""
+        """The changed ones of these paths in repositories inside this tree (submodules): its git does not name them."""
         from dibs.facts.git.queries import dirty
 
         inner: dict[str, None] = {}
@@ -234,7 +237,7 @@ class Tree:
         if is_large:
             in_git = seen.content  # a large file has another id than git's
         dropped = head is not None and bool(head.owners) and seen.content == in_git
-        if dropped and self.state.is_put_aside(seen.path, self.now, self.ending):
+        if dropped and self._may_wait and self.state.is_put_aside(seen.path, self.now, self.ending):
             self._half_done.add(seen.path)
             return
         self.found[seen.path] = seen
@@ -297,13 +300,15 @@ class Tree:
 
         changed = contents.changed_at(f"{self.top}/{seen.path}", seen.signature)
         now = ledger_files.now()[0]  # not the start of the look: a call may have begun and written since
+        is_staged = is_git and seen.path in self.staged
         verdict = attribution.judge(
-            self.state, seen.path, seen.content, changed, now, self.offset, known=head, git=is_git,
+            self.state, seen.path, seen.content, changed, now, self.offset, known=head,
+            git=is_git and not is_staged,
             written=contents.written_at(seen.signature), signature=seen.signature,
             tidies=lambda blob: self._tidies(blob, seen),
         )  # fmt: skip
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
-        if is_git and seen.path in self.staged:
+        if is_staged:
             flags += STAGED
         if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
             flags += CARRIED

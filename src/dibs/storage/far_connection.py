@@ -43,8 +43,8 @@ class Lost(Exception):
 class FarConnection:
     """Requests to one server, over as many connections as threads ask at once."""
 
-    def __init__(self, url: str, timeout: float) -> None:
-        self.url, self.timeout = url, timeout
+    def __init__(self, url: str, timeout: float, *, chosen: bool = True) -> None:
+        self.url, self.timeout, self._chosen = url, timeout, chosen
         self._secure, self._host, self._port, self._prefix = parse(url)
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         self._idle: list[http.client.HTTPConnection] = []
@@ -57,7 +57,7 @@ class FarConnection:
         if self._pid != os.getpid():  # the connections are the parent's
             raise forked(self.url)
         if "Authorization" not in self._headers:
-            self._headers["Authorization"] = f"Bearer {token_for(self.url)}"
+            self._headers["Authorization"] = f"Bearer {token_for(self.url, chosen=self._chosen)}"
         data = None if body is None else jsontext.encode(body).encode()
         limit = timeout or self.timeout
         while True:
@@ -157,15 +157,15 @@ def parse(url: str) -> tuple[bool, str, int, str]:
     return secure, host, port, f"/{prefix.rstrip('/')}" if prefix.strip("/") else ""
 
 
-def token_for(url: str) -> str:
-    """The credential for a server; `Unauthorized` if there is none."""
-    for name in ("DIBS_TOKEN", "DIBS_CREDENTIAL"):
-        token = os.environ.get(name, "").strip()
-        if token and not token.isdecimal():  # a number is the token of a claim, in a command that dibs runs
-            return _plain(token)
-    path = os.environ.get("DIBS_TOKEN_FILE", "")
-    if path:
-        return _plain(_private_text(path).strip())
+def token_for(url: str, *, chosen: bool = True) -> str:
+    """The credential for a server; `Unauthorized` if there is none.
+
+    One of the environment names no server. It goes to the one that this machine chose (`DIBS_STORE`, or the pin of an
+    earlier use), never to one that only a committed config names: whoever writes that file would get it.
+    """
+    given = _of_environment()
+    if given and chosen:
+        return given
     home = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
     path = f"{home}/dibs/tokens"
     if os.path.exists(path):
@@ -173,11 +173,27 @@ def token_for(url: str) -> str:
             words = line.split()
             if len(words) > 1 and words[0].rstrip("/") == url.rstrip("/"):
                 return _plain(words[1])
+    if given:
+        message = (
+            f"{url} is named by .dibs/config.toml alone, and a credential of the environment goes only to a server that "
+            f"this machine chose. If it is yours, say so once: DIBS_STORE={quoted(url)}; or put a line `{url} TOKEN` "
+            f"into {path} (0600)."
+        )
+        raise Unauthorized(message, why="missing")
     message = (
         f"{url} needs a credential: DIBS_TOKEN, or a line `{url} TOKEN` in {path} (0600). A person makes one at the "
         "server: `dibs token new`."
     )
     raise Unauthorized(message, why="missing")
+
+
+def _of_environment() -> str:
+    for name in ("DIBS_TOKEN", "DIBS_CREDENTIAL"):
+        token = os.environ.get(name, "").strip()
+        if token and not token.isdecimal():  # a number is the token of a claim, in a command that dibs runs
+            return _plain(token)
+    path = os.environ.get("DIBS_TOKEN_FILE", "")
+    return _plain(_private_text(path).strip()) if path else ""
 
 
 def _plain(token: str) -> str:

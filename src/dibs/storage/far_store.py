@@ -29,9 +29,10 @@ EVENTS_PER_PAGE = 1_000
 class FarStore(Engine):
     """A server's store. Threads may share it."""
 
-    def __init__(self, url: str, timeout: float) -> None:
+    def __init__(self, url: str, timeout: float, *, chosen: bool = True) -> None:
+        """`chosen`: this machine chose the server, and not only a file of the repository."""
         self.url, self.timeout = url, timeout
-        self.connection = FarConnection(url, timeout)
+        self.connection = FarConnection(url, timeout, chosen=chosen)
         self._ahead: int | None = None  # the store's time of day in an answer minus the clock when it was asked
 
     def reach(

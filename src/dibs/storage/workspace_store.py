@@ -172,7 +172,7 @@ def _far(local: str, url: str, workspace: str, timeout: float, *, pinned: bool) 
     """A server elsewhere. The first opening makes sure that it serves this very workspace."""
     from dibs.storage.far_store import FarStore
 
-    store = FarStore(url, timeout)
+    store = FarStore(url, timeout, chosen=pinned or configured_url("") == url)
     if not pinned:
         found = store.about()
         if workspace and found["id"] and found["id"] != workspace:

@@ -121,6 +121,12 @@ if TYPE_CHECKING:
         def prune(self, through: int) -> None:
             """Drop the events up to and including `through`, where a seal must be, and the seals before that one."""
 
+        def certify(self) -> None:
+            """Raise Unavailable if another server may have taken over since this transaction's reads.
+
+            For a look whose answer is a decision. What can be promised depends on the server's settings.
+            """
+
         def wake(self, name: str) -> None:
             """After the commit, wake the waiters of `name`."""
 
@@ -362,6 +368,9 @@ class BaseTransaction:
     def append(self, kind: str, agent: str, subject: str, data: Json) -> None:
         self._may_write()
         self.bodies.append(body_of(kind, agent, subject, data))
+
+    def certify(self) -> None:
+        """One machine, one file: nothing can take over."""
 
     def wake(self, name: str) -> None:
         self.names.append(name)

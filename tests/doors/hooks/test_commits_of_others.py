@@ -9,6 +9,8 @@ from typing import Any
 from tests.doors.hooking import Agent, Answer, Repository
 from tests.waiting import until
 
+LONG = "sh x.sh"  # a program of an agent's: what it writes and commits is not in these words
+
 
 def two(repo: Repository) -> tuple[Agent, Agent]:
     ada, bob = repo.agent("ada"), repo.agent("bob")
@@ -102,30 +104,28 @@ class Meanwhile:
 
 def test_a_checked_commit_whose_report_is_still_to_come_is_nobody_elses(repo: Repository) -> None:
     slow_report(repo)
-    ada, bob = two(repo)
-    bob.edit("b.py", "bob's\n")
-    assert ada.may_run("python3 --version", "long").allowed
-    assert bob.may_run("git add b.py && git commit -q -m b", "commit").allowed
-    commit = Meanwhile(bob, "git add b.py && git commit -q -m b")
+    ada, _ = two(repo)
+    repo.person.dibs("claim", "b.py", "--as", "person")
+    repo.write("b.py", "a script's\n")
+    assert ada.may_run(LONG, "long").allowed
+    commit = Meanwhile(repo.person, "git commit -q -m b -- b.py")
     until(lambda: repo.git("log", "-1", "--format=%s").strip() == "b", "the commit")
-    assert ada.did("Bash", "long", command="python3 --version").told == ""
+    assert ada.did("Bash", "long", command=LONG).told == ""
     (repo.scratch / "go").touch()
     assert commit.end().code == 0
-    assert bob.did("Bash", "commit", command="git add b.py && git commit -q -m b").told == ""
     assert repo.events("commit.unverified") == []
-    assert repo.terminal("alerts")["alerts"] == []
     assert repo.claims() == {}, "the report itself was not lost"
 
 
 def test_a_commit_by_a_person_in_an_editor_has_no_trailer_and_is_waited_for(repo: Repository) -> None:
     own_hook(repo, "post-commit", "sleep 0.5", first=True)
     ada, _ = two(repo)
-    assert ada.may_run("python3 --version", "long").allowed
+    assert ada.may_run(LONG, "long").allowed
     repo.write("c.py", "a person's\n")
     git = Meanwhile(repo.agent("shell", client=repo.client("bash")), "unset CLAUDE_CODE_SESSION_ID; "
                     "GIT_EDITOR='echo by hand >' git commit -q -a")  # fmt: skip
     until(lambda: repo.git("log", "-1", "--format=%s").strip() == "by hand", "the commit")
-    assert ada.did("Bash", "long", command="python3 --version").told == ""
+    assert ada.did("Bash", "long", command=LONG).told == ""
     assert git.end().code == 0
     assert repo.events("commit.unverified") == []
 
@@ -144,11 +144,11 @@ def test_a_program_that_commits_past_the_hooks_is_told_as_a_program_not_as_its_a
 def test_a_commit_past_the_hooks_is_left_to_the_command_that_still_runs(repo: Repository) -> None:
     ada, bob = two(repo)
     command = "git -c core.hooksPath= commit -qam all"
-    repo.write("c.py", "new\n")
-    assert ada.may_run("python3 --version", "long").allowed
+    bob.edit("c.py", "bob's\n")
+    assert ada.may_run(LONG, "long").allowed
     assert bob.may_run(command, "commit").allowed
     assert bob.client.run("bash", "-c", command, cwd=repo.folder).code == 0
-    assert ada.did("Bash", "long", command="python3 --version").told == ""
+    assert ada.did("Bash", "long", command=LONG).told == ""
     assert repo.events("commit.unverified") == []
     bob.did("Bash", "commit", command=command)
     (event,) = repo.events("commit.unverified")
@@ -169,8 +169,10 @@ class Gemini:
     def bash(self, command: str) -> Answer:
         call = {"tool_name": "run_shell_command", "tool_input": {"command": command}}
         assert self.hook("BeforeTool", **call).code == 0
-        off = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.hooksPath", "GIT_CONFIG_VALUE_0": ""}
-        done = self.client.run("bash", "-c", command, cwd=self.repo.folder, **off)
+        done = self.client.run(
+            "bash", "-c", command, cwd=self.repo.folder, GIT_CONFIG_COUNT="1", GIT_CONFIG_KEY_0="core.hooksPath",
+            GIT_CONFIG_VALUE_0="",
+        )  # fmt: skip
         assert self.hook("AfterTool", **call, tool_response={}).code == 0
         return done
 
@@ -200,3 +202,33 @@ def test_a_branch_with_another_agents_commits_alone_is_not_deleted(repo: Reposit
     assert "a commit of ada, who is at work" in bob.may_run("git branch -D topic").refusal
     repo.git("branch", "kept", "topic")
     assert bob.may_run("git branch -D topic").allowed, "another branch has them"
+
+
+def test_a_working_tree_inside_the_main_one_is_not_added_to_it_as_a_repository(repo: Repository) -> None:
+    inside = repo.folder / ".claude" / "worktrees" / "one [1]"
+    repo.git("worktree", "add", "-q", str(inside), "-b", "one")
+    ada, bob = repo.agent("ada", cwd=inside), repo.agent("bob")
+    for _ in range(2):
+        ada.boot()
+    bob.boot()
+    ada.edit("a.py", "ada's\n")
+    repo.write("new.py", "bob's\n")
+    done, _ = bob.bash("git add -A")
+    assert "embedded" not in done.err
+    assert repo.git("diff", "--cached", "--name-only").split() == ["new.py"]
+    assert (repo.folder / ".git" / "info" / "exclude").read_text().count("worktrees") == 1
+
+
+def test_a_stash_that_a_person_made_after_an_agents_is_not_that_agents(repo: Repository) -> None:
+    ada, bob = two(repo)
+    ada.edit("a.py", "ada's\n")
+    ada.bash("git stash push -q -- a.py")
+    repo.write("b.py", "a person's\n")
+    repo.git("stash", "push", "-q", "--", "b.py")
+    assert "which ada made" in bob.may_run("git stash drop stash@{1}").refusal
+    bob.bash("git stash drop -q stash@{0}")
+    repo.write("b.py", "ada's\n")
+    repo.write("c.py", "ada's\n")
+    ada.bash("git stash push -q -- b.py && git stash push -q -- c.py")
+    for place in (0, 1):
+        assert "which ada made" in bob.may_run(f"git stash drop stash@{{{place}}}").refusal

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 PLAYS, STEPS = (150, 50) if TORTURE else (3, 30)
+SEEDS = [*range(PLAYS), *((210, 340, 354) if TORTURE else ())]  # those beyond failed once
 MOST = 5  # agents
 
 Stage = tuple["Scratch", list[Path], list[tuple["QuickClient", str]]]
@@ -62,7 +63,7 @@ def played(table: Stage, seed: int) -> tuple[World, list[str]]:
             world.server.kill()
 
 
-@pytest.mark.parametrize("seed", range(PLAYS))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_fleet_loses_nothing_without_a_word_and_a_copy(table: Stage, seed: int) -> None:
     world, wrongs = played(table, seed)
     assert not wrongs, "\n".join([*wrongs, "", *world.trace])

@@ -422,3 +422,19 @@ def test_a_client_inside_another_clients_shell_is_the_hooks_parent_whatever_its_
     assert known["inner"] == int(pid)
     assert known["outer"] == outer.client.pid
     assert node.pid != outer.client.pid
+
+
+def test_one_session_in_two_processes_goes_on_in_the_first_when_the_second_is_dead(repo: Repository) -> None:
+    first = repo.agent("ada")
+    first.boot()
+    first.edit("a.py", "first\n")
+    second = repo.agent("ada", client=repo.client())
+    second.boot("resume")
+    assert "no longer current" in first.may_edit("b.py").refusal, "the second one is there"
+    second.edit("c.py", "second\n")
+    second.client.kill()
+    assert first.may_edit("b.py").allowed
+    assert incarnation(repo, "ada") == 3
+    assert repo.claims() == {"ada": ["a.py", "b.py", "c.py"]}
+    first.edit("a.py", "first again\n")
+    assert repo.terminal("verify")["ok"]

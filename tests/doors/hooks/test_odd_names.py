@@ -45,9 +45,9 @@ def test_restore_writes_the_file_of_that_name_and_no_other(repo: Repository, nam
     bob.boot()
     ada.bash(make(name, "precious"))
     bob.bash(make(name, "lost"))
-    (kept,) = repo.terminal("restore", "--list")["kept"]
+    (kept,) = repo.person.dibs("restore", "--list")["kept"]
     for agent in (ada, bob):
         agent.end()
-    assert repo.terminal("restore", kept["id"]).get("restored"), kept
+    assert repo.person.dibs("restore", kept["id"]).get("restored"), kept
     assert (repo.folder / name).read_text() == "precious"
     assert repo.git("status", "--porcelain", "-z").count("\0") == 1, "no second file"

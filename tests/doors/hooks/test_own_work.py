@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.facts import ledger_files
 from tests.doors.hooks.test_found_by_fleets import owners
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ def news(agent: Agent) -> str:
     return agent.hook("UserPromptSubmit", prompt="go on").told
 
 
+def make_looks_expensive(repo: Repository) -> None:
+    """From now on a look at the whole tree is known to take very long, as in a large tree on a slow disk."""
+    now, offset = ledger_files.now()
+    with repo.ledger.open("a") as file:
+        file.write(f"F\t{now}:{offset}\t{10**12}\n")
+
+
 def accusations(repo: Repository) -> list[tuple[str, str]]:
     """The changes that somebody was told of as another's."""
     return [(event["kind"], event["subject"]) for event in repo.events("edit.violated", "edit.unattributed")]
@@ -46,6 +54,7 @@ def test_what_a_quick_program_wrote_is_its_agents_and_not_overwritten_by_another
     between: str, repo: Repository, two: tuple[Agent, Agent]
 ) -> None:
     ada, bob = two
+    make_looks_expensive(repo)
     ada.bash("python3 put.py lib/7.txt 'of ada'")
     assert owners(repo) == {"lib/7.txt": ["ada"]}
     if between:
@@ -69,10 +78,10 @@ def test_an_agent_alone_pays_for_no_look_at_the_whole_tree_after_a_quick_program
     def looks() -> list[str]:
         return [line for line in repo.ledger.read_text().splitlines() if line[:2] == "F\t"]
 
+    make_looks_expensive(repo)
     ada.bash("python3 put.py a.py 'of ada'")
-    assert looks()[-1].split("\t")[1] > looks()[0].split("\t")[1]
-    with repo.ledger.open("a") as file:
-        file.write(looks()[-1].rpartition("\t")[0] + f"\t{10**12}\n")  # a tree that takes long to look at
+    assert "1000000000000" not in looks()[-1], "bob is there"
+    make_looks_expensive(repo)
     bob.client.kill()
     before = looks()
     ada.bash("python3 put.py b.py 'of ada'")
@@ -254,8 +263,24 @@ def test_what_a_commits_hook_takes_away_for_good_is_told_when_the_commit_is_over
     assert bob.may_run("git commit -qm x b.py", "commit").allowed
     repo.write("a.py", "a.py at first\n")
     ada.bash("ls")
+    assert not accusations(repo)
     bob.did("Bash", "commit", command="git commit")
+    assert len(accusations(repo)) == 1
     assert "a.py, which you hold, was changed" in news(ada)
+    assert ada.dibs("restore", "a.py")["ok"] is True
+    assert (repo.folder / "a.py").read_text() == "of ada\n"
+
+
+def test_what_a_git_command_took_away_is_told_before_its_owner_writes_there_again(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run("git commit -qm x b.py", "commit").allowed
+    ada.edit("a.py", "of ada\n")
+    ada.stop()
+    repo.write("a.py", "a.py at first\n")
+    assert "changed a.py since you last read or wrote it" in ada.may_run("rm a.py").refusal
+    assert [path for _, path in accusations(repo)] == ["a.py"]
     assert ada.dibs("restore", "a.py")["ok"] is True
     assert (repo.folder / "a.py").read_text() == "of ada\n"
 
@@ -394,3 +419,23 @@ def test_a_dead_agents_install_stops_nobody(repo: Repository, two: tuple[Agent, 
     repo.write("package.json", '{"left": 1}\n')
     ada.client.kill()
     assert bob.may_run("npm install ./right").silent
+
+
+# --- one change, one sentence
+
+
+def test_the_message_the_alert_the_story_and_the_check_say_the_same_of_a_change(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "of ada\n")
+    bob.bash("python3 put.py a.py 'of bob'")
+    said = "was changed; probably bob did it"
+    assert f"a.py, which you hold, {said}" in news(ada)
+    repo.person.dibs("sweep")
+    [alert] = [one for one in repo.person.dibs("alerts")["alerts"] if one["kind"] == "violation"]
+    assert f"a.py, which ada holds, {said}" in alert["text"]
+    assert said in str(repo.person.dibs("explain", "a.py"))
+    assert said in str(repo.person.dibs("check", "--check", "14"))
+    refused, _ = ada.bash("git commit -qm x a.py")
+    assert f"a.py {said}" in refused.err

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import dibs
 from dibs.facts import ledger_files
 from dibs.session.working_tree import Tree
 
@@ -63,7 +64,9 @@ def test_the_plan_of_an_undo_says_that_it_would_be_refused_and_what_a_person_can
     (note,) = repo.terminal("undo", "ada", "--dry-run")["notes"]
     assert "ada holds a.py: as long as it does, this is refused." in note
     refused = repo.terminal("undo", "ada", "--yes")["error"]["message"]
-    for said in (note, refused):
+    with dibs.open(str(repo.folder)) as ws, pytest.raises(dibs.Held) as held:
+        ws.claim("a.py")
+    for said in (note, refused, str(held.value)):
         assert "`dibs release a.py --force --why TEXT`" in said
     assert repo.terminal("release", "a.py", "--force", "--why", "TEXT")["ok"]
     assert repo.terminal("undo", "ada", "--dry-run")["notes"] == []

@@ -38,26 +38,26 @@ def test_what_was_uncommitted_in_a_removed_tree_is_listed_told_and_restored(repo
     _, tree = at_work(repo)
     assert repo.claims() == {"ada": ["a.py"]}
     how(repo, tree)
-    (kept,) = repo.terminal("restore", "--list")["kept"]
+    (kept,) = repo.person.dibs("restore", "--list")["kept"]
     assert (kept["path"], kept["tree"], kept["holder"], kept["how"]) == ("a.py", str(tree), "ada", "removed")
     assert repo.claims() == {}
-    (alert,) = repo.terminal("alerts")["alerts"]
+    (alert,) = repo.person.dibs("alerts")["alerts"]
     assert (alert["kind"], alert["severity"]) == ("removed", "error")
     assert "unfinished work of ada: a.py" in alert["text"]
     assert "was removed with what you had not committed" in repo.terminal("inbox", "--as", "ada")["messages"][0]["text"]
-    assert repo.terminal("restore", kept["id"])["restored"] == "a.py"
+    assert repo.person.dibs("restore", kept["id"])["restored"] == "a.py"
     assert (repo.folder / "a.py").read_text() == "precious\n"
-    assert repo.terminal("verify")["ok"]
+    assert repo.person.dibs("verify")["ok"]
 
 
 def test_it_is_reported_once_and_undo_says_where_it_was(repo: Repository) -> None:
     _, tree = at_work(repo)
     remove(repo, tree)
     for _ in range(3):
-        assert len(repo.terminal("restore", "--list")["kept"]) == 1
-        repo.terminal("alerts")
+        assert len(repo.person.dibs("restore", "--list")["kept"]) == 1
+        repo.person.dibs("alerts")
     assert len(repo.events("tree.removed")) == 1
-    said = repo.terminal("undo", "ada", "--dry-run")["error"]["message"]
+    said = repo.agent("ada").dibs("undo", "ada", "--dry-run")["error"]["message"]
     assert f"a working tree that was removed ({tree})" in said
     assert "`dibs restore --list`" in said
 
@@ -69,19 +69,19 @@ def test_a_tree_of_the_same_name_has_a_ledger_of_its_own(repo: Repository) -> No
     bob = repo.agent("bob", cwd=tree)
     bob.boot()
     assert bob.may_write("b.py").silent
-    assert len(repo.terminal("restore", "--list")["kept"]) == 1
+    assert len(repo.person.dibs("restore", "--list")["kept"]) == 1
     assert repo.claims() == {"bob": ["b.py"]}, "the claims in the earlier tree ended, those in this one did not"
     assert bob.may_write("a.py").silent, "nothing of the removed tree's files is known here"
 
 
 def test_a_tree_that_is_there_moved_or_locked_is_left_alone(repo: Repository) -> None:
     _, tree = at_work(repo)
-    assert repo.terminal("restore", "--list")["kept"] == []
+    assert repo.person.dibs("restore", "--list")["kept"] == []
     repo.git("worktree", "move", str(tree), str(tree.with_name("moved")))
-    assert repo.terminal("restore", "--list")["kept"] == []
+    assert repo.person.dibs("restore", "--list")["kept"] == []
     repo.git("worktree", "lock", str(tree.with_name("moved")))
     tree.with_name("moved").rename(tree.with_name("unmounted"))
-    assert repo.terminal("restore", "--list")["kept"] == []
+    assert repo.person.dibs("restore", "--list")["kept"] == []
     assert repo.events("tree.removed") == []
 
 
@@ -96,7 +96,7 @@ def test_a_ledger_of_an_earlier_version_is_carried_over(repo: Repository) -> Non
     assert own.is_symlink()
     assert own.resolve().parent == repo.private / "trees"
     remove(repo, tree)
-    assert sorted(one["path"] for one in repo.terminal("restore", "--list")["kept"]) == ["a.py", "b.py"]
+    assert sorted(one["path"] for one in repo.person.dibs("restore", "--list")["kept"]) == ["a.py", "b.py"]
 
 
 def test_a_read_before_anything_else_begins_the_ledger_in_its_place(repo: Repository) -> None:

@@ -101,6 +101,13 @@ STORIES = {
         a do Read c.txt
         b do git reset --hard
     """,
+    "what another reads while its author's program runs is still its author's": """
+        a before sh gen.sh (writes c.txt)
+        a run
+        b do Read c.txt
+        a after
+        b do git commit -am
+    """,
     "what another has read is still its author's": """
         a do sh gen.sh (writes c.txt)
         b do Read c.txt
@@ -174,6 +181,34 @@ STORIES = {
         a run
         a after
         a do Write c.txt
+    """,
+    "what another's script makes where a command that was broken off found no file is not that command's": """
+        a do sh gen.sh (removes c.txt)
+        b before sed -i c.txt
+        b break
+        a do sh gen.sh (writes c.txt)
+        b do git checkout .
+    """,
+    "the successor of an agent that was killed in the middle of a command is not accused": """
+        a before sed -i a.txt
+        a run
+        a kill
+        a do sh gen.sh (writes a.txt)
+        a do Write and format a.txt
+        a do git commit a.txt
+    """,
+    "a formatter is its client's while another's program runs": """
+        b before sh gen.sh (writes b.txt)
+        a do Write and format a.txt
+        a do Edit and format a.txt
+        a do Edit and format a.txt
+        b run
+        b after
+        a do git commit a.txt
+    """,
+    "a quick program after a quick program is told": """
+        a do sh gen.sh (writes a.txt)
+        b do sh gen.sh (writes a.txt)
     """,
     "a command that runs when the claim is gone is noticed": """
         b before sh gen.sh (writes a.txt)

@@ -56,6 +56,13 @@ def test_no_route_but_healthz_answers_without_a_credential_that_counts(
     shared.app.asgi._failures._left.clear()  # their limit has a test of its own
 
 
+def test_a_revocation_counts_for_a_request_that_is_refused_before_any_transaction(shared: Web) -> None:
+    made = shared.made(person="ann")
+    assert shared.post("claim", {"nonsense": 1}, token=made["token"]).status == 422
+    shared.workspace.token_revoke(made["credential"]["id"])
+    assert shared.post("claim", {"nonsense": 1}, token=made["token"]).status == 401
+
+
 def test_an_expired_credential_is_refused_everywhere(shared: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     token = shared.token(person="ann", expires="1m")
     assert shared.post("status", token=token).status == 200

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,20 @@ def test_a_guard_that_does_not_refuse_is_called_open(repository: Shell, tmp_path
     assert words == ["claude"]
     assert json.loads(given)["tool_name"] == "Write"
     assert folder == str(repository.folder)
+
+
+def test_a_hook_that_lets_a_killed_agent_pass_is_an_error(tmp_path: Path) -> None:
+    git("init", "-q", cwd=tmp_path)
+    shell = shell_in(tmp_path)
+    shell.json("init", "--clients", "claude", "--no-mcp", exit=0)
+    path = tmp_path / ".claude" / "settings.json"
+    settings = json.loads(path.read_text())
+    (handler,) = settings["hooks"]["PreToolUse"][0]["hooks"]
+    spares = "said=$(cat); case $said in *Agent*) exit 0;; esac; "
+    handler["command"] = f'{spares}printf %s "$said" | sh -c {shlex.quote(handler["command"])}'
+    path.write_text(json.dumps(settings))
+    (check,) = doctor(shell, exit=1)["claude guard"]
+    assert "a harmless call of a killed agent was let through" in check["message"]
 
 
 def test_a_dibs_that_was_moved_is_found_again_by_the_next_call_and_doctor_says_so(repository: Shell) -> None:
@@ -289,7 +304,7 @@ def test_all_is_well_only_when_a_client_is_guarded_and_would_run_the_hooks(repos
     assert [order.split()[0] for order in answer["todo"]] == ["type", "start", "start", "commit"]
     shown = repository.run("doctor").stdout
     assert "\nall is well for claude, opencode. Left to do:\n  1. type /hooks in Codex" in shown
-    assert shown.rstrip().split("\n")[-1].startswith("  4. commit .dibs/hook, .dibs/config.toml, ")
+    assert shown.rstrip().split("\n")[-1].startswith("  4. commit what `dibs init` wrote: `git add .dibs/hook ")
 
 
 def test_when_nothing_is_left_to_do_that_is_the_last_word(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,39 @@ META = {
 def folder(tmp_path: Path) -> Path:
     dibs.init(str(tmp_path))
     return tmp_path
+
+
+CLIENT = """\
+import json, os, subprocess, sys
+server = subprocess.Popen([sys.argv[1], "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+for number, (method, params) in enumerate(json.loads(sys.argv[2])):
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+print(answer, flush=True)
+if sys.argv[3] == "in order":
+    server.stdin.close()
+    server.wait()
+else:
+    os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("end", ["in order", "killed"])
+def test_only_a_client_that_does_not_end_in_order_is_an_alert(end: str, folder: Path) -> None:
+    begin = {"protocolVersion": OLD, "capabilities": {}, "clientInfo": {"name": "toy", "version": "1"}}
+    calls = [["initialize", begin], ["tools/call", {"name": "claim", "arguments": {"resources": ["x.py"]}}]]
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, DIBS, json.dumps(calls), end], cwd=folder, text=True, capture_output=True,
+        env={"PATH": os.environ["PATH"], "HOME": str(folder)}, timeout=PATIENCE, check=False,
+    )  # fmt: skip
+    assert '"ok":true' in done.stdout.replace(" ", ""), done
+    with dibs.open(str(folder), agent="looker") as ws:
+        until(lambda: "gone" in [agent["state"] for agent in ws.agents(all=True)["agents"]])
+        ws.sweep()
+        kinds = [alert["kind"] for alert in ws.alerts()["alerts"]]
+        assert kinds == ([] if end == "in order" else ["dead"])
+        assert not ws.status()["claims"]
 
 
 class Raw:

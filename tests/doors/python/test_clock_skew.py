@@ -65,8 +65,10 @@ def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     home = Home(folder / "repo", socket_url(folder) if request.param != "far" else "")
     home.json("up", exit=0)
     if request.param == "server":
-        with Server(home.folder):
+        with Server(home.folder) as server:
             yield home
+            server.process.terminate()
+            server.process.wait()
     elif request.param == "far":
         far = Far(home, folder)
         yield far.away

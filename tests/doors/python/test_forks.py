@@ -95,8 +95,10 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Shell]:
         return
     shell: Shell = request.getfixturevalue("shell")
     if request.param == "server":
-        with Server(shell.folder):
+        with Server(shell.folder) as server:
             yield shell
+            server.process.terminate()
+            server.process.wait()
     elif request.param == "far":
         far = Far(shell, tmp_path)
         yield far.away

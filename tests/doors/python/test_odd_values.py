@@ -30,7 +30,8 @@ for _ in range(100):
 
 ODD: tuple[Any, ...] = (
     True, False, 0, 1, 7, -1, 2.7, 0.0, -0.5, float("nan"), float("inf"), 1e308, 2**53 + 1, 2**63, 2**70, -(2**70),
-    "", " ", "x", "no", "7", "-1", "2.7", "1e400", "9" * 40, "9" * 5_000, HALF, "\0", "\x1a", "a\nb", "\x7f", "é" * 3_000,
+    "", " ", "x", "no", "7", "-1", "2.7", "1e400", "9" * 40,
+    "9" * 5_000, HALF, "\0", "\x1a", "a\nb", "\x7f", "é" * 3_000,
     "../..", "*", "x/[!", "src/{a,c}*", "a:b", "type:x", "all", "state:k", b"bytes", [], [1], ["a", "b"], [None],
     [HALF], ["file", "src//x", ""], [["file", "a"]], [{"title": 1}], [{"title": "t", "after": "x"}], [{1: 2}], {},
     {"a": 1}, {1: 2}, {"title": HALF}, {"n": float("nan")}, (), (1, 2), set(), object(), len, DEEP, Path("x"),
@@ -206,7 +207,7 @@ def test_the_methods_are_those_of_the_operations() -> None:
 
 
 @pytest.mark.parametrize("path", [5, None, b".", "\0", "\ud800", [], object(), 1.5, True])
-def test_a_workspace_is_not_opened_at_an_odd_path(workspace: dibs.Workspace, path: Any) -> None:
+def test_a_workspace_is_not_opened_at_an_odd_path(path: Any) -> None:
     with pytest.raises(DibsError):
         dibs.open(path)
 

@@ -63,6 +63,26 @@ def test_it_says_where_it_is_keeps_its_files_to_its_owner_and_takes_them_away_at
     assert (local / "serve.log").read_text() == ""
 
 
+def test_a_copy_of_a_served_workspace_asks_its_own_store_and_doctor_says_that_it_is_a_copy(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    copy = tmp_path_factory.mktemp("copy") / "workspace"
+    with Server(folder):
+        shutil.copytree(
+            folder, copy, symlinks=True, ignore=lambda _, names: [one for one in names if one.endswith(".sock")]
+        )
+        there, here = Shell(folder), Shell(copy)
+        assert here.json("claim", "b.py", "--as", "ann", exit=0)["resources"] == ["b.py"]
+        assert here.json("task", "add", "t", "--as", "ann", exit=0)["ok"]
+        with dibs.open(str(copy), agent="bob") as workspace:
+            assert workspace.claim("c.py").token
+        assert there.json("status", exit=0)["claims"] == []
+        found = [one["message"] for one in here.json("doctor")["checks"] if one["check"] == "serve"]
+        assert len(found) == 1
+        assert "is a copy" in found[0]
+        assert "serve" not in [one["check"] for one in there.json("doctor")["checks"] if not one["ok"]]
+
+
 def test_the_next_start_has_a_new_credential_and_the_old_one_is_revoked(folder: Path) -> None:
     with Server(folder, "--port", str(free_port())) as first:
         before, port = first.token, first.port

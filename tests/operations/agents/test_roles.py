@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from dibs.errors import Forbidden, Held
-from dibs.operations.agents.roles import safe, scratch_of
+from dibs.operations.agents.marks import safe
+from dibs.operations.agents.roles import scratch_of
 from dibs.operations.guards import commit_guard
 from dibs.operations.guards.shell_guard import COMMAND
 from tests.operations.fleet import TREE, Fleet, guards, item, resource
@@ -210,6 +211,15 @@ def test_an_assignment_speaks_of(pattern: str, agents: list[str], others: list[s
     fleet = fleet_of("", {pattern: "worker"})
     assert [agent for agent in agents if may_write(fleet, agent, "x.py")] == []
     assert [agent for agent in others if not may_write(fleet, agent, "x.py")] == []
+    fleet.clean()
+
+
+def test_what_an_agent_calls_its_subagent_raises_no_rank() -> None:
+    fleet = fleet_of("worker", {"*-lead": "orchestrator", "*-free": "", "p/*": "orchestrator"})
+    allowed = [
+        one for one in ("a-lead", "a-lead/b-lead", "me/x-lead", "me/x-free", "p/x") if may_write(fleet, one, "x.py")
+    ]
+    assert allowed == ["a-lead", "a-lead/b-lead", "p/x"]
     fleet.clean()
 
 

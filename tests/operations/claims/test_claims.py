@@ -377,6 +377,15 @@ def test_an_upgrade_in_line_lasts_as_long_as_the_claim_that_it_upgrades(fleet: F
         fleet.claim("b", "x.py")
 
 
+def test_what_an_agent_holds_by_two_claims_is_handed_over_as_a_whole(fleet: Fleet) -> None:
+    fleet.call("b", "boot")
+    fleet.claim("a", "n:1")
+    fleet.claim("a", "n:1", "n:2")
+    answer = fleet.release("a", "n:1", to="b")
+    assert (answer["released"], len(answer["claims"])) == (["n:1"], 1), "once, not by two claims again"
+    assert {(agent, name) for agent, name in fleet.holders()} == {("a", "n:2"), ("b", "n:1")}
+
+
 def test_who_never_held_it_is_told_who_does_and_not_to_stop(fleet: Fleet) -> None:
     fleet.claim("b", "my file.py")
     with pytest.raises(Fenced) as refused:

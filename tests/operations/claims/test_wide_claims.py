@@ -55,7 +55,12 @@ def test_a_new_deadline_of_many_paths_writes_one_row(fleet: Fleet, monkeypatch: 
     fleet.claim("a", *paths(100))
     written: list[str] = []
     put = MemoryTransaction.put
-    monkeypatch.setattr(MemoryTransaction, "put", lambda self, key, *rest: (written.append(key), put(self, key, *rest)))
+
+    def noted(self: Any, key: str, *rest: Any) -> None:
+        written.append(key)
+        put(self, key, *rest)
+
+    monkeypatch.setattr(MemoryTransaction, "put", noted)
     fleet.now += MINUTE
     fleet.call("a", "renew")
     fleet.claim("a", "d/00077.py")

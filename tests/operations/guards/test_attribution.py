@@ -9,7 +9,14 @@ from collections.abc import Callable
 
 import pytest
 
-from dibs.operations.guards.attribution import AFTER_NAMED_NS, AFTER_OPEN_NS, FIRM_COMMAND_NS, FIRM_EDIT_NS, knowledge
+from dibs.operations.guards.attribution import (
+    AFTER_NAMED_NS,
+    AFTER_OPEN_NS,
+    FIRM_COMMAND_NS,
+    FIRM_EDIT_NS,
+    knowledge,
+    same_words,
+)
 from dibs.operations.guards.ledger import MISSING, SECOND_NS
 from tests.operations.ledgering import Book
 
@@ -484,3 +491,21 @@ def test_the_scenario_ends_as_it_should(
     change = book.head().change
     assert change is not None
     assert (change.id in book.state.untold) is told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        (b"x = { 'a':1 }", b'x = {"a": 1}\n', True),
+        (b"import b, a\n", b"import a\nimport b\n", True),
+        (b"X = 0XFF\n", b"x = 0xff\n", True),
+        ("größe=1".encode(), "größe = 1\n".encode(), True),
+        (b"a b c", b"a b c d", False),
+        (b"a b c", b"a b", False),
+        (b" ".join(b"w%d" % one for one in range(40)), b" ".join(b"w%d" % one for one in range(38)), True),
+        (b"of ada", b"of bob", False),
+        (b"words", b"", False),
+    ],
+)
+def test_a_formatter_brings_no_words_and_drops_hardly_any(before: bytes, after: bytes, same: bool) -> None:
+    assert same_words(before, after) is same

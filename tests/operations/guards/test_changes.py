@@ -545,3 +545,21 @@ def test_what_an_ended_agent_left_may_be_committed_and_a_person_may_commit_anyth
     fleet.call("d", "boot", client=11)
     with pytest.raises(Held):  # one that is at work keeps its own
         take_in(fleet, "b", "d")
+
+
+@pytest.mark.parametrize(
+    ("grade", "actor", "said"),
+    [
+        (SURE, "b", "b did it"),
+        (LIKELY, "b", "probably b did it"),
+        (NOBODY, "", "who did it is not known: b or c"),
+        (OUTSIDE, "", "no agent did it: a person"),
+    ],
+)
+def test_a_refused_commit_says_who_changed_the_file_as_far_as_is_known(
+    fleet: Fleet, grade: str, actor: str, said: str
+) -> None:
+    fleet.edit("a", "x.py")
+    fleet.overwrite("b", change(actor, grade=grade, suspects=["b", "c"], heard=["a"]))
+    with pytest.raises(Conflict, match=f"x.py was changed; {said}"):
+        commit(fleet, "a")

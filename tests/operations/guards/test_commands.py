@@ -349,6 +349,19 @@ def test_whoever_waits_for_the_index_gets_it_before_another_command_of_the_agent
     assert fleet.holders() == [("b", "git:index")]
 
 
+def test_a_git_command_waits_for_another_agents_before_what_is_staged_counts(fleet: Fleet) -> None:
+    fleet.claim("a", "x.py")
+    taken = run(fleet, "a", index=[INDEX])["claims"]
+    staged = [{"what": "git commit", "tree": TREE, "paths": ["x.py"], "does": "commit"}]
+    with pytest.raises(Held, match="a git command of a runs in this repository") as refusal:
+        run(fleet, "b", index=[INDEX], sweeps=staged)
+    assert refusal.value.fields["transient"] is True
+    fleet.internal("a", AUDIT, release=taken)
+    with pytest.raises(Held, match="would commit files that others hold") as refusal:
+        run(fleet, "b", index=[INDEX], sweeps=staged)
+    assert "transient" not in refusal.value.fields
+
+
 def test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not(fleet: Fleet) -> None:
     taken = run(fleet, "a", index=[INDEX])["claims"]
     with pytest.raises(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dibs.errors import Conflict, Forbidden, Held, Invalid
-from dibs.operations.agents import roles
+from dibs.operations.agents import marks, roles
 from dibs.operations.guards.audits import ACTIVITY, AUDIT, IDLE, MINE
 from dibs.operations.guards.shell_guard import COMMAND
 from dibs.session import config
@@ -171,7 +171,7 @@ def test_a_message_behind_fifty_that_were_shown_is_shown_too() -> None:
 
 
 def test_no_two_ids_have_one_folder() -> None:
-    assert roles.safe("x" * 125 + "ab") != roles.safe("x" * 125 + "ba")
+    assert marks.safe("x" * 125 + "ab") != marks.safe("x" * 125 + "ba")
 
 
 def test_a_subagent_does_not_write_into_its_siblings_scratch_folder() -> None:

@@ -403,6 +403,13 @@ def test_a_change_that_was_seen_before_such_a_look_and_is_told_after_it_is_void(
     assert len(book.change("b", "c2", 10)) == 1
 
 
+def test_what_is_thrown_away_may_be_the_work_of_any_that_may_have_made_it(book: Book) -> None:
+    book.change("unknown", "c1", 1, grade="unknown", suspects=["a", "b"])
+    book.write(("P", "a", "x"))
+    (dropped,) = book.change("a", "c0", 2, flags="g")
+    assert dropped.was_owned == ["a", "b"]
+
+
 def test_a_look_at_the_whole_tree_is_owed_by_an_open_call_that_took_long_enough(book: Book) -> None:
     book.write(("F", stamp(1), str(SECOND_NS)))
     long, short = book.begin("a", 10), book.begin("a", 25)

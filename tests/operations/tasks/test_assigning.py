@@ -65,7 +65,7 @@ def test_it_is_said_why_no_agent_was_found(fleet: Fleet) -> None:
 def test_who_never_had_a_task_is_told_who_has_it(fleet: Fleet) -> None:
     add(fleet, "t")
     take(fleet, "a")
-    with pytest.raises(Fenced, match="you do not have task t: a has it. Nothing was changed.$"):
+    with pytest.raises(Fenced, match=r"you do not have task t: a has it\. Nothing was changed\.$"):
         fleet.call("b", "task done", id="t")
 
 
@@ -73,7 +73,7 @@ def test_a_finished_task_is_not_moved_and_the_refusal_says_so(fleet: Fleet) -> N
     add(fleet, "t")
     take(fleet, "a")
     fleet.call("a", "task done", id="t")
-    with pytest.raises(Conflict, match="task t is complete: it cannot be moved any more.$"):
+    with pytest.raises(Conflict, match=r"task t is complete: it cannot be moved any more\.$"):
         fleet.call("boss", "task move", id="t", state="planned")
 
 

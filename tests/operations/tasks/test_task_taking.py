@@ -38,7 +38,7 @@ def test_higher_priority_comes_first_and_of_equal_ones_the_older(crew: Crew) -> 
 def backwards(crew: Crew) -> Crew:
     """The same crew, whose ids fall: an order by ids is the wrong one."""
     ids = itertools.count(0xFFFFFF, -1)
-    crew.store._new_id = lambda: f"{next(ids):012x}"  # type: ignore[method-assign]
+    crew.store._new_id = lambda: f"{next(ids):012x}"
     return crew
 
 

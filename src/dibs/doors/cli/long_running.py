@@ -49,7 +49,13 @@ def open_workspace(words: parse.Words, kind: str) -> Workspace:
     os.environ["DIBS_AGENT"] = name
     timeout = session.timeout
     session.close()
-    return Workspace(os.getcwd(), name, timeout=timeout)
+
+    class Program(Workspace):
+        """One of dibs' own: an agent of its own, whoever started it."""
+
+        named_by = "--as"
+
+    return Program(os.getcwd(), name, timeout=timeout)
 
 
 def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:

@@ -135,7 +135,7 @@ def _look_for_trouble(session: Session, call: Call) -> None:
     if not young:
         from dibs.session import upkeep
 
-        upkeep.step(session, "hook", call.agent, every=LOOK_EVERY_MS, deliver=0)
+        upkeep.step(session, "hook", call.agent, every=LOOK_EVERY_MS, deliver=False)
 
 
 def facts_of(session: Session, tree: Tree) -> list[dict[str, Any]]:

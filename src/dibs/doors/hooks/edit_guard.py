@@ -38,7 +38,7 @@ MAX_PATHS = 200  # of one request; beyond it their folders are claimed
 class Write:
     """One path that a call names, and how it writes it."""
 
-    __slots__ = ("claimed", "content", "edits", "goes", "how", "link", "path")
+    __slots__ = ("claimed", "content", "edits", "goes", "how", "link", "needs_file", "path")
 
     def __init__(
         self,
@@ -50,8 +50,10 @@ class Write:
         goes: bool = False,
         link: str = FOLLOWED,
         claimed: str = "",
+        needs_file: bool = False,
     ) -> None:
         self.path, self.how = path, how
+        self.needs_file = needs_file or bool(edits)  # it makes no file
         self.claimed = claimed  # the call claims it by hand before it writes it (facts/dibs_commands.py says how)
         self.link = link  # what is written if the path is a symbolic link
         self.content = content  # the whole new content, if that is known
@@ -347,7 +349,7 @@ def _note(tree: Tree, event: Event, agent: str, items: list[_NamedPath]) -> None
         if one.kind == "tree" and not one.ignored:
             tree.name(event.key, f"{one.path}/", one.write.how)
         if one.kind == "file" and not one.ignored:
-            is_new = bool(one.write.edits) and _content(tree, one.path) == MISSING
+            is_new = one.write.needs_file and _content(tree, one.path) == MISSING
             before = b"" if is_new else _before(tree, one) if one.write.edits else None
             expected = one.write.expected(before)
             goes = one.write.goes or (is_new and expected is None)  # it fails: there is no text to replace

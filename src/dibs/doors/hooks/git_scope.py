@@ -356,9 +356,10 @@ class Look:
         inside = [os.path.relpath(folder, self.top) for folder in folders]
         if not effect.force:
             recorded = git.submodules(self.top, inside)
-            inside = [path for path in inside if git.head(f"{self.top}/{path}") != recorded.get(path)]
-        names = [self.text(path) for path in inside]
-        self.sweep(effect, [], "write over", folders=names, safe=without_paths(effect), other=OWN_TREE)
+            there = [path for path in recorded if os.path.exists(f"{self.top}/{path}/.git")]
+            inside = [path for path in there if git.head(f"{self.top}/{path}") not in {"", recorded[path]}]
+        other = f"Name the submodules in which nobody else is at work. {OWN_TREE}"
+        self.sweep(effect, [], "write over", folders=[self.text(path) for path in inside], other=other)
 
     def init(self, effect: GitEffect) -> None:
         """Another repository inside this one: what is in its folder is no longer this one's to commit."""

@@ -6,6 +6,8 @@ be told ("" for nothing). Facts are gathered here; operations decide.
 
 from __future__ import annotations
 
+import os
+
 from dibs.doors.clients import BOOT, BORN, DIED, END, PROMPT, STOP
 from dibs.doors.hooks.caller import identify, open_session
 from dibs.facts import contents, ledger_files
@@ -27,6 +29,8 @@ def boot(event: Event, place: Place) -> str:
     tree = working_tree.of(place)
     stamp = tree.stamp()
     tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    if place.top.startswith(f"{place.root}/"):
+        _exclude(place)
     if place.common:
         tree.look_at_all()
     else:
@@ -48,6 +52,22 @@ def boot(event: Event, place: Place) -> str:
 
     left = leftovers.told(session, call, tree)
     return "\n".join([briefing.text(session, result, event.source, files), *left])
+
+
+def _exclude(place: Place) -> None:
+    """Hide a working tree inside the main one from that one's git: `git add -A` there would add it as a repository."""
+    inside = place.top.removeprefix(place.root)
+    line = "".join([f"\\{letter}" if letter in "*?[\\" else letter for letter in inside]) + "/"
+    path = f"{place.common}/info/exclude"
+    try:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "a+", encoding="utf-8", errors="surrogateescape") as file:
+            file.seek(0)
+            text = file.read()
+            if line not in text.split("\n"):
+                file.write(f"{line}\n" if not text or text.endswith("\n") else f"\n{line}\n")
+    except OSError:
+        pass  # a sandbox; git lists it as untracked then
 
 
 def prompt(event: Event, place: Place) -> str:

@@ -25,11 +25,9 @@ CHECKED_HERE = ("commit:", "commit (initial):", "commit (merge):")  # of the ref
 
 def tell(session: Session, call: Call, event: Event, known: Iterable[Tree], commits: Sequence[tuple[str, str]]) -> None:
     """Report those that nobody reports. A commit with the hook's own trailer was checked, and its hook reports it."""
-    top = session.place.top
-    left = checked_commits.untold(session.place, [commit for commit, _ in commits])
-    fresh = [commit for commit, what in commits if commit in left and what.startswith(CHECKED_HERE)]
-    checked = {commit for commit in fresh if git_commits.makers(top, [commit])}
-    left = [commit for commit in left if commit not in checked]
+    fresh = [commit for commit, what in commits if what.startswith(CHECKED_HERE)]
+    checked = {commit for commit in fresh if git_commits.makers(session.place.top, [commit])}
+    left = checked_commits.untold(session.place, [commit for commit, _ in commits if commit not in checked])
     if not left:
         return
     if _makes_commits(event):

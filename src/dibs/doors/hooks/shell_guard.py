@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program
+NEEDS_A_FILE = frozenset(("sed", "gsed", "perl", "ruby"))  # in place: they fail where there is no file
 REPLACES_LINKS = frozenset({"delete", "move", "link", "symlink"})  # they never write to a link's target
 BRINGS_BACK = frozenset({"checkout", "restore", "stash", "clean"})
 MAKE_COMMITS = frozenset({"commit", "merge", "cherry-pick", "revert", "rebase", "am"})
@@ -360,7 +361,8 @@ def _write(target: Any, claimed: str) -> Write:
     how = MERGES if target.merges or target.how in {"append", "touch"} else WHOLE
     link = ITSELF if target.how in REPLACES_LINKS else FOLLOWED if target.how in {"append", "touch"} else EITHER
     gone = target.how in {"delete", "move"}
-    return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed)
+    fails = how == MERGES and target.words.partition(" ")[0] in NEEDS_A_FILE
+    return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed, needs_file=fails)
 
 
 def _claimed(event: Event, reading: Any) -> dict[str, str]:

@@ -60,13 +60,8 @@ class Far:
             agent = callers.unnamed(f"{found.id} {session or connection}")
         elif found.bearer == AGENT_KIND and agent and not within(agent, found.agent):
             agent = ""  # only a subagent may be told apart
-        named = Identity(
-            agent=found.agent,
-            credential=found.credential,
-            kind=callers.kind_of(client),
-            bearer=found.bearer,
-            model=True,
-        )
+        kind = callers.kind_of(client)
+        named = Identity(agent=found.agent, credential=found.credential, kind=kind, bearer=found.bearer, model=True)
         return callers.Who(named, agent, fleeting=fleeting)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 
 from dibs.doors.mcp.callers import Process
-from dibs.facts import workspace
+from dibs.errors import DibsError
+from dibs.facts import processes, workspace
 from dibs.server.host import Host
 from dibs.server.requests import Requests
 from dibs.session import config
@@ -115,6 +116,19 @@ class Near:
     def who(self, meta: Mapping[str, Any], client: str, _: Any) -> Who:
         """Who makes a call: see callers.py."""
         return self._process.who(self.host.place.local, meta, client)
+
+    def end(self) -> None:
+        """Note that the client closes its connection in order: it is still there, and not about to be found dead."""
+        client = self._process.client
+        if self._requests is None or client is None or not processes.alive(client):
+            return
+        from dibs.operations.agents.deaths import ENDED
+
+        session = self.host.session()
+        try:
+            session.run(ENDED, self.who({}, "", None).identity.call(session), {})
+        except DibsError:
+            pass  # an alert too many
 
     def close(self) -> None:
         """Close the store."""

@@ -43,6 +43,7 @@ async def _serve(near: Near, every: bool) -> None:
             with anyio.CancelScope() as calls:
                 tasks.start_soon(_end_at_signal, calls, door, near)
                 await server.run(messages, write, server.create_initialization_options())
+                await anyio.to_thread.run_sync(near.end)
                 tasks.cancel_scope.cancel()
     finally:
         door.close()

@@ -18,6 +18,7 @@ from dibs.doors.python.methods import Methods
 from dibs.doors.python.renewal import Renewals
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes
+from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
 from dibs.session import durations
 from dibs.session import read_fields as readers
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from dibs.doors.python.methods import Path
-    from dibs.operations.core.answers import BootAnswer, StateSetAnswer, UndoAnswer
+    from dibs.operations.core.answers import BootAnswer, ClaimAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
@@ -74,6 +75,8 @@ AGENT, _, REQUEST, _ = COMMON
 
 class Workspace(Methods):
     """One agent's way into one workspace. Thread-safe; close it, or use it in a `with`."""
+
+    named_by = PROGRAM
 
     def __init__(self, path: Path = ".", agent: str | None = None, *, timeout: float | str | None = None) -> None:
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
@@ -142,7 +145,9 @@ class Workspace(Methods):
 
     def caller(self, request_id: str = "") -> Call:
         """Who calls through this, for other doors."""
-        return self._session.identify(self._agent, client=self._process, request=request_id)
+        call = self._session.identify(self._agent, client=self._process, request=request_id)
+        call.how = self.named_by if self._agent or call.how == "DIBS_AGENT" else call.how
+        return call
 
     def close(self) -> None:
         """Close the store; calls that wait in other threads end with Unavailable. A later call opens it again.
@@ -192,7 +197,12 @@ class Workspace(Methods):
     def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
         asked = self.resources_of(given)
         given["resources"] = asked or None
-        return self._ask("claim", request_id, given, lambda answer: Claim(self, answer, asked, auto_renew=auto_renew))
+
+        def made(answer: ClaimAnswer) -> Claim:
+            return Claim(self, answer, asked, auto_renew=auto_renew)
+
+        claim: Claim = self._ask("claim", request_id, given, made)
+        return claim
 
     def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
         """Run one declared operation with the fields that were given."""

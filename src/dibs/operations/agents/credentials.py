@@ -95,6 +95,15 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     return None if own else _another(call, kind, who)
 
 
+def speaks_for(credential: Record, agent: str, record: Record | None) -> bool:
+    """Is this agent one of the credential's? For what is known of an agent that does not call now."""
+    kind, who = credential["kind"], credential["who"]
+    if kind == AGENT_KIND:
+        return within(agent, who) or (record is not None and record.get("same") == who)
+    registered = record.get("machine", "") if record is not None else ""
+    return bool(registered == (who if kind == MACHINE_KIND else ""))
+
+
 def _alias(tx: Transaction, agent: str) -> str:
     """The agent that this id is another id of (aliases.py); never one that only has it as a name."""
     record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]

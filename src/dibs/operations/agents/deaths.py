@@ -11,14 +11,16 @@ from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, process_name, within
+from dibs.operations.core.declare import ANYWHERE, Operation
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Transaction
+    from dibs.stores.seam import Fetched, Transaction
 
 DEATH_NEWS_MS = 3_600_000  # after an hour of silence, no agent depends on it any more
 MAX_SHOWN = 4  # claims that the alert names as evidence
@@ -35,7 +37,7 @@ def is_news(call: Call, agent: Record) -> bool:
     process = agent["process"]
     if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
         return False
-    if agent.get("mourned") == process_name(process):
+    if process_name(process) in {agent.get("mourned"), agent.get("ended")}:
         return False
     return call.facts.get(process_name(process)) is False
 
@@ -67,3 +69,20 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
     if told:
         FOLLOW_UPS["suspicions"](tx, call)
     return told
+
+
+def _ended(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """The agent's client closes its connection in order: if its process is gone next, nobody need be alarmed.
+
+    A client that only connects again keeps what it holds; its next calls take the note away (entry.py).
+    """
+    agent = got.values[f"a\t{call.agent}"]
+    if agent is not None and agent["process"] is not None:
+        agent["ended"] = process_name(agent["process"])
+        put_agent(tx, agent)
+    return {}
+
+
+ENDED = Operation("ended", _ended, "The client ends in order.", sent_by=ANYWHERE, registers=False)
+
+INTERNAL = (ENDED,)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents import credentials
-from dibs.operations.core.call import due
+from dibs.operations.core.call import due, process_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +42,32 @@ def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
             raise Forbidden(f"the machine that this process is on is {owner['who']}'s.", agent=record["who"])
         call.client, call.ancestors = None, []
         call.facts = dict.fromkeys(call.facts)  # such a caller sees nothing there
-    elif operation.writes and (owner is None or owner["credential"] != identifier):
+        return
+    _leave_own(tx, call, record, named)
+    if operation.writes and (owner is None or owner["credential"] != identifier):
         _bind(tx, record, call.here)
+
+
+def _leave_own(tx: Transaction, call: Call, record: Record, named: list[Process]) -> None:
+    """Of the processes there, those of agents that the credential does not speak for are none of its business.
+
+    On a store that machines open themselves such a machine may have agents that no credential registered.
+    """
+    known = {process_name(one): one for one in [*named, *call.ancestors, *([call.client] if call.client else ())]}
+    keys = {f"p\t{name}": name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]}
+    agents = {keys[key]: found["agent"] for key, found in tx.fetch(list(keys)).values.items() if found is not None}
+    records = tx.fetch([f"a\t{agent}" for agent in set(agents.values())]).values if agents else {}
+    others = {
+        name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[f"a\t{agent}"])
+    }
+    if not others:
+        return
+    if any(process_name(one) in others for one in named):
+        raise Forbidden("this process is another agent's.", agent=record["who"])
+    if call.client is not None and process_name(call.client) in others:
+        call.client = None
+    call.ancestors = [one for one in call.ancestors if process_name(one) not in others]
+    call.facts.update(dict.fromkeys(others & call.facts.keys()))
 
 
 def check(host: str, processes: Iterable[Process | None]) -> None:

@@ -13,7 +13,7 @@ from dibs.operations.agents.records import put_agent, register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
-from dibs.operations.core.declare import ANYWHERE, BY_AGENT, PAGED, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
 
@@ -58,7 +58,7 @@ def _boot(
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         tx.append("rules.acknowledged", call.agent, call.agent, {"digest": call.rules})
-    agent.update({"files": {**told, **files}} if files else {})
+    agent.update({"files": dict([*{**told, **files}.items()][-MAX_TEXTS:])} if files else {})
     call.tied = process is not None and agent["process"] == process
     rivals = [aliases.adopt(tx, call, agent, one) for one in (before, also) if one]
     put_agent(tx, agent)
@@ -66,9 +66,7 @@ def _boot(
     releases.renew_active(tx, call)
     claims, unended = _live(tx, call)
     if moved:
-        for claim in claims:
-            departures.move(tx, claim, call.agent, "boot", tied=True)
-        endings.serve(tx, _drop_waits(tx, call.agent, "left"))  # no process is left that could pick up its turn
+        _move(tx, call.agent, claims)
     tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": process})
     answer = {
         "agent": call.agent,
@@ -110,6 +108,7 @@ def _started(
         agent["client_type"] = client_type
     agent["can"] = sorted(set(can)) or agent["can"]
     agent["seen"], agent["left"] = tx.now, False
+    agent.pop("ended", None)
     if process is not None and agent["process"] != process:
         set_process(tx, agent, process, program=call.is_program(process), host=call.host)
     agent["client"] = call.kind or agent.get("client", "")
@@ -118,6 +117,24 @@ def _started(
     if not call.is_person:
         agent["works"] = True
     return agent, moved
+
+
+def _move(tx: Transaction, agent: str, claims: list[Record]) -> None:
+    """The agent has another process: its live claims are that one's, under new tokens."""
+    for claim in claims:
+        departures.move(tx, claim, agent, "boot", tied=True)
+    endings.serve(tx, _drop_waits(tx, agent, "left"))  # no process is left that could pick up its turn
+
+
+def come_back(tx: Transaction, call: Call, agent: Record) -> None:
+    """An earlier process of the agent goes on, because the later one is dead: the same as a boot from there."""
+    assert call.client is not None
+    set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
+    agent["incarnation"] += 1
+    agent["seen"], call.tied = tx.now, True
+    put_agent(tx, agent)
+    _move(tx, call.agent, _live(tx, call)[0])
+    tx.append("agent.booted", call.agent, call.agent, {"incarnation": agent["incarnation"], "process": call.client})
 
 
 def _briefing(
@@ -533,7 +550,12 @@ OPERATIONS = (
                 sent_by=ANYWHERE,
             ),
             Field(
-                "files", "texts", "what the briefing tells of which file, by digest", internal=True, sent_by=ANYWHERE
+                "files",
+                "texts",
+                "what the briefing tells of which file, by digest",
+                internal=True,
+                longest=200,
+                sent_by=ANYWHERE,
             ),
         ),
         may="viewer",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents.marks import safe
-from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, RANKS, VIEWER, WORKER, Field, Operation
+from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, PERSON, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
 
 TYPE_CHECKING = False
@@ -42,6 +42,8 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     kind = agent.get("client_type", "") if agent is not None else ""  # what an agent says about itself gives it no role
     for pattern, given in roles["assign"]:
         if _speaks_of(pattern, identifier, kind, client):
+            if "*" in pattern and "/" not in pattern and _is_own_promotion(call, pattern, identifier, given):
+                continue
             name = given
             break
     else:
@@ -52,10 +54,18 @@ def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tup
     return name, _rights(call, name)
 
 
+def _is_own_promotion(call: Call, pattern: str, agent: str, given: str) -> bool:
+    """Is it the name that an agent gave to its subagent which would raise that above the default?"""
+    if "/" not in agent or _speaks_of(pattern, agent.partition("/")[0], "", ""):
+        return False
+    usual = call.policy.guards["roles"]["default"]
+    return RANKS[rank_of(call, given or AGENT)] > RANKS[rank_of(call, usual or AGENT)]
+
+
 def told(call: Call, agent: Record) -> dict[str, Any] | None:
-    """The caller's role and what it lets it do, for its briefing; None without one."""
+    """The caller's role and what it lets it do, for its briefing; None without one, and for a person's credential."""
     name, rights = of(call, agent, call.kind)
-    if rights is None:
+    if rights is None or rank_of(call, name) == PERSON:
         return None
     scratch = "" if rank_of(call, name) == VIEWER else scratch_of(call.agent)
     return {"role": name, "scratch": scratch, **{right: rights[right] for right in ("write", "commit", "deploy")}}

@@ -2,16 +2,17 @@
 
 The facts come from the door: a typed call (a command line, git's hooks, a script), the id in the client's own session
 variable, and the processes above it. An agent's shell may name that agent or one of its subagents; any other id is
-refused. A person at a terminal may act for any agent, and so may a script with no client above it; a program that calls
-dibs from Python has no shell. authority.py decides what the acting agent may do. This protects agents from accidents,
-not from malice: they share one user of the operating system.
+refused. A person at a terminal may act for any agent, and so may a script with no client above it. The same holds for a
+Python program that opens a workspace as an agent (`dibs.open(agent=…)`), where the agent of the shell is known there;
+dibs' own programs (`dibs worker`) are agents of their own. authority.py decides what the acting agent may do. This
+protects agents from accidents, not from malice: they share one user of the operating system.
 """
 
 from __future__ import annotations
 
 from dibs.errors import Forbidden, quoted
 from dibs.operations.agents import names
-from dibs.operations.core.call import process_name, within
+from dibs.operations.core.call import PROGRAM, process_name, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
     """The agents whose shell this call comes from: by its session variable, and by the nearest client process."""
-    if not call.typed:
+    program = not call.typed and call.how == PROGRAM
+    if not (call.typed or program):
         return []
-    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
-    found = tx.fetch(keys).values
+    keys, own = [f"p\t{process_name(process)}" for process in call.ancestors], f"a\t{call.session}"
+    found = tx.fetch([*keys, own]).values
     clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
     nearest = clients[0] if clients else ""
-    return [agent for agent in (nearest, call.session) if agent]
+    session = "" if program and found[own] is None else call.session  # an agent of another workspace is none here
+    return [agent for agent in (nearest, session) if agent]
 
 
 def refusal(tx: Transaction, call: Call) -> Forbidden | None:

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from dibs.errors import NOT_TAKEN, Fenced, Invalid, NotFound
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import due, iso
+from dibs.operations.core import kept_contents
+from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards.restores import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
@@ -83,8 +84,7 @@ def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob
         "violation": identifier, "path": path, "tree": tree, "holder": claim["agent"], "by": call.agent, "at": tx.now,
         "blob": blob, "overwritten": "", "until": until, "how": FORCED,
     }  # fmt: skip
-    record.update({"place": call.place} if call.place else {})
-    tx.put(f"v\t{identifier}", record, i2=due(until))
+    kept_contents.keep(tx, call, record)
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 

@@ -267,11 +267,26 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         return refusal
     if len(chosen) > MAX_HANDED_OVER:
         return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
-    handed = [_hand_over(tx, call, claim, released, to, commit) for claim, released in chosen]
-    names = resources.shown([resource for _, released in chosen for resource in released])
+    # all of it first: one of these claims must not be in the way of another
+    given = [_given_up(tx, claim, released, to, commit) for claim, released in chosen]
+    kept = _without_doubles(given)
+    handed = [_hand_over(tx, call, claim, to) for claim in kept]
+    names = resources.shown([resource for claim in kept for resource in claim["resources"]])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
     mailbox.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
+
+
+def _without_doubles(given: list[Record]) -> list[Record]:
+    """What was given up, without what an earlier one of these has: an agent may hold a thing by several claims."""
+    kept: list[Record] = []
+    seen: set[tuple[str, ...]] = set()
+    for claim in given:
+        left = [one for one in claim["resources"] if (claim["tree"], claim["mode"], *one) not in seen]
+        seen.update((claim["tree"], claim["mode"], *one) for one in left)
+        if any(one[0] != "inode" for one in left):
+            kept.append({**claim, "resources": left})
+    return kept
 
 
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
@@ -289,13 +304,19 @@ def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     return None
 
 
-def _hand_over(tx: Transaction, call: Call, claim: Record, released: list[Any], to: str, commit: str) -> dict[str, Any]:
-    """Pass some resources of one claim to another agent: a new claim, a new token."""
+def _given_up(tx: Transaction, claim: Record, released: list[Any], to: str, commit: str) -> Record:
+    """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
         raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
     given = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
+    return given
+
+
+def _hand_over(tx: Transaction, call: Call, claim: Record, to: str) -> dict[str, Any]:
+    """Pass what was given up to another agent: a new claim, a new token."""
+    given, released = {**claim}, claim["resources"]
     blockers = []
     for record in list(holds.meeting(tx, released, claim["tree"], most=holds.MAX_COST)):
         if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):

@@ -30,6 +30,7 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
         is_callers = not caller or related(record["agent"], caller)  # a caller without a name may ask about any token
         covers = resources.all_covered([wanted], record["resources"])
         if record["token"] == token and covers and is_callers:
+            tx.certify()
             return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
         if record["mode"] == resources.WATCH:
             continue

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 JANUARY = 10  # in months counted from March, so that the leap day ends the year
 MAX_ID = 200
+PROGRAM = "dibs.open"  # how the caller was named: by a Python program, which may run in an agent's shell
 DIBS_SENDER = "dibs"  # the name under which dibs itself sends messages
 # Words that mean somebody else wherever an agent can be named: nobody could send a message to an agent of that id.
 RESERVED = {

@@ -57,6 +57,7 @@ MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
 SHOWN = 60  # letters of a wrong value that a refusal repeats
 MAX_TEXT = 2_000  # letters of people's words, unless a field says otherwise
 MAX_RAW = 1_000_000  # letters of a machine's text: a command with a file in it
+MAX_TEXTS = 200  # in an object of texts that has a limit for each
 MAX_REF = 400  # letters of a name in git: its file system takes no longer one
 MAX_CHANNEL = 32  # letters; clock.random_id makes twelve
 PROCESS_PARTS = 5  # of a process's full name (facts/processes.py)
@@ -150,15 +151,24 @@ class Field:
             from dibs.operations.core import json_values
 
             json_values.check_field(self, value)
-        elif self.kind in {"raw", "ref", "tree"}:
-            if len(value) > (self.longest or MAX_RAW):
-                raise Invalid(f"{self.name}: at most {self.longest or MAX_RAW} characters", field=self.name)
-            return _plain(value)
-        elif self.kind == "raws":
-            return [_plain(one) for one in value]
+        elif self.kind in _OF_MACHINES:
+            return self._checked_texts(value)
         elif self.least is not None or self.most is not None:
             self._check_bounds(value)
         return value
+
+    def _checked_texts(self, value: Any) -> Any:
+        """A machine's text or texts, in a form that a store can keep, if they are not too long."""
+        if self.kind == "raws":
+            return [_plain(one) for one in value]
+        if self.kind == "texts":
+            longest = max(map(len, [*value, *value.values()]), default=0)
+            if self.longest and (len(value) > MAX_TEXTS or longest > self.longest):
+                raise self.refusal(value, f"at most {MAX_TEXTS} texts of {self.longest} characters")
+            return value
+        if len(value) > (self.longest or MAX_RAW):
+            raise Invalid(f"{self.name}: at most {self.longest or MAX_RAW} characters", field=self.name)
+        return _plain(value)
 
     def _check_text(self, text: str) -> None:
         """Not too long, and no control characters but newline and tab. Without a limit, only U+001A is refused."""
@@ -274,6 +284,7 @@ def _is_anything(_: Any) -> bool:
     return True  # json_values.py looks at plain values
 
 
+_OF_MACHINES = frozenset(("raw", "raws", "ref", "texts", "tree"))
 _LONGEST = {"text": MAX_TEXT, "words": MAX_TEXT, "json": MAX_JSON_CHARS}
 _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "text": (is_text, "a text in Unicode"),

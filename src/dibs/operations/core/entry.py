@@ -11,7 +11,15 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
-from dibs.operations.core.call import FOLLOW_UPS, check_agent_id, check_request_id, due, lineage_of, name_caller
+from dibs.operations.core.call import (
+    FOLLOW_UPS,
+    PROGRAM,
+    check_agent_id,
+    check_request_id,
+    due,
+    lineage_of,
+    name_caller,
+)
 from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
 
@@ -70,15 +78,21 @@ def _write(
     own = f"a\t{call.agent}"
     agent = got.values[own]
     call.tied = _is_from_its_process(call, agent)
+    if agent is not None and not operation.boots and _comes_back(call, agent):
+        from dibs.operations.agents import presence
+
+        presence.come_back(tx, call, agent)
     refusal = (
         _credential_refusal(tx, call, got)
         or _sender_refusal(call, operation)
-        or _speech_refusal(tx, call)
+        or _speech_refusal(tx, call, operation)
         or _killed_or_fenced(call, operation, got)
         or _rank_refusal(tx, call, operation, agent, fields)
     )
     if refusal is not None:
         return _refuse(tx, call, operation, refusal)
+    if call.how == PROGRAM and call.inside == call.agent and agent is not None and agent["process"] in call.ancestors:
+        call.client = agent["process"]  # a program in the agent's own shell is no new incarnation
     if call.request:
         unsaid = operation.unsaid
         asked = {name: fields[name] for name in raw_fields if name not in unsaid}
@@ -186,7 +200,7 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
     if agent is not None:
         call.name = agent.get("name", "")  # else the answer's names would read it again
     if operation.may != VIEWER:
-        refusal = _speech_refusal(tx, call) or _rank_refusal(tx, call, operation, agent, fields)
+        refusal = _speech_refusal(tx, call, operation) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
 
 
@@ -241,9 +255,9 @@ def _with_agent_ids(tx: Transaction, operation: Operation, fields: dict[str, Any
     return {**fields, **{field: names.found(tx, word) for field, word in given.items()}}
 
 
-def _speech_refusal(tx: Transaction, call: Call) -> DibsError | None:
-    """Why an agent's shell may not make this call: it speaks for another agent."""
-    if not call.typed:
+def _speech_refusal(tx: Transaction, call: Call, operation: Operation) -> DibsError | None:
+    """Why an agent's shell may not make this call: it speaks for another agent. A program is asked when it opens."""
+    if not (call.typed or (operation.boots and call.how == PROGRAM)):
         return None
     from dibs.operations.agents import speech
 
@@ -308,6 +322,16 @@ def _is_fenced(call: Call, agent: Record) -> bool:
     return former or call.client is not None
 
 
+def _comes_back(call: Call, agent: Record) -> bool:
+    """Does this call come from an earlier process of the agent, and is the later one dead?
+
+    One session may run in two processes (a second window on it); when the second ends, the first goes on.
+    """
+    if agent["killed"] or not _is_fenced(call, agent) or call.client not in agent["former"]:
+        return False
+    return call.alive(agent["process"]) is False
+
+
 def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError) -> DibsError:
     data = {"code": error.code, **({"needs": error.fields["needs"]} if "needs" in error.fields else {})}
     spoke = call.credential is not None and "wanted" in error.fields  # the log names the credential's own agent
@@ -334,6 +358,7 @@ def _touched_record(tx: Transaction, call: Call, agent: Record | None) -> tuple[
     from dibs.operations.agents.records import put_agent, set_process
 
     agent["seen"] = tx.now
+    agent.pop("ended", None)  # it connected again
     if agent["process"] is None and call.client is not None:
         set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
     put_agent(tx, agent)

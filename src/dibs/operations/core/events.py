@@ -486,7 +486,7 @@ KINDS: dict[str, tuple[str, str, str]] = {
     ),
     "edit.restored": (
         "path",
-        "A content from before a change was restored.",
+        "A content from before a change was restored, or is there again by another's doing.",
         "`id` (the restored content), `tree, was, now` (blobs), `undo` (under which `was` is kept)",
     ),
     "undo.started": (

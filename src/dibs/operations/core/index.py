@@ -104,6 +104,7 @@ INTERNAL = {
     "deploy-start": "operations.guards.deploy_guard",
     "doubt": "operations.guards.audits",
     "edit": "operations.guards.edit_guard",
+    "ended": "operations.agents.deaths",
     "found": "operations.agents.lookups",
     "give-back": "operations.guards.audits",
     "go on": "operations.core.long_jobs",

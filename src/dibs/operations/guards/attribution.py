@@ -87,9 +87,9 @@ def judge(
 ) -> Verdict:
     """Attribute a change: `changed` is the file's ctime, `known` the ledger's last content of the path.
 
-    `git`: the new content is what git has, which no formatter makes. `written` is the file's mtime: if no suspect could
-    write at that time, none of them made this content. `signature` is the file's own: a file that appears may have been
-    elsewhere before. `tidies` says whether the new content is a formatter's version of another one.
+    `git`: the new content is what a commit has, which no formatter makes. `written` is the file's mtime: if no suspect
+    could write at that time, none of them made this content. `signature` is the file's own: a file that appears may
+    have been elsewhere before. `tidies` says whether the new content is a formatter's version of another one.
     """
     head = known if known is not None else state.heads.get(path)
     since = state.last_look(head, now) if head is not None else state.full
@@ -125,10 +125,10 @@ def _moved(state: State, path: str, signature: str) -> list[str]:
 
 
 def _editor(state: State, path: str, head: Head, changed: int) -> str:
-    """The agent whose edit, that has just ended, left what was there; "" if there is none."""
+    """The agent whose edit, that runs or has just ended, left what was there; "" if there is none."""
     for call in reversed(state.calls.values()):
-        if call.closed and call.how(path)[0] and head.authors.get(head.content) == call.agent:
-            done = min(call.closed + AFTER_EDIT_NS, call.ended or changed)
+        if call.how(path)[0] and head.authors.get(head.content) == call.agent:
+            done = min(call.closed + AFTER_EDIT_NS if call.closed else changed, call.ended or changed)
             return call.agent if call.opened <= changed <= done else ""
     return ""
 

@@ -180,6 +180,13 @@ def who_did_it(grade: str, names: Sequence[str]) -> str:
     return "who did it is not known" + (f": {' or '.join(names[:MAX_SUSPECTS_TOLD])}" if names else "")
 
 
+def actor_of(tx: Transaction, identifier: str) -> str:
+    """The same about a change that was reported."""
+    record = tx.fetch([f"v\t{identifier}"]).values[f"v\t{identifier}"] or {"grade": "", "by": "", "suspects": ()}
+    agents = [record["by"]] if record["by"] else record["suspects"]
+    return who_did_it(record.get("grade", ""), [name_of(tx, one) for one in agents])
+
+
 def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
     """Keep what a restore needs, log the change, and tell all sides."""
     actor, first = report.actor, report.victims[0]
@@ -190,9 +197,9 @@ def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
         "suspects": [*([actor] if actor and not sure else []), *report.suspects][:MAX_SUSPECTS_TOLD],
         "grade": report.grade,
     }  # fmt: skip
-    if report.call.place:  # it can be restored there, and nowhere else
-        record["place"] = report.call.place
-    tx.put(f"v\t{report.id}", record, i2=due(record["until"]))
+    from dibs.operations.core import kept_contents
+
+    kept_contents.keep(tx, report.call, record)
     counts = how in {"violated", "unattributed"}
     restored = _put_back(tx, report) if counts else ""
     data = {

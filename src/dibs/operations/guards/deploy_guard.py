@@ -243,7 +243,7 @@ def _start(
     rollback: bool = False,
 ) -> Any:
     """Start a deploy, under a live token, if no other one runs. `runs`: the process of its command."""
-    claim = _live(tx, target, token)
+    claim = _live(tx, call, target, token)
     if claim is None:
         return _fenced(tx, call, target, token)
     key = f"D\t{target}"
@@ -292,11 +292,11 @@ def _finish(
     keep: bool = False,
 ) -> Any:
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
-    claim = _live(tx, target, token)
+    claim = _live(tx, call, target, token)
     key = f"D\t{target}"
     running = tx.fetch([key]).values[key]
     said: dict[str, Any] = {}
-    if running is not None and running["token"] == token:
+    if running is not None and running["token"] == token and related(running["agent"], call.agent):
         tx.delete(key)
         said = {name: True for name in ACCEPTED_RISKS if running.get(name)}
     data = {"commit": commit, "result": result, "token": token, "seconds": seconds, "exit": exit, **said}
@@ -332,12 +332,12 @@ def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) ->
     FOLLOW_UPS["suspicions"](tx, call)
 
 
-def _live(tx: Transaction, target: str, token: int) -> Record | None:
-    """The claim on the target that has this token, if it is live."""
+def _live(tx: Transaction, call: Call, target: str, token: int) -> Record | None:
+    """The caller's claim on the target that has this token, if it is live."""
     wanted = [resource_of(check_text(target, "target"))]
     for record in holds.meeting(tx, wanted, ""):
         if holds.CLAIM in record and record["token"] == token and record["until"] > tx.now:
-            return record
+            return record if related(record["agent"], call.agent) else None
     return None
 
 

@@ -135,7 +135,8 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
         refusal = _not_explicit(tx, call, target, tree, met)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
-    held = _covering_claims(tx, call, normal, tree, met) or _take(tx, call, caller.got, wanted, normal, tree)
+    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, met)
+    held = covered or _take(tx, call, caller.got, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
     dropped: list[str] = []
@@ -164,6 +165,18 @@ def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str)
         refused = _unseen(tx, call, target, []) if held is None else held if target["claimed"] != DEPENDS else None
         if refused is not None:
             return _refuse(tx, call, target, tree, refused)
+    return None
+
+
+def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str) -> DibsError | None:
+    """The refusal of a new file if another agent has a migration of its number under way."""
+    for target in wanted:
+        if not target["content"] and "migrat" in target["resource"][1]:
+            from dibs.operations.guards import migrations
+
+            refusal = migrations.refusal(tx, call, target["resource"])
+            if refusal is not None:
+                return _refuse(tx, call, target, tree, refusal)
     return None
 
 

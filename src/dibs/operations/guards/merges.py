@@ -53,8 +53,8 @@ def _merging(
 MERGING = Operation(
     "merging", _merging, "These files are those of a merge that is under way.", sent_by=ANYWHERE,
     fields=(
-        Field("tree", "raw", "the top of the working tree", required=True),
-        Field("what", "choice", "what is under way; nothing, if it is over",
+        Field("tree", "tree", "the top of the working tree", required=True),
+        Field("what", "choice", "what is under way; nothing, if it ended",
               choices=("merge", "cherry-pick", "revert", "rebase"), default=""),
         Field("paths", "resources", "the files that it brought", default=()),
     ),

@@ -41,7 +41,7 @@ def _over(
             f"{call.name} pushes to {where} without {commit}, a commit of yours, which that branch had. If it is to be "
             f"there again: `git fetch`, then `git cherry-pick {quoted(commit)}` on top of it."
         )
-        mailbox.post(tx, agent, "dibs", "push", text, commit=makers[agent])
+        mailbox.post(tx, agent, call.voice, "push", text, commit=makers[agent])
     return {"told": at_work}
 
 
@@ -63,9 +63,9 @@ def _pushed(
 OVER = Operation(
     "push-over", _over, "May a branch of a remote lose these commits?", sent_by=ANYWHERE,
     fields=(
-        Field("remote", "raw", "the remote", required=True),
-        Field("branch", "raw", "the branch there", required=True),
-        Field("makers", "texts", "the commits that would go, by their agents", required=True),
+        Field("remote", "ref", "the remote", required=True),
+        Field("branch", "ref", "the branch there", required=True),
+        Field("makers", "texts", "the commits that would go, by their agents", required=True, longest=200),
     ),
     errors=(Forbidden,),
 )  # fmt: skip

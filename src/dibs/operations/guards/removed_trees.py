@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
 from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import FOLLOW_UPS, due
+from dibs.operations.core import kept_contents
+from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
 from dibs.operations.guards.changes import CONTENT_LIFE_MS
 from dibs.operations.messages import mailbox
@@ -52,7 +53,7 @@ def _removed(
             "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
             "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
         }  # fmt: skip
-        tx.put(f"v\tv{identifier}", record, i2=due(record["until"]))
+        kept_contents.keep(tx, call, record)
         for owner in owners:
             by_owner.setdefault(owner, []).append(text)
     if by_owner:
@@ -64,17 +65,17 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
     from dibs.operations.alerts import suspicions
 
     owners = sorted(by_owner)
-    tx.append("tree.removed", "dibs", tree, {"owners": owners, "paths": paths[:16], "count": len(paths)})
+    tx.append("tree.removed", call.voice, tree, {"owners": owners, "paths": paths[:16], "count": len(paths)})
     for owner in owners[:MAX_OWNERS_TOLD]:
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
             "`dibs restore --list` names it, and `dibs restore ID` writes it into the working tree in which you run it."
         )
-        mailbox.post(tx, owner, "dibs", HOW, text, tree=tree)
+        mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
         tx, HOW, name, owners[0], event=tree, told=owners, tree=tree, owners=[name_of(tx, one) for one in owners],
-        paths=paths[:16], count=len(paths),
+        paths=paths[:16], count=len(paths), reporter=call.reporter,
     )  # fmt: skip
     FOLLOW_UPS["suspicions"](tx, call)
 
@@ -87,7 +88,7 @@ def _few(names: list[str]) -> str:
 REMOVED = Operation(
     "tree-removed", _removed, "A working tree was removed.", sent_by=HOSTS,
     fields=(
-        Field("tree", "raw", "the top that it had", required=True),
+        Field("tree", "tree", "the top that it had", required=True),
         Field("name", "text", "its ledger", required=True),
         Field("work", "rows", "the unfinished work in it", default=(),
               items=(

@@ -14,8 +14,8 @@ from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
-from dibs.operations.core import paging
-from dibs.operations.core.call import check_text, due, iso
+from dibs.operations.core import kept_contents, paging
+from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
@@ -50,7 +50,7 @@ def _restorable(
         record
         for record in (_named(tx, ids) if ids else [record for _, record in paging.every(tx, "v\t")])
         if record["blob"]
-        and record.get("place", "") == call.place
+        and kept_contents.is_here(call, record)
         and record.get("until", tx.now + 1) > tx.now
         and tree in {"", record["tree"]}
         and path in {"", record["path"]}
@@ -95,7 +95,7 @@ def _restore(
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
     key = f"v\t{check_text(kept, 'kept')}"
     record = tx.fetch([key]).values[key]
-    if record is None or record.get("place", "") != call.place:
+    if record is None or not kept_contents.is_here(call, record):
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
@@ -115,8 +115,7 @@ def _restore(
             "violation": undo, "path": record["path"], "tree": tree, "holder": call.agent, "by": call.agent,
             "at": tx.now, "blob": now, "overwritten": record["blob"], "until": until,
         }  # fmt: skip
-        before.update({"place": call.place} if call.place else {})
-        tx.put(f"v\t{undo}", before, i2=due(until))
+        kept_contents.keep(tx, call, before)
     data = {"id": kept, "tree": tree, "was": now, "now": record["blob"], "undo": undo}
     tx.append("edit.restored", call.agent, record["path"], data)
     return {"id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"]}

@@ -81,8 +81,11 @@ def _command(
     files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
-        if index and _meets_shell(others, index):  # what lies in git's index now is of a moment
-            return _index_held(tx, call, resources.normal(index), Held(blockers=[]))
+        normal = resources.normal(index) if index else []
+        busy = [one for one in others if one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal)]
+        if busy:  # what lies in git's index now is of a moment
+            blockers = [holds.blocker(tx, one, normal) for one in busy]
+            return _index_held(tx, call, normal, Held(blockers=blockers))
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
         concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
         dropped: list[str] = []
@@ -137,12 +140,6 @@ def _being_changed(
                     blockers=[holds.blocker(tx, record, [["file", name]])], more=0, instead=instead,
                 )  # fmt: skip
     return None
-
-
-def _meets_shell(others: list[Record], wanted: Sequence[Sequence[str]]) -> bool:
-    """Does a command of another agent hold git's index at this moment?"""
-    normal = resources.normal(wanted)
-    return any(one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal) for one in others)
 
 
 def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:

@@ -433,13 +433,18 @@ def _stashed(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | N
     before = tx.fetch([STASHES_KEY]).values[STASHES_KEY]
     record: Record = before or {"makers": {}, "making": "", "seen": []}
     makers = {stash: maker for stash, maker in record["makers"].items() if stash in there}
-    if record["making"]:
-        makers.update({stash: record["making"] for stash in there if stash not in record["seen"]})
+    new, count = [stash for stash in there if stash not in record["seen"]], record.get("count", 1)
+    if record["making"] and new:  # the oldest of them; what came later is a person's
+        makers.update(dict.fromkeys(new[-count:], record["making"]))
     for stash in fact.get("takes", ()):
         maker = makers.get(stash, "")
         if maker and not related(maker, call.agent):
             return _not_yours(fact, maker, there.index(stash) if stash in there else 0)
-    after = {"makers": makers, "making": call.agent if fact.get("pushes") else "", "seen": there[:MAX_STASHES]}
+    again = record["making"] == call.agent and not new  # the same command makes another one
+    after = {
+        "makers": makers, "making": call.agent if fact.get("pushes") else "", "seen": there[:MAX_STASHES],
+        "count": count + 1 if again else 1,
+    }  # fmt: skip
     if before != after and (fact.get("pushes") or before is not None):
         tx.put(STASHES_KEY, after)
     return None

@@ -22,7 +22,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Fenced, Forbidden, Held, quoted
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, grants
-from dibs.operations.core.call import iso
+from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
 from dibs.operations.landing import queue
 from dibs.stores.seam import digest_of
@@ -292,7 +292,7 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     target = queue.target_of(call, onto)
     state, claim = queue.state_of(tx, target), queue.holder(tx, target)
     running = state["running"]
-    live = claim is not None and claim["token"] == token
+    live = claim is not None and claim["token"] == token and related(claim["agent"], call.agent)
     if live and running is not None and running["turn"] == turn and running["token"] == token:
         return state, None
     tx.append("call.refused", call.agent, f"land:{target}", {"code": Fenced.code})
@@ -307,7 +307,10 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
 
 def _confirm(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
     """Is this process still the lander?"""
-    return _mine(tx, call, onto, token, turn)[1] or {}
+    refusal = _mine(tx, call, onto, token, turn)[1]
+    if refusal is None:
+        tx.certify()
+    return refusal or {}
 
 
 def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str, Any]:

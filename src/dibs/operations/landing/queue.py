@@ -346,7 +346,7 @@ OPERATIONS = (
             _ONTO,
             Field("priority", "integer", "higher comes first (default 0)", default=0, most=MAX_PRIORITY, metavar="N"),
             Field("again", "flag", "queue it although this commit has landed before", default=False),
-            Field("home", "tree", "the clone that it is queued in", default="",
+            Field("home", "ref", "the clone that it is queued in", default="",
                   internal=True, sent_by=ANYWHERE),
         ),
         errors=(Quota, Invalid),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import mark_of
-from dibs.operations.core.call import FOLLOW_UPS, due, iso
+from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, due, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.stores.seam import walk
@@ -68,13 +68,18 @@ def put_in(tx: Transaction, box: Record, message: Record) -> None:
     """Append a message to the mailbox, and wake its waiters."""
     to, stamp = message["to"], max(tx.now, box["last"] + 1)
     box["last"], box["count"] = stamp, box["count"] + 1
-    if "thread" in message:
+    if _is_counted(message):
         box["from"][message["from"]] = box["from"].get(message["from"], 0) + 1
     key = f"m\t{to}\t{stamp:015d}\t{message['message']}"
     tx.put(key, message, i1=_deliverable_entry(to, 0, stamp), i2=due(message["until"]))
     wake(tx, box)
     tx.wake(mark_of(to))
     _keep(tx, to, box)
+
+
+def _is_counted(message: Record) -> bool:
+    """Does it count for its sender? An agent's own message, and one that dibs leaves by a far caller's word."""
+    return "thread" in message or bool(message.get("reported"))
 
 
 def wake(tx: Transaction, box: Record) -> None:
@@ -88,7 +93,7 @@ def remove(tx: Transaction, key: str, message: Record, box: Record | None = None
     """Remove a message. With `box`, the caller has the mailbox already, and writes it."""
     mine = mailbox(tx, message["to"]) if box is None else box
     mine["count"] = max(0, mine["count"] - 1)  # a mailbox may be younger than its messages
-    if "thread" in message:
+    if _is_counted(message):
         left = mine["from"].pop(message["from"], 0) - 1
         if left > 0:
             mine["from"][message["from"]] = left
@@ -101,7 +106,8 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
     """Leave a message from dibs itself, or one that it passes on; returns its id, "" if there was no room."""
     limits = WORK["messages"]
     box = mailbox(tx, to)
-    if box["count"] >= limits["inbox"]:
+    of_agent = sender != DIBS_SENDER and box["from"].get(sender, 0) >= limits["from_one"]
+    if of_agent or box["count"] >= limits["inbox"]:
         tx.append("message.dropped", sender, to, {"type": kind})
         return ""
     identifier = f"m{tx.id()}"
@@ -109,6 +115,8 @@ def post(tx: Transaction, to: str, sender: str, kind: str, text: str, **data: An
         "message": identifier, "to": to, "from": sender, "type": kind, "text": text, "data": data, "at": tx.now,
         "until": tx.now + limits["life"],
     }  # fmt: skip
+    if sender != DIBS_SENDER:
+        message["reported"] = True
     put_in(tx, box, message)
     tx.append("message.posted", sender, to, {"id": identifier, "type": kind})
     return identifier

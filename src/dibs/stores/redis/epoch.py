@@ -1,13 +1,14 @@
 """Epochs: what happens when the server lost commits, or may have lost them.
 
-A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. While the same server
-process answers, nothing is lost and numbers rise by one. When another process answers (a restart, a failover), numbers
-continue in a new epoch, above all that were ever given. Answered commits count as complete only if the server writes
-every command to its disk before it answers (appendonly, appendfsync always), did so before the restart too, was never a
-replica, and stands where this machine remembers. Otherwise the first caller has to give up what rests on lost commits
-(`Unsettled`). A machine that comes later and remembers more than was there begins another epoch. So does a machine that
-remembers a different event than the log has: an older state was restored into the running server, and others continued
-from it.
+A commit's number has the epoch in its high bits, the seconds since 1970 at which it began. Where the numbers of an
+epoch begin comes from the run id: two servers that take themselves for the primary in the same second do not give the
+same numbers. While the same server process answers, nothing is lost and numbers rise by one. When another process
+answers (a restart, a failover), numbers continue in a new epoch, above all that were ever given. Answered commits count
+as complete only if the server writes every command to its disk before it answers (appendonly, appendfsync always), did
+so before the restart too, was never a replica, and stands where this machine remembers. Otherwise the first caller has
+to give up what rests on lost commits (`Unsettled`). A machine that comes later and remembers more than was there begins
+another epoch. So does a machine that remembers a different event than the log has: an older state was restored into the
+running server, and others continued from it.
 
 A user who may not ask for INFO does not learn the server's run id. For such users each run id has a mark in the
 server's script cache, which ends with the process: where the mark of the stored run id is, the same process answers.
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dibs.stores.redis.store import RedisStore
 
 SCHEMA = "1"
+FIRST_NUMBERS = 1 << 19  # of an epoch, among which the run id chooses: half of its numbers
 EPOCH_BITS = 20  # below the epoch: a million commits a second; with 33 bits for the seconds (to the year 2242) a number
 MAX_NUMBER = 1 << 53  # stays below this, which JSON and Lua can carry
 WITNESS_BYTES = 160  # file with a remembered commit: number, event, link, and a digest of these
@@ -253,6 +255,7 @@ def next_number(store: RedisStore) -> int:
     """The number to continue from: above all that this machine remembers, in an epoch of the server's time."""
     seconds = int(store.ask("TIME")[0])
     number = max(seconds, (store.remembered.number >> EPOCH_BITS) + 1) << EPOCH_BITS
+    number += int(sha1_of(store.wire.run_id.encode())[:8], 16) % FIRST_NUMBERS
     if number >= MAX_NUMBER >> 1:
         where = hidden(store.wire.url)
         message = f"{where} has a clock that is centuries ahead; commit numbers would run out. Nothing was changed."

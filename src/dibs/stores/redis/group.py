@@ -255,6 +255,9 @@ class _Member(RedisTransaction):
     def tail(self) -> Head:
         raise _AloneError
 
+    def certify(self) -> None:
+        raise _AloneError
+
     def seal(self, body: str) -> None:  # noqa: ARG002 - the seam's verb
         raise _AloneError
 

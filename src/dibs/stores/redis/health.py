@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MEGABYTE = 1 << 20
 DAY_S, DAY_MS = 86_400, 86_400_000
-SETTINGS = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy")
+SETTINGS = ("appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "min-replicas-max-lag")
 # Which answered commits can be lost, by appendfsync.
 FSYNC = {
     "always": "appendfsync always: what was answered is on the disk; a restart keeps the claims",
@@ -169,9 +169,16 @@ def _replication(facts: Facts) -> tuple[bool, str]:
         return False, f"this is a {role}: it takes no writes; name the primary, or Sentinel"
     if not replicas and not facts.url.startswith("redis+sentinel:"):
         return True, "no replicas: nothing takes over when this server fails"
-    return True, (
+    text = (
         f"primary with {counted(replicas, 'replica')}: a failover loses what had not reached the "
         "replica, and claims are void after it"
+    )
+    if "min_slaves_good_slaves" in facts.info:
+        lag = facts.settings.get("min-replicas-max-lag", "?")
+        return True, f"{text}. Cut off from its replicas, it takes no writes after {lag} s (min-replicas-to-write)"
+    return False, (
+        f"{text}. Cut off from its replicas, it continues to grant what the promoted one grants as well: set "
+        "`min-replicas-to-write 1`, and `min-replicas-max-lag` below the time after which a replica is promoted"
     )
 
 

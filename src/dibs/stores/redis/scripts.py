@@ -372,6 +372,16 @@ LEAVE = """
 if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
 """
 
+# Is this still the server whose data was read, and would it take a write now? A primary that the others have left may
+# not (min-replicas-to-write). KEYS: head. ARGV: run id, the clock.
+CERTIFY = """
+if redis.call('HGET', KEYS[1], 'run') ~= ARGV[1] then return 0 end
+redis.call('HSET', KEYS[1], 'certified', ARGV[2])
+return 1
+"""
+
+# In the next two, a number that is not above the last commit is raised by whole epochs, so that it begins where this
+# server's numbers begin (epoch.py).
 # The server was restarted or replaced, and no answered commit can be missing as far as this caller knows: continue with
 # numbers above all that were ever given. A machine that remembers more sees the loss by `kept`.
 # KEYS: head. ARGV: the stored run id, the new one, the number to continue from.
@@ -380,7 +390,7 @@ local head = redis.call('HMGET', KEYS[1], 'commit', 'run', 'kept', 'sure')
 if not head[1] or head[2] ~= ARGV[1] or head[4] ~= '1' then return 0 end
 local number = ARGV[3]
 if tonumber(head[1]) >= tonumber(number) then
-  number = string.format('%.0f', (math.floor(tonumber(head[1]) / 1048576) + 1) * 1048576)
+  number = string.format('%.0f', number + math.ceil((head[1] + 1 - number) / 1048576) * 1048576)
 end
 local kept = (head[3] or '') .. head[1] .. ':' .. number .. ' '
 while #kept > 4000 do kept = string.sub(kept, string.find(kept, ' ', 1, true) + 1) end
@@ -396,7 +406,7 @@ local head = redis.call('HMGET', KEYS[1], 'commit', 'run')
 if not head[1] or head[2] ~= ARGV[1] or (ARGV[5] ~= '' and head[1] ~= ARGV[5]) then return '' end
 local number = ARGV[3]
 if tonumber(head[1]) >= tonumber(number) then
-  number = string.format('%.0f', (math.floor(tonumber(head[1]) / 1048576) + 1) * 1048576)
+  number = string.format('%.0f', number + math.ceil((head[1] + 1 - number) / 1048576) * 1048576)
 end
 redis.call('HSET', KEYS[1], 'commit', number, 'since', string.format('%.0f', tonumber(number) + 1), 'run', ARGV[2],
   'void', '1', 'sure', ARGV[4])

@@ -417,9 +417,16 @@ class RedisStore(Engine):
             answer = self.script(scripts.READ, self.keys, words)
             if self._accepted(answer):
                 snapshot = self._take(answer, reads)
+                snapshot.run_id = self.wire.run_id
                 if epoch.check(self, snapshot.commit, snapshot.since):
                     return snapshot
         raise Busy(tried=MAX_RUNS)
+
+    def certified(self, snapshot: Snapshot) -> bool:
+        """Is it still the server of that snapshot, and does it take writes? Asked where the server may refuse them."""
+        if not self.wire.is_guarded:
+            return True
+        return bool(self.script(scripts.CERTIFY, [self.keys[4]], lambda: [snapshot.run_id, str(snapshot.now)]))
 
     def has_seal(self, seq: int) -> bool:
         """Does a seal stand at this event?"""

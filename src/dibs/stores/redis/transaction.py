@@ -34,6 +34,9 @@ if TYPE_CHECKING:
         def has_seal(self, seq: int) -> bool:
             """Does a seal stand at this event?"""
 
+        def certified(self, snapshot: Snapshot) -> bool:
+            """Is it still the server of that snapshot, and does it take writes?"""
+
 
 VALUE_PARTS = 4  # of a stored value: number, two entries, text
 SCAN_ROW_WORDS = 3  # words of one row of a scan
@@ -74,6 +77,7 @@ class Snapshot:
         self.now, self.since = max(int(now), self.last), int(since)
         self.wall = self.now - int(offset)
         self.found = {read.key: one for read, one in zip(reads, found, strict=True)}
+        self.run_id = ""  # of the server, if it was read from one
 
     def signature(self, read: Read) -> Any:
         """The server's signature over all that a read saw."""
@@ -87,7 +91,7 @@ class Guess(Snapshot):
         self.commit, self.last, self.since = cache.commit, cache.last, cache.since
         self.now = cache.now()
         self.wall = self.now - cache.wall_offset
-        self.found = {}
+        self.found, self.run_id = {}, ""
 
 
 class RedisTransaction(BaseTransaction):
@@ -297,6 +301,10 @@ class RedisTransaction(BaseTransaction):
         snapshot, self._tailed = self.snapshot, True
         self._cache = None  # nor is anything after it: a guess would have to be read again, and the end with it
         return Head(snapshot.commit, snapshot.seq, snapshot.link, snapshot.last)
+
+    def certify(self) -> None:
+        if not self._source.certified(self.snapshot):
+            raise MovedError(self._source.read(self.reads))
 
     def seal(self, body: str) -> None:
         self._may_write()

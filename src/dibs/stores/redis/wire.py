@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         url: str
         run_id: str
         is_named: bool  # did the server say its run id? Else this is a name that this connection made up
+        is_guarded: bool  # may it refuse writes for lack of replicas (min-replicas-to-write)?
 
         def call(self, *words: Any) -> Any:
             """Send one command and return its answer.
@@ -63,7 +64,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.run_id = ""
-        self.is_named = True
+        self.is_named = self.is_guarded = True
         self._connected = False  # has the handshake completed?
         self._asking = False  # an answer may be in flight: after an interrupted call
 
@@ -94,6 +95,7 @@ class Connection:
         if denied is not None and not str(denied).startswith("NOPERM"):
             raise ServerError(str(denied))
         self.is_named = denied is None
+        self.is_guarded = denied is not None or "min_slaves_good_slaves" in _lines(replication)
         self.run_id = identity_of(server, replication) if self.is_named else f"unnamed-{clock.random_id()}"
 
     def _connect(self) -> None:

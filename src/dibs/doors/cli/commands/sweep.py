@@ -30,7 +30,6 @@ FIELDS = (
     Field("every", "duration", "with --watch: how often (default 1s)", metavar="D"),
 )
 INTERVAL_MS = 1_000  # then a dead agent's work is back within seconds
-MAX_DELIVERED = 4  # alerts that one sweep sends at most
 MIN_INTERVAL_MS = 10  # more often helps nobody
 
 
@@ -54,7 +53,7 @@ def run(words: Words) -> int:
         found: dict[str, Any] = session.answer(operation, call, {})
         session.store.tidy()
         how = "sweep" if watch else "call"
-        upkeep.step(session, how, call.agent or call.fallback, every=0, deliver=MAX_DELIVERED)
+        upkeep.step(session, how, call.agent or call.fallback, every=0)
         housekeeping.daily(session, call)
         return found
 

@@ -7,6 +7,7 @@ matter. The config and the rules are the team's: there it counts that they are c
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from dibs.doors import clients
 from dibs.doors.install import githooks, pointers
@@ -40,9 +41,9 @@ def _parts(session: Session, base: str, used: list[str]) -> dict[str, Part]:
     for client in map(clients.of, used):
         parts |= dict.fromkeys(client.own_files(), str)
         if not client.plugin_commands():  # a plugin is in no commit
-            parts[client.settings_file] = lambda text, client=client: client.settings_commands(text, "")
+            parts[client.settings_file] = partial(client.settings_commands, path="")
         if client.mcp_file and client.mcp_file not in parts:
-            parts[client.mcp_file] = lambda text, client=client: client.mcp_command(text, "")
+            parts[client.mcp_file] = partial(client.mcp_command, path="")
     parts |= dict.fromkeys(pointers.names(), lambda text: pointers.BEGIN in text)
     hooks = githooks.folder(session.place)
     if hooks.startswith(f"{base}/") and not hooks.startswith(f"{session.place.common}/"):  # husky's, say
