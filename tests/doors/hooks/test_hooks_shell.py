@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import unicodedata
 from pathlib import Path
@@ -427,6 +428,14 @@ def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_
     for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
         assert "the work of ada" in bob.may_run(command).refusal, command
     assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed
+
+
+def test_the_folder_that_a_workspace_without_git_lies_in_is_not_deleted_under_a_holder(repo: Repository) -> None:
+    shutil.rmtree(repo.folder / ".git")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    for command in (f"rm -rf {repo.folder.parent}", "rm -rf ..", f"mv {repo.folder.parent} /tmp/elsewhere"):
+        assert "ada holds a.py" in bob.may_run(command).refusal, command
 
 
 def test_a_name_that_nobody_can_claim_is_refused_for_what_it_is_and_may_be_deleted(repo: Repository) -> None:
