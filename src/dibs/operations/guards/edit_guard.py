@@ -124,7 +124,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
             strict.append(target)
         if level != FREE:
             wanted.append(target)
-    refusal = _claims_first(tx, call, claimed, tree)
+    refusal = _claims_first(tx, call, claimed, tree) or _numbered_twin(tx, call, claimed, tree)
     if refusal is not None:
         return refusal
     if not wanted:
