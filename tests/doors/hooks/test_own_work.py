@@ -176,7 +176,7 @@ CLAIM_AND_WRITE = (
     "dibs claim .dibs/config.toml && echo '# more' >> .dibs/config.toml && git commit -qm x .dibs/config.toml",
     "dibs claim .dibs/config.toml\necho '# more' >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
     "dibs claim .dibs/config.toml && cat >> .dibs/config.toml <<'E' && git commit -qm x .dibs/config.toml\n# more\nE",
-    "dibs claim .dibs/config.toml\n{ echo '# a'; echo '# b'; } >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
+    "dibs claim .dibs/config.toml\n{ echo '#'; echo; } >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
     "dibs task add t --id T-1 && dibs task claim T-1 && sed -i s/at/AT/ a.py && git commit -qm x a.py",
 )
 
@@ -471,3 +471,23 @@ def test_a_program_that_put_back_git_s_content_is_settled_by_reading_and_editing
     ada.read("a.py")
     ada.edit("a.py", "ada's again\n")
     assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
+def test_what_an_agents_program_does_to_its_own_file_right_after_anothers_ended_is_its_own(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "ada's\n")
+    for text in ("new words", "and others"):
+        bob.bash("python3 put.py build.log x")
+        assert ada.bash(f"python3 put.py a.py '{text}'")[1].told == ""
+    assert not repo.events("edit.doubted", "edit.unattributed")
+    assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
+def test_what_changes_while_an_agents_program_runs_may_be_a_program_that_another_left(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.edit("a.py", "ada's\n")
+    bob.bash("python3 put.py build.log x &")
+    told = ada.bash("python3 put.py a.py new")[1].told
+    assert "a.py changed while your command ran, and bob was at work too." in told
