@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Target = dict[str, Any]
 
 BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
+SHELL = "shell"  # the `by` of a claim that lasts as long as one command
 MAX_UNSEEN_NAMED = 20  # files in the text of a refusal that asks to read them
 MAX_UNSEEN_LISTED = 200  # and in its fields
 MAX_BLOCKERS_SHOWN = 16

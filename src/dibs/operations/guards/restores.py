@@ -20,8 +20,7 @@ from dibs.operations.core import kept_contents, paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.audits import SHELL
-from dibs.operations.guards.edit_guard import BY
+from dibs.operations.guards.edit_guard import BY, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
