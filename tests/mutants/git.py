@@ -65,6 +65,8 @@ ROWS = (
      f"{ODD}::test_restore_writes_the_file_of_that_name_and_no_other"),
     ("operations/guards/edit_guard.py", "                return _refuse(tx, call, target, tree, refusal)\n    return None", "                pass\n    return None",
      f"{NUMBERS}::test_the_second_migration_of_a_number_is_refused"),
+    ("doors/hooks/git_scope.py", " if one.isprintable() or not goes]", "]",
+     "tests/doors/hooks/test_odd_names.py::test_a_file_of_an_odd_name_is_moved_to_another_name_or_deleted_and_not_made"),
     ("operations/guards/edit_guard.py", " or _numbered_twin(tx, call, claimed, tree)\n", "\n",
      f"{NUMBERS}::test_a_claim_in_the_same_command_gives_no_second_migration_of_a_number"),
     ("operations/guards/migrations.py", ' or any(token < record["token"] for token in own)', "",

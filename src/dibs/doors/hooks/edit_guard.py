@@ -175,7 +175,8 @@ def _located(
                     continue  # nobody can hold such a file: it may go
                 raise Forbidden(
                     f"{os.path.basename(real)!r} has a control character in it, such as a tab or a line break. Nobody "
-                    "can claim a file of that name, so no agent writes one. Choose another name.",
+                    "can claim a file of that name, so no agent writes one. Choose another name; one that is there "
+                    "may be moved or deleted.",
                     path=repr(real),
                 ) from None
             if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
