@@ -147,6 +147,31 @@ def test_what_a_clients_formatter_does_to_its_edit_is_the_edits_own(
     assert not news(bob)
 
 
+def test_the_next_agents_edit_with_the_same_words_is_its_own(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    """Both edit one file in turn, each commits, and the second one only puts the words in another order."""
+    ada, bob = two
+    for turn in range(3):
+        ada.read("a.py")
+        ada.edit("a.py", f"ada {turn}\nbob {turn} after\n")
+        assert ada.bash("git commit -qm ada -- a.py")[0].code == 0
+        bob.read("a.py")
+        assert bob.bash(f"sed -i 's/bob {turn} after/after bob {turn}/' a.py")[0].code == 0
+        assert owners(repo) == {"a.py": ["bob"]}
+        assert bob.bash("git commit -qm bob -- a.py")[0].code == 0
+    assert not accusations(repo)
+
+
+def test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "bob after\n")
+    ada.dibs("release", "a.py")
+    bob.read("a.py")
+    assert bob.bash("sed -i 's/bob after/after bob/' a.py")[0].code == 0
+    assert "bob" in owners(repo)["a.py"]
+
+
 def test_another_program_that_overwrites_a_fresh_edit_is_no_formatter(two: tuple[Agent, Agent]) -> None:
     ada, bob = two
     ada.edit("a.py", MESSY)

@@ -103,7 +103,8 @@ def judge(
     if movers and not any(one.how for one in suspects):
         return Verdict(movers[0], LIKELY, movers) if len(movers) == 1 else Verdict(NOBODY, NOBODY, movers)
     editor = "" if git or head is None else _editor(state, path, head, changed)
-    if editor and not any(one.met for one in suspects) and head is not None and tidies(head.content):
+    others = [one for one in suspects if one.met or (one.how and one.agent != editor)]
+    if editor and not others and head is not None and tidies(head.content):
         return Verdict(editor, LIKELY, [editor, *[one.agent for one in suspects]], MERGES)
     if not any(one.could for one in suspects):
         return Verdict(OUTSIDE, OUTSIDE)
@@ -126,19 +127,30 @@ def _moved(state: State, path: str, signature: str) -> list[str]:
 
 
 def _editor(state: State, path: str, head: Head, changed: int) -> str:
-    """The agent whose edit, that runs or has just ended, left what was there; "" if there is none."""
+    """The agent whose edit, that runs or has just ended, left what was there, uncommitted; "" if there is none."""
     for call in reversed(state.calls.values()):
-        if call.how(path)[0] and head.authors.get(head.content) == call.agent:
+        if call.how(path)[0] and head.authors.get(head.content) == call.agent in head.owners:
             done = min(call.closed + AFTER_EDIT_NS if call.closed else changed, call.ended or changed)
             return call.agent if call.opened <= changed <= done else ""
     return ""
 
 
 def same_words(before: bytes, after: bytes) -> bool:
-    """Does a content have the words of another one, and hardly fewer? Blanks and signs are a formatter's to set."""
+    """Does a content have the words of another one, and hardly fewer? Blanks and signs are a formatter's to set.
+
+    A number stands there at most as often as before: to count up is an edit, though the new number stands elsewhere.
+    """
     blanks = bytes([one if one > 127 or chr(one).isalnum() else 32 for one in range(256)])  # noqa: PLR2004 - ASCII
-    was, now = [set(text.translate(blanks).lower().split()) for text in (before, after)]
-    return now <= was and len(was - now) * WORD_SHARE <= len(was)
+    words = [text.translate(blanks).lower().split() for text in (before, after)]
+    was, now = map(set, words)
+    if not now <= was or len(was - now) * WORD_SHARE > len(was):
+        return False
+    left: dict[bytes, int] = {}
+    for share, found in zip((1, -1), words, strict=True):
+        for word in found:
+            if word[-1:].isdigit():
+                left[word] = left.get(word, 0) + share
+    return min(left.values(), default=0) >= 0
 
 
 def _first_fit(
