@@ -82,6 +82,13 @@ ROWS = (
      f"{LINK}::test_reports_of_one_caller_do_not_fill_another_s_inbox"),
     ("running/landing_wait.py", "            barred = taken is None\n", "",
      "tests/server/test_far.py::test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others"),
+    ("operations/guards/commit_guard.py", "        suspects = changes.accused(tx, call, suspects) or [call.agent]\n", "        pass\n",
+     f"{LINK}::test_a_commit_that_a_far_caller_reports_accuses_no_agent_of_another_credential[agent-mallory]"),
+    ("operations/guards/audits.py", 'Field("id", "channel", "the change"', 'Field("id", "text", "the change"',
+     f"{LINK}::test_the_id_of_a_change_is_one_word_that_no_shell_reads_otherwise"),
+    ("operations/core/declare.py", ' or value.startswith("-"):  #', ":  #",
+     f"{LINK}::test_a_commit_that_a_caller_names_is_no_option_of_git_and_no_two_words"),
+    ("operations/guards/deploy_guard.py", "    if not target.isprintable():  #", "    if False:  #", f"{LINK}::test_a_target_is_one_line"),
     # files of the server
     ("operations/guards/restores.py", "        and kept_contents.is_here(call, record)\n", "", REPORT),
     ("server/far_half.py", "        if operation.writes or HERE in", "        if HERE in", FORGED),

@@ -273,6 +273,40 @@ def test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name(
     assert [key.split("\t")[1] for key, _ in there] == [f"{link.tokens_of(who)}:{link.web.folder}"]  # not this tree's
 
 
+@pytest.mark.parametrize(("who", "agent"), [("agent", "mallory"), ("machine", "eve"), ("person", "kim")])
+def test_a_commit_that_a_far_caller_reports_accuses_no_agent_of_another_credential(
+    link: Link, who: str, agent: str
+) -> None:
+    link.got("person", "boot", agent="ann")
+    link.got("person", "claim", FILE, agent="lea")
+    found = {"commit": "c" * 40, "items": [[["file", "a.py"], False]], "how": "past", "suspects": ["ann", "lea"]}
+    link.got(who, "committed", found, agent=agent)
+    (told,) = inbox(link, "lea")
+    assert told["from"] == agent
+    assert "ann" not in told["text"]
+    assert "ann" not in str(link.web.workspace.alerts()["alerts"][0]["text"])
+
+
+@pytest.mark.parametrize("word", ["$(touch x)", "x;touch y", "`id`", "a b", "a\nb", "x" * 33])
+def test_the_id_of_a_change_is_one_word_that_no_shell_reads_otherwise(link: Link, word: str) -> None:
+    assert link.refused("agent", "changed", {"found": [{**_change(link), "id": word}]}) == "invalid"
+
+
+@pytest.mark.parametrize("word", ["-p", "--output=x", "a b", "a\nb"])
+def test_a_commit_that_a_caller_names_is_no_option_of_git_and_no_two_words(link: Link, word: str) -> None:
+    assert link.refused("agent", "committed", {"commit": word, "how": "past"}) == "invalid"
+    finish = {"target": "prod", "token": 1, "result": "ok"}
+    assert link.refused("agent", "deploy-finish", {**finish, "commit": word}) == "invalid"
+    push = {"remote": "origin", "branch": "main", "commit": word}
+    assert link.refused("agent", "push-bypassed", push) == "invalid"
+
+
+def test_a_target_is_one_line(link: Link) -> None:
+    finish = {"target": "prod\na0 error: all is lost", "token": 1, "result": "ok"}
+    assert link.refused("agent", "deploy-finish", finish) == "invalid"
+    assert link.refused("agent", "deploy-check", {"targets": [finish["target"]]}) == "invalid"
+
+
 def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:
     link.got("person", "boot", agent="bob")
     found = [_change(link, id=f"c{number}", resource=["file", f"f{number}"]) for number in range(300)]
