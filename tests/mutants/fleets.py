@@ -40,7 +40,7 @@ ROWS = (
      f"{WHOSE}::test_a_formatter_is_done_within_seconds_after_the_edit_also_if_a_look_came_in_between"),
     ("doors/hooks/shell_guard.py", "            where = os.path.join(effect.cwd, effect.paths[0]) if removed else effect.cwd\n", "            where = effect.cwd\n",
      f"{PEOPLE}::test_a_working_tree_with_work_in_it_is_not_removed_by_force"),
-    ("doors/hooks/edit_guard.py", "any(maker not in {agent, GIT, BASE} for maker in head.authors.values())", "change is not None and change.actor != agent",
+    ("doors/hooks/edit_guard.py", "any(maker not in {agent, GIT, BASE} for maker in _makers(tree, one.path))", "change is not None and change.actor != agent",
      f"{PEOPLE}::test_a_persons_change_is_settled_by_reading_and_editing_also_after_an_edit_that_merged"),
     ("operations/guards/working_tree.py", ' and (record["by"] != WORK or record["there"])\n', "\n",
      f"{PEOPLE}::test_a_lone_agent_changes_the_branch_with_work_of_an_ended_session_there"),

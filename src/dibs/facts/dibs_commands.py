@@ -55,7 +55,8 @@ def claims_first(command: str, reading: Reading) -> dict[str, str]:
         if not words or words[0] != "claim" or simple.cwd is None:
             continue
         claimed = [links.real(os.path.join(simple.cwd, word)) for word in words[1:] if word and word[0] != "-"]
-        later = [one.text for one in reading.commands[place + 1 :]]
+        # a redirection of a group, or next to a here-document, is in no single command's text
+        later = [command.rpartition(simple.text)[2], *[one.text for one in reading.commands[place + 1 :]]]
         for target in reading.writes:
             real = links.real(target.path)
             if any(target.words in text for text in later) and any(_is_at(real, one) for one in claimed):

@@ -16,6 +16,7 @@ from dibs.facts.git import objects
 from dibs.facts.paths import of_parts, shown
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
+from dibs.operations.guards.audits import GIVE_BACK
 from dibs.session import file_writes, removed_trees, working_tree
 
 TYPE_CHECKING = False
@@ -106,8 +107,10 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     if answer["undo"]:
         objects.pin(place.common, f"kept/{answer['undo']}", now)
     _write(path, content, is_link=is_link)
-    ledger.made(inner, call.agent)
+    ledger.made(inner, answer["owner"] or call.agent)
     ledger.write()
+    if answer["owner"]:
+        session.run(GIVE_BACK, call, {"release": [answer["claim"]]})
     return {"restored": chosen["path"], "id": chosen["id"], "undo": answer["undo"], "token": answer["token"]}
 
 

@@ -62,10 +62,18 @@ def test_a_path_that_another_agent_holds_now_is_refused_and_left_alone(accident:
     assert len(accident.kept()) == 1
 
 
-def test_whoever_restores_holds_the_path_then(accident: Accident) -> None:
+def test_whoever_restores_what_is_settled_holds_the_path_then(accident: Accident) -> None:
+    accident.shell.json("ack", accident.id, "--as", "ann", exit=0)
     accident.shell.json("release", "a.py", "--as", "ann", exit=0)
     accident.shell.json("restore", "a.py", "--as", "cid", exit=0)
     assert accident.shell.json("claim", "a.py", "--as", "bob", exit=1)["error"]["blockers"][0]["agent"] == "cid"
+
+
+def test_whoever_restores_what_is_not_settled_gives_it_back_to_its_agent(accident: Accident) -> None:
+    accident.shell.json("release", "a.py", "--as", "ann", exit=0)
+    accident.shell.json("restore", "a.py", "--as", "cid", exit=0)
+    assert accident.path.read_bytes() == b"ann's\x00 work\r\n"
+    assert accident.shell.json("status", exit=0)["claims"] == []
 
 
 def test_a_file_that_was_deleted_comes_back(accident: Accident) -> None:

@@ -32,6 +32,16 @@ def test_the_second_migration_of_a_number_is_refused(
     assert "next free number" in refusal
 
 
+def test_a_claim_in_the_same_command_gives_no_second_migration_of_a_number(repo: Repository) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    for agent in (ada, bob):
+        agent.boot()
+    ada.dibs("claim", "migrations/5_a.sql")
+    refusal = bob.may_run("dibs claim migrations/5_b.sql && echo 1 > migrations/5_b.sql").refusal
+    assert "ada has migrations/5_a.sql under way" in refusal
+    assert bob.may_run("dibs claim migrations/6_b.sql && echo 1 > migrations/6_b.sql").silent
+
+
 def test_both_directions_of_one_and_other_numbers_pass(repo: Repository) -> None:
     ada, bob = repo.agent("ada"), repo.agent("bob")
     for agent in (ada, bob):

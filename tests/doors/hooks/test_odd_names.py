@@ -51,3 +51,17 @@ def test_restore_writes_the_file_of_that_name_and_no_other(repo: Repository, nam
     assert repo.person.dibs("restore", kept["id"]).get("restored"), kept
     assert (repo.folder / name).read_text() == "precious"
     assert repo.git("status", "--porcelain", "-z").count("\0") == 1, "no second file"
+
+
+@pytest.mark.parametrize("command", ["mv {} ok.py", "git mv {} ok.py", "git rm {}", "rm {}", "git rm 'tab*'"])
+def test_a_file_of_an_odd_name_is_moved_to_another_name_or_deleted_and_not_made(repo: Repository, command: str) -> None:
+    repo.write("tab\there.py", "x\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "odd")
+    ada = repo.agent("ada")
+    ada.boot()
+    assert "may be moved or deleted" in ada.may_edit("tab\there.py").refusal
+    assert "has a control character" in ada.may_run("git mv a.py $'a\\tb.py'").refusal
+    done, after = ada.bash(command.format("$'tab\\there.py'"))
+    assert (done.code, after.told) == (0, "")
+    assert not (repo.folder / "tab\there.py").exists()

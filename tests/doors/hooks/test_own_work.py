@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -174,6 +175,8 @@ CLAIM_AND_WRITE = (
     "dibs claim a.py && sed -i s/at/AT/ a.py && dibs release a.py && git commit -qm x a.py",
     "dibs claim .dibs/config.toml && echo '# more' >> .dibs/config.toml && git commit -qm x .dibs/config.toml",
     "dibs claim .dibs/config.toml\necho '# more' >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
+    "dibs claim .dibs/config.toml && cat >> .dibs/config.toml <<'E' && git commit -qm x .dibs/config.toml\n# more\nE",
+    "dibs claim .dibs/config.toml\n{ echo '#'; echo; } >> .dibs/config.toml\ngit commit -qm x .dibs/config.toml",
     "dibs task add t --id T-1 && dibs task claim T-1 && sed -i s/at/AT/ a.py && git commit -qm x a.py",
 )
 
@@ -205,6 +208,8 @@ def test_what_a_command_claims_and_then_writes_is_its_own_edit(
         ("dibs claim a.py; echo 1 >> a.py", False),
         ("dibs claim a.py || echo 1 >> a.py", False),
         ("echo 1 >> a.py; dibs claim a.py", False),
+        ("cat > a.py <<E; dibs claim a.py\nx\nE", False),
+        ("dibs claim a.py --wait 60s && cat > a.py <<E\nx\nE", True),
         ("dibs claim a.py && true; echo 1 >> a.py", False),
         ("dibs claim b.py && echo 1 >> a.py", False),
     ],
@@ -439,3 +444,50 @@ def test_the_message_the_alert_the_story_and_the_check_say_the_same_of_a_change(
     assert said in str(repo.person.dibs("check", "--check", "14"))
     refused, _ = ada.bash("git commit -qm x a.py")
     assert f"a.py {said}" in refused.err
+
+
+def test_who_undoes_its_own_program_as_told_gives_the_file_back(repo: Repository, two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.bash("python3 put.py lib/7.txt ada")
+    told = bob.bash("python3 put.py lib/7.txt bob")[1].told
+    undo = re.search(r"undo it with `\.dibs/dibs restore (v\w+)`", told)
+    assert undo is not None, told
+    assert bob.dibs("restore", undo[1])["restored"] == "lib/7.txt"
+    assert (repo.folder / "lib" / "7.txt").read_text() == "ada"
+    assert repo.claims() == {}
+    assert f"bob brought back lib/7.txt as it was before change {undo[1]}." in news(ada)
+    assert news(bob) == ""
+    assert ada.bash("git add lib/7.txt && git commit -qm x")[0].code == 0
+
+
+def test_a_program_that_put_back_git_s_content_is_settled_by_reading_and_editing(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    repo.write("back.sh", "git checkout -q -- a.py\n")
+    ada.edit("a.py", "ada's\n")
+    bob.bash("sh back.sh")
+    assert "cannot be committed" in news(ada)
+    ada.read("a.py")
+    ada.edit("a.py", "ada's again\n")
+    assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
+def test_what_an_agents_program_does_to_its_own_file_right_after_anothers_ended_is_its_own(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    ada.edit("a.py", "ada's\n")
+    for text in ("new words", "and others"):
+        bob.bash("python3 put.py build.log x")
+        assert ada.bash(f"python3 put.py a.py '{text}'")[1].told == ""
+    assert not repo.events("edit.doubted", "edit.unattributed")
+    assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
+def test_what_changes_while_an_agents_program_runs_may_be_a_program_that_another_left(two: tuple[Agent, Agent]) -> None:
+    ada, bob = two
+    ada.edit("a.py", "ada's\n")
+    bob.bash("python3 put.py build.log x &")
+    told = ada.bash("python3 put.py a.py new")[1].told
+    assert "a.py changed while your command ran, and bob was at work too." in told

@@ -21,6 +21,8 @@ from tests.waiting import until_async
 @pytest.fixture
 def apart(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:
     with far(shell, tmp_path) as made:
+        made.away.json("claim", "chosen", "--as", "person", exit=0)  # this machine chooses the server once
+        made.away.json("release", "chosen", "--as", "person", exit=0)
         config = made.away.folder / ".dibs" / "config.toml"  # no variable: the server is in this process
         config.write_text(f'store = "{made.server.url}"\n' + config.read_text())
         monkeypatch.setenv("DIBS_TOKEN", made.away.environment["DIBS_TOKEN"])

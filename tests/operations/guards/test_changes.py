@@ -445,9 +445,9 @@ def test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted(fleet: Fleet, 
     (left,) = fleet.overwrite("b", change(actor, "y.py", grade=grade, suspects=["b"], owners=["a"]))
     assert f"`dibs restore {left['violation']}`" in left["text"]
     assert "y.py, in which a has uncommitted work" in left["text"]
-    fleet.internal("b", RESTORE, kept=left["violation"], resource=["file", "y.py", ""], tree=TREE)
     for _, text in fleet.told("a"):
         assert "dibs restore" in text
+    fleet.internal("b", RESTORE, kept=left["violation"], resource=["file", "y.py", ""], tree=TREE)
     fleet.overwrite("b", change(actor, grade=grade, suspects=["b"], owners=["c"]))
     ((_, text),) = fleet.told("c")
     assert "x.py, in which you have uncommitted work" in text

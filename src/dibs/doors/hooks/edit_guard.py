@@ -175,7 +175,8 @@ def _located(
                     continue  # nobody can hold such a file: it may go
                 raise Forbidden(
                     f"{os.path.basename(real)!r} has a control character in it, such as a tab or a line break. Nobody "
-                    "can claim a file of that name, so no agent writes one. Choose another name.",
+                    "can claim a file of that name, so no agent writes one. Choose another name; one that is there "
+                    "may be moved or deleted.",
                     path=repr(real),
                 ) from None
             if roles["default"] or roles["assign"]:  # an agent that may write only here may not write elsewhere either
@@ -251,12 +252,19 @@ def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
         began = tree.state.began.get(agent, tree.now)
         since = int(change.signature.split(":")[2]) > began
     # what it knows is what is there: it has seen whatever others put there before
-    disputed = how == SAME and any(maker not in {agent, GIT, BASE} for maker in head.authors.values())
+    disputed = how == SAME and any(maker not in {agent, GIT, BASE} for maker in _makers(tree, one.path))
     return {
         "merges": one.write.how == MERGES, "known": how, "author": author, "owners": head.owners, "since": since,
         "suspects": suspects, "disputed": disputed,
         "loose": author == OUTSIDE and head.content != tree.index.blob(one.path),
     }  # fmt: skip
+
+
+def _makers(tree: Tree, path: str) -> list[str]:
+    """Those who made the contents of a path, and those who changed it: git's content is nobody's, its return is."""
+    head = tree.state.heads[path]
+    last = [head.change] if head.change is not None else []
+    return [*head.authors.values(), *[one.actor for one in [*last, *tree.state.changes] if one.path == path]]
 
 
 def _unfinished_within(session: Session, tree: Tree, agent: str, items: list[_NamedPath]) -> list[_NamedPath]:

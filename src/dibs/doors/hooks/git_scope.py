@@ -304,13 +304,16 @@ class Look:
             paths = git.tracked_matching(self.where, effect.paths) if effect.paths else []
             self.sweep(effect, paths, "take out of the index", safe=without_paths(effect))
             return
-        for path in effect.paths:
+        for place, path in enumerate(effect.paths, 1):
             wild = any(mark in path for mark in "*?[") and not os.path.lexists(os.path.join(self.where, path))
             if wild or path.startswith(":"):
                 base = os.path.join(self.top, self.prefix)
-                self.named += [os.path.join(base, name) for name in git.tracked_matching(self.where, [path])]
+                found = [os.path.join(base, name) for name in git.tracked_matching(self.where, [path])]
             else:
-                self.named.append(os.path.join(self.where, path))
+                found = [os.path.join(self.where, path)]
+            goes = effect.kind == "rm" or place < len(effect.paths)
+            # a file whose name has a control character is held by nobody: it may go
+            self.named += [one for one in found if one.isprintable() or not goes]
 
     def apply(self, effect: GitEffect) -> None:
         """The files that a patch names; `at` has reported one that cannot be read."""

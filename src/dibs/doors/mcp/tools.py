@@ -168,6 +168,7 @@ NOTICE = {
     "items": {"type": "string"},
     "description": "what happened meanwhile: messages, granted claims, lost work, changed rules. Read it.",
 }
+OF_CREDENTIALS = {"unauthorized", "forbidden"}  # what a store elsewhere may answer to any call
 REFUSAL = {
     "message": {"type": "string", "description": "of a refusal: who, since when, why"},
     "next": {"type": "string", "description": "of a refusal: what to do now"},
@@ -180,7 +181,7 @@ def _output(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
     One object with all keys, since clients of older eras take no other schema.
     """
     answer = _resolved(known["answers"][operation.name], known)
-    codes = sorted(error.code for error in operation.errors)
+    codes = sorted({error.code for error in operation.errors} | OF_CREDENTIALS)
     error = {
         "type": "object",
         "properties": {"code": {"enum": codes}, "message": {"type": "string"}},

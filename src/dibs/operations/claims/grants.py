@@ -16,7 +16,7 @@ from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, q
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
-from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
 
 TYPE_CHECKING = False
@@ -545,23 +545,7 @@ OPERATIONS = (
                 internal=True,
                 sent_by=ANYWHERE,
             ),
-            Field(
-                "waiter",
-                "text",
-                "the place in the queue held already",
-                default="",
-                internal=True,
-                longest=100,
-                sent_by=ANYWHERE,
-            ),
-            Field(
-                "wake",
-                "channel",
-                "the name under which the waiting process listens",
-                default="",
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
+            *WAITING,
         ),
         errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
         may="worker",

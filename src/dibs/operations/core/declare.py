@@ -491,6 +491,14 @@ PAGED = (
     ),
 )
 
+# What the wait loop brings to an operation that a caller can wait for.
+WAITING = (
+    Field("waiter", "text", "the place in line that it has already", default="", internal=True, longest=100,
+          sent_by=ANYWHERE),
+    Field("wake", "channel", "the name under which the waiting process listens", default="", internal=True,
+          sent_by=ANYWHERE),
+)  # fmt: skip
+
 # The fields of every call, in addition to its operation's.
 COMMON = (
     Field("as", "agent", "the agent that calls (else DIBS_AGENT, else the client's own session)", metavar="AGENT"),

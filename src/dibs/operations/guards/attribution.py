@@ -59,7 +59,7 @@ class Verdict:
 class _Suspect:
     """One agent that may have done it."""
 
-    __slots__ = ("after", "agent", "announced", "could", "how", "met", "running")
+    __slots__ = ("after", "agent", "announced", "could", "how", "late", "met", "running")
 
     def __init__(self, agent: str) -> None:
         self.agent = agent
@@ -68,6 +68,7 @@ class _Suspect:
         self.met = False  # a call names the path and announced this content
         self.announced: list[str] = []  # other contents that calls announced which ran at that time and name the path
         self.after = True  # only the seconds after the end of a call make it a suspect
+        self.late = False  # a program that a call of it left, or a formatter after its edit of the path, may still run
         self.could = False  # it had a call, or such seconds, when the content was written
 
 
@@ -151,6 +152,10 @@ def _first_fit(
         return Verdict(exact[0].agent, SURE, names, exact[0].how)
     named = [one for one in suspects if one.how]
     running = [one for one in suspects if one.running]
+    owners = head.owners if head is not None else []
+    if len(running) == 1 and running[0].agent in owners:  # its own work, and the others' calls had ended
+        suspects = [one for one in suspects if one.running or one.late or not one.after]
+        names = [one.agent for one in suspects]
     alone = len(suspects) == 1
     if len(named) > 1:
         return nobody
@@ -160,14 +165,13 @@ def _first_fit(
         return Verdict(named[0].agent, SURE if alone else LIKELY, names, named[0].how)
     if alone and running:
         return Verdict(names[0], SURE, names)
-    owners = head.owners if head is not None else []
     format_ = [one.agent for one in suspects if one.after and one.agent in owners]
     there = head is not None and head.content != MISSING  # a formatter makes no file
     if format_ and there and not git and (alone or format_[0] in state.formats):
         return Verdict(format_[0], LIKELY, names)  # a formatter that its client runs after its edits
     if len(running) != 1:
         return nobody
-    return Verdict(running[0].agent, LIKELY, [one.agent for one in suspects if not one.after])
+    return Verdict(running[0].agent, LIKELY, [one.agent for one in suspects if one.late or not one.after])
 
 
 def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int, written: int) -> list[_Suspect]:
@@ -185,6 +189,7 @@ def _suspects(state: State, path: str, after: str, since: int, changed: int, now
         running = first <= changed <= firm
         one.running = one.running or running
         one.after = one.after and not is_firm
+        one.late = one.late or call.left or bool(how)
         one.could = one.could or written <= weak
         if not how.islower():
             continue

@@ -11,7 +11,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_present
+from dibs.operations.guards.edit_guard import BY, SHELL, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Fetched, Transaction
 
 MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
-SHELL = "shell"  # the `by` of a claim that lasts as long as one command
 
 
 # --- who holds what here

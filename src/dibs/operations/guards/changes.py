@@ -368,6 +368,14 @@ def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, lis
     }
 
 
+def owed_to(tx: Transaction, call: Call, kept: Record) -> str:
+    """The other agent that is still there and whose work an unsettled change took away; "" if there is none."""
+    ids = unsettled(tx, kept["tree"], [kept["path"]]).get(kept["path"], ())
+    owner: str = kept["holder"]
+    is_owed = kept["violation"] in ids and not related(owner, call.agent) and not _is_gone(tx, call, owner)
+    return owner if is_owed else ""
+
+
 def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
     """Settle these paths: an agent decided what they should contain."""
     for name in names:

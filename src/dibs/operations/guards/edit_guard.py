@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Target = dict[str, Any]
 
 BY = "edit"  # the `by` of this guard's claims; a commit releases these and no others
+SHELL = "shell"  # the `by` of a claim that lasts as long as one command
 MAX_UNSEEN_NAMED = 20  # files in the text of a refusal that asks to read them
 MAX_UNSEEN_LISTED = 200  # and in its fields
 MAX_BLOCKERS_SHOWN = 16
@@ -124,7 +125,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
             strict.append(target)
         if level != FREE:
             wanted.append(target)
-    refusal = _claims_first(tx, call, claimed, tree)
+    refusal = _claims_first(tx, call, claimed, tree) or _numbered_twin(tx, call, claimed, tree)
     if refusal is not None:
         return refusal
     if not wanted:

@@ -2,7 +2,8 @@
 
 The audit keeps the contents after a violation, as objects; this file decides who may restore which. Restoring is an
 edit: it takes the edit guard's claim on the path, so it overwrites no other agent's work, and it keeps the content
-before it in the same way, so that a restore can be undone.
+before it in the same way, so that a restore can be undone. What a change took away from another agent that is still
+there, and that nobody has settled, is given back to it: it is its work again, and nobody else keeps a claim on it.
 
 A content is restored where it was kept: what a far caller reported, by that caller's credential alone; what this
 machine saw, here. Nothing is ever written below `.git/` or to dibs' own files.
@@ -12,13 +13,14 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
+from dibs.operations.agents.names import name_of
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core import kept_contents, paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY
+from dibs.operations.guards.edit_guard import BY, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,9 +105,14 @@ def _restore(
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
-    held = grants.take(tx, call, got, [resource], tree=tree, by=BY, reason=f"restores {kept}")
+    owner = changes.owed_to(tx, call, record)
+    by = SHELL if owner else BY
+    held = grants.take(tx, call, got, [resource], tree=tree, by=by, reason=f"restores {kept}")
     if isinstance(held, DibsError):
         return held
+    owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
+    if owner:
+        _tell(tx, call, owner, record)
     changes.settle(tx, tree, [record["path"]])
     undo = ""
     if now and now != record["blob"]:
@@ -118,7 +125,18 @@ def _restore(
         kept_contents.keep(tx, call, before)
     data = {"id": kept, "tree": tree, "was": now, "now": record["blob"], "undo": undo}
     tx.append("edit.restored", call.agent, record["path"], data)
-    return {"id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"]}
+    return {
+        "id": kept, "path": record["path"], "blob": record["blob"], "undo": undo or None, "token": held["token"],
+        "claim": held["claim"], "owner": owner,
+    }  # fmt: skip
+
+
+def _tell(tx: Transaction, call: Call, owner: str, record: Record) -> None:
+    from dibs.operations.messages import mailbox
+
+    path, kept = record["path"], record["violation"]
+    text = f"{name_of(tx, call.agent)} brought back {path} as it was before change {kept}."
+    mailbox.post(tx, owner, call.voice, "violation", text, resource=path, violation=kept)
 
 
 def _check_path(path: str) -> None:

@@ -25,6 +25,7 @@ from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
+from dibs.operations.guards.edit_guard import SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _command(
     if sweeps or unresolved:
         others = audits.others(tx, call, "")
         normal = resources.normal(index) if index else []
-        busy = [one for one in others if one["by"] == audits.SHELL and resources.any_overlap(one["resources"], normal)]
+        busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
         if busy:  # what lies in git's index now is of a moment
             blockers = [holds.blocker(tx, one, normal) for one in busy]
             return _index_held(tx, call, normal, Held(blockers=blockers))
@@ -117,7 +118,7 @@ def _hold_files(
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, None, wanted, tree=tree, by=audits.SHELL, reason=MAY_WRITE)
+            claim = grants.take(tx, call, None, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -150,17 +151,17 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
         for claim in holds.of_agent(tx, holds.CLAIM, call.agent)
         if claim["until"] > tx.now and not claim["pending"]
     ]
-    if any(claim["by"] != audits.SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
+    if any(claim["by"] != SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Any] = []
     for claim in own:
-        if claim["by"] == audits.SHELL and all(resource[0] == "name" for resource in claim["resources"]):
+        if claim["by"] == SHELL and all(resource[0] == "name" for resource in claim["resources"]):
             freed += claim["resources"]
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, None, both, by=audits.SHELL, ttl=ttl, reason=RUNS)
+    held = grants.take(tx, call, None, both, by=SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
@@ -170,7 +171,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
 def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     for record in holds.meeting(tx, wanted, ""):
-        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != audits.SHELL
+        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != SHELL
         if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
             return held
     blockers = held.fields["blockers"]

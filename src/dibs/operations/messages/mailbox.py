@@ -19,7 +19,7 @@ from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import mark_of
 from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, due, iso
-from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
+from dibs.operations.core.declare import PAGED, WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.stores.seam import walk
 
@@ -383,23 +383,7 @@ OPERATIONS = (
             Field("new", "flag", "only new or redelivered messages", default=False),
             Field("thread", "text", "only the messages of this thread", default="", metavar="ID"),
             *PAGED,
-            Field(
-                "waiter",
-                "text",
-                "whether this is a further look",
-                default="",
-                internal=True,
-                longest=100,
-                sent_by=ANYWHERE,
-            ),
-            Field(
-                "wake",
-                "channel",
-                "the name under which the waiting process listens",
-                default="",
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
+            *WAITING,
         ),
         registers=False,
         may="viewer",

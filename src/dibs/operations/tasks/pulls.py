@@ -16,7 +16,7 @@ from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Ki
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
-from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
 from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
@@ -465,15 +465,7 @@ OPERATIONS = (
         fields=(
             Field("wait", "duration", "wait up to D for one", default=0, most=MAX_WAIT_MS, metavar="D"),
             Field("run", "text", "only of this run", default="", metavar="RUN"),
-            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
-            Field(
-                "wake",
-                "channel",
-                "the name under which the waiting process listens",
-                default="",
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
+            *WAITING,
         ),
         errors=(NotFound, Quota, Forbidden, Fenced, Killed, Invalid),
         may="worker",
@@ -488,15 +480,7 @@ OPERATIONS = (
         fields=(
             board.ID,
             Field("wait", "duration", "wait up to D until it can be taken", default=0, most=MAX_WAIT_MS, metavar="D"),
-            Field("waiter", "text", "the place in line", default="", internal=True, longest=100, sent_by=ANYWHERE),
-            Field(
-                "wake",
-                "channel",
-                "the name under which the waiting process listens",
-                default="",
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
+            *WAITING,
         ),
         errors=(NotFound, Held, Conflict, Deadlock, Forbidden, Quota, Fenced, Killed, Invalid),
         may="worker",
