@@ -112,7 +112,7 @@ ROWS = (
      f"{HTTP}::test_two_clients_with_one_credential_that_name_no_session_are_two_agents"),
     ("doors/mcp/http.py", "bearer=found.bearer, model=True", "bearer=found.bearer",
      f"{HTTP}::test_no_model_has_a_person_s_rank_whatever_its_credential"),
-    ("operations/agents/credentials.py", "    if call.model and call.role and", "    if False and",
+    ("operations/agents/credentials.py", "    if call.role and rank_of(call, call.role) == PERSON and", "    if False and",
      f"{HTTP}::test_no_model_has_a_person_s_rank_whatever_its_credential"),
     ("doors/http/guard.py", "            await self._bearers.check(found)\n", "            pass\n",
      "tests/doors/mcp/test_serve.py::test_every_method_and_every_route_is_refused_as_soon_as_the_credential_is_revoked"),

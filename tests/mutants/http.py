@@ -38,7 +38,7 @@ ROWS = (
     ("operations/agents/credentials.py", '    if record["until"] <= tx.now:\n', "    if False:\n", NOT_WITHOUT),
     ("operations/agents/credentials.py",
      "        own = within(call.agent, who) or within(call.agent, _alias(tx, who))\n", "        own = True\n", NOT_ANOTHERS),
-    ("operations/agents/credentials.py", 'all(one is None or one.get("machine") == who for one in known)', "True",
+    ("operations/agents/credentials.py", 'all(record is None or record.get("machine") == who for record in records.values())', "True",
      OWN_MACHINE),
     ("operations/agents/records.py", '        agent["machine"] = machine\n', "        pass\n", OWN_MACHINE),
     ("operations/core/entry.py", "_credential_refusal(tx, call, got)\n        or ", "", NOT_ANOTHERS),

@@ -63,6 +63,31 @@ def test_a_machine_s_credential_takes_the_ids_of_its_own_agents_and_free_ones_al
     assert link.got("machine", "whoami", agent="script-7")["agent"] == "lea"
 
 
+def test_a_machine_s_credential_takes_no_subagent_s_id_that_a_credential_was_made_for(link: Link) -> None:
+    link.add("sub", agent="bob/sub")  # has not called yet, nor has bob
+    for agent in ("bob/sub", "bob/sub/x"):
+        assert link.refused("machine", "claim", FILE, agent=agent) == "forbidden"
+    link.got("machine", "boot", agent="bob")
+    assert link.refused("machine", "claim", FILE, agent="bob/sub") == "forbidden"
+    link.got("sub", "claim", FILE)
+    link.got("machine", "boot", agent="bob/other")
+
+
+def test_an_agent_with_a_person_s_credential_has_the_role_that_the_config_gives_it(tmp_path: Path) -> None:
+    link = Link(tmp_path, '[roles]\ndefault = "worker"')
+    try:
+        mine: dict[str, Any] = {"client": process(1), "ancestors": [process(1)], "here": ELSEWHERE}
+        calls = ({"agent": "s1", **mine}, {"agent": "s1", "session": "s1", "typed": True, "here": ELSEWHERE})
+        for call in calls:
+            assert link.got("person", "boot", **call)["role"]["role"] == "worker"
+            assert link.got("person", "whoami", **call)["role"] == "worker"
+            assert link.refused("person", "commit-check", {"paths": [["file", "a.py"]]}, **call) == "forbidden"
+        assert link.got("person", "whoami")["role"] == "person"  # the person's own terminal
+        link.got("person", "claim", FILE, typed=True, here=ELSEWHERE)
+    finally:
+        link.close()
+
+
 def test_a_type_that_one_agent_s_credential_tells_gives_no_role(tmp_path: Path) -> None:
     config = '[roles]\ndefault = "worker"\n[roles.assign]\n"type:lead" = "orchestrator"\n"client:ide" = "orchestrator"'
     link = Link(tmp_path, config)
@@ -99,6 +124,17 @@ def test_what_a_caller_says_of_a_machine_counts_from_the_credential_that_has_it(
         assert link.refused(who, "claim", FILE, agent=agent, here=ELSEWHERE, facts=dead) == "held", who
     link.got("machine", "claim", FILE, agent="lea", here=ELSEWHERE, facts=dead)  # its own: ann's process is dead
     assert link.claims() == [("lea", ["a.py"])]
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_a_machine_s_name_is_not_the_beginning_of_another_s_processes(link: Link, parts: int) -> None:
+    mine: dict[str, Any] = {"agent": "ann", "here": ELSEWHERE, "facts": {process_name(process(1)): True}}
+    link.got("machine", "land-take", {"onto": "main", "lander": process(1)}, **mine)
+    link.add("other", machine="other")
+    there = [":".join(ELSEWHERE[:parts]), "b", "n"]
+    call = {"agent": "eve", "here": there, "facts": {process_name(process(1)): False}}
+    link.ask("other", "land-take", {"onto": "main", "lander": process(9, there)}, **call)
+    assert link.claims() == [("ann", ["land:main"])]
 
 
 def test_a_second_credential_on_a_machine_is_served_without_its_processes(link: Link) -> None:
@@ -235,6 +271,40 @@ def test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name(
     assert all(text.startswith(f"{agent} reports: ") for text in alerts)
     there = link.web.host.store.look(lambda tx: tx.fetch((), [("vu\t", "vu\n")], 9).rows)
     assert [key.split("\t")[1] for key, _ in there] == [f"{link.tokens_of(who)}:{link.web.folder}"]  # not this tree's
+
+
+@pytest.mark.parametrize(("who", "agent"), [("agent", "mallory"), ("machine", "eve"), ("person", "kim")])
+def test_a_commit_that_a_far_caller_reports_accuses_no_agent_of_another_credential(
+    link: Link, who: str, agent: str
+) -> None:
+    link.got("person", "boot", agent="ann")
+    link.got("person", "claim", FILE, agent="lea")
+    found = {"commit": "c" * 40, "items": [[["file", "a.py"], False]], "how": "past", "suspects": ["ann", "lea"]}
+    link.got(who, "committed", found, agent=agent)
+    (told,) = inbox(link, "lea")
+    assert told["from"] == agent
+    assert "ann" not in told["text"]
+    assert "ann" not in str(link.web.workspace.alerts()["alerts"][0]["text"])
+
+
+@pytest.mark.parametrize("word", ["$(touch x)", "x;touch y", "`id`", "a b", "a\nb", "x" * 33])
+def test_the_id_of_a_change_is_one_word_that_no_shell_reads_otherwise(link: Link, word: str) -> None:
+    assert link.refused("agent", "changed", {"found": [{**_change(link), "id": word}]}) == "invalid"
+
+
+@pytest.mark.parametrize("word", ["-p", "--output=x", "a b", "a\nb"])
+def test_a_commit_that_a_caller_names_is_no_option_of_git_and_no_two_words(link: Link, word: str) -> None:
+    assert link.refused("agent", "committed", {"commit": word, "how": "past"}) == "invalid"
+    finish = {"target": "prod", "token": 1, "result": "ok"}
+    assert link.refused("agent", "deploy-finish", {**finish, "commit": word}) == "invalid"
+    push = {"remote": "origin", "branch": "main", "commit": word}
+    assert link.refused("agent", "push-bypassed", push) == "invalid"
+
+
+def test_a_target_is_one_line(link: Link) -> None:
+    finish = {"target": "prod\na0 error: all is lost", "token": 1, "result": "ok"}
+    assert link.refused("agent", "deploy-finish", finish) == "invalid"
+    assert link.refused("agent", "deploy-check", {"targets": [finish["target"]]}) == "invalid"
 
 
 def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:

@@ -168,8 +168,8 @@ def is_process(value: Any) -> bool:
 
 
 def _is_name(value: Any) -> bool:
-    """A part of a machine's name: it becomes a part of a key."""
-    return is_text(value) and len(value) <= MAX_NAME and value.isprintable()
+    """A part of a machine's name: it becomes a part of a key, and of a process's name, which colons divide."""
+    return is_text(value) and len(value) <= MAX_NAME and value.isprintable() and ":" not in value
 
 
 def _is_number(value: Any) -> bool:

@@ -23,6 +23,7 @@ from _operator import _compare_digest as same_text  # hmac's own, without its im
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.operations.agents.roles import rank_of
+from dibs.operations.core.authority import comes_from_agent
 from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
 from dibs.operations.core.declare import BY_PERSON, NEAR, PAGED, PERSON, RANKS, Field, Operation
 from dibs.operations.core.policy import DAY, MAX_DURATION_MS, MINUTE
@@ -79,18 +80,18 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
     record = live(tx, identifier, digest, got.values[key_of(identifier)])
     kind, who = record["kind"], record["who"]
     call.role, call.machine, call.person = record["role"], "", False
-    if call.model and call.role and rank_of(call, call.role) == PERSON:
-        call.role = ""  # no model has a person's rank: the config says what it may do
+    if call.role and rank_of(call, call.role) == PERSON and comes_from_agent(tx, call):
+        call.role = ""  # no agent has a person's rank: the config says what it may do
     if kind == PERSON_KIND:
-        call.person = call.agent == who and not call.model
+        call.person = bool(call.role) and call.agent == who
         return None
     if kind == AGENT_KIND:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
         return None if own else _another(call, kind, who)
     call.machine = who
-    known = [got.values[f"a\t{one}"] for one in lineage_of(call.agent)]
-    own = all(one is None or one.get("machine") == who for one in known)
-    if own and known[0] is None and is_of_another(tx, lineage_of(call.agent)[0], kind, who):
+    records = {one: got.values[f"a\t{one}"] for one in lineage_of(call.agent)}
+    own = all(record is None or record.get("machine") == who for record in records.values())
+    if own and any(record is None and is_of_another(tx, one, kind, who) for one, record in records.items()):
         own = False
     return None if own else _another(call, kind, who)
 

@@ -49,8 +49,8 @@ ANYWHERE = HOSTS | {BY_AGENT}
 #   object     an object; `items` are its fields   rows       a list of lists; `items` are the columns
 #   texts      an object whose values are texts    amount     a number, 0 or more
 #   tree       the top of a working tree: a link puts the name of the caller's machine before it (core/places.py)
-#   channel    the name under which a waiting process is woken: a store makes a file or a key of it
-#   ref        the name of a branch, a remote, a commit: words of git's, without blanks
+#   channel    the name under which a waiting process is woken, or an id that a ledger made: a file, a key, a word
+#   ref        the name of a branch, a remote, a commit: words of git's, without blanks, and no option
 # `Field.check` holds the outcome to this, whatever the door: an operation never meets a value of another type.
 
 MAX_INTEGER = 2**63  # the largest whole number that every engine keeps
@@ -259,7 +259,9 @@ def _is_channel(value: Any) -> bool:
 
 
 def _is_ref(value: Any) -> bool:
-    return _is_raw(value) and len(value) <= MAX_REF and value.split() in ([], [value]) and not has_controls(value)
+    if not _is_raw(value) or len(value) > MAX_REF or value.startswith("-"):  # a command would take it for an option
+        return False
+    return value.split() in ([], [value]) and not has_controls(value)
 
 
 def _is_texts(value: Any) -> bool:

@@ -212,7 +212,7 @@ def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str =
 _FOUND = Field(
     "found", "json", "the changed files, as the ledger has them", default=(),
     items=(
-        Field("id", "text", "the change", required=True),
+        Field("id", "channel", "the change", required=True),
         Field("resource", "resource", "the file", required=True),
         Field("tree", "tree", "its working tree", required=True),
         Field("was", "text", "the content before", required=True),

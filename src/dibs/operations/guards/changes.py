@@ -24,6 +24,7 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
 from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
+from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,8 +54,18 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    named = {one for one in (change["actor"], *change["suspects"], *change["owners"]) if one}
-    known = tx.fetch([f"a\t{one}" for one in named]).values if named else {}
+    owners = values_of(tx, [f"a\t{one}" for one in change["owners"]])
+    change["owners"] = [one for one in change["owners"] if owners[f"a\t{one}"] is not None]
+    change["suspects"] = accused(tx, call, change["suspects"])
+    if change["actor"] and not accused(tx, call, [change["actor"]]):
+        change.update(actor="", grade=NOBODY)
+
+
+def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
+    """Those of these agents that the caller can say something against: all; for a far caller, its credential's own."""
+    if not call.place:
+        return list(agents)
+    known = values_of(tx, [f"a\t{one}" for one in agents])
 
     def is_own(agent: str) -> bool:
         record = known[f"a\t{agent}"]
@@ -62,10 +73,7 @@ def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
             return record is not None and record.get("machine") == call.machine
         return related(agent, call.agent)
 
-    change["owners"] = [one for one in change["owners"] if known.get(f"a\t{one}") is not None]
-    change["suspects"] = [one for one in change["suspects"] if is_own(one)]
-    if change["actor"] and not is_own(change["actor"]):
-        change.update(actor="", grade=NOBODY)
+    return [one for one in agents if is_own(one)]
 
 
 def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:

@@ -288,6 +288,8 @@ def _committed(
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
     endings.serve(tx, released)
+    if suspects:
+        suspects = changes.accused(tx, call, suspects) or [call.agent]
     bypass = (commit, tree, how, suspects)
     unseen = _report_bypass(tx, call, others, items, *bypass) if how != "checked" else []
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
@@ -372,7 +374,7 @@ CHECK = Operation(
 COMMITTED = Operation(
     "committed", _committed, "These paths were committed.", sent_by=ANYWHERE,
     fields=(
-        Field("commit", "text", "the commit", default=""),
+        Field("commit", "ref", "the commit", default=""),
         _TREE,
         Field("items", "rows", "its paths", default=(),
               items=(_PATH, Field("same", "flag", "the file equals what was committed", required=True))),

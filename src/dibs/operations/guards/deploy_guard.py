@@ -16,7 +16,7 @@ a copy that is known to be stale stays refused. Both are in the log, with the st
 
 from __future__ import annotations
 
-from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Unavailable
+from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Invalid, Unavailable
 from dibs.operations.agents import roles
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
@@ -45,6 +45,8 @@ MAX_IN_FIELDS = 20  # paths and places, in the error's fields
 
 def resource_of(target: str) -> list[str]:
     """The name under which a target is claimed."""
+    if not target.isprintable():  # it is part of alerts and of the commands in them, each of one line
+        raise Invalid("target: no control characters, and one line", field="target")
     return ["name", f"deploy:{target}"]
 
 
@@ -360,7 +362,7 @@ def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
 
 _TARGET = Field("target", "text", "the target", required=True)
 _TOKEN = Field("token", "integer", "the token of the claim on it", required=True)
-_COMMIT = Field("commit", "text", "the commit that ships", default="")
+_COMMIT = Field("commit", "ref", "the commit that ships", default="")
 _RISKS = tuple([Field(risk, "flag", "a risk that the caller accepts", default=False) for risk in ACCEPTED_RISKS])
 CHECK = Operation(
     "deploy-check", _check, "May these targets be deployed to?", sent_by=ANYWHERE,
