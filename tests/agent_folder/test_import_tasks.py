@@ -134,7 +134,7 @@ def test_whatever_lies_in_a_file_or_its_name_comes_in(agents: Agents) -> None:
     (agents.folder / "registry" / "scoped" / "binary").write_bytes(bytes(range(256)) * 300)
     (agents.folder / "registry" / "scoped" / os.fsdecode(b"\xff\xfe")).write_text("\x1a")
     agents.shell.json("import", exit=0)
-    assert sorted(states(agents)) == ["+dcff.+dcfe.", "---", "binary", "long"]
+    assert sorted(states(agents)) == ["+2d.--", "+dcff.+dcfe.", "binary", "long"]
     assert set(task(agents, "long")["title"]) == {"\u6f22"}
     assert agents.shell.json("import", exit=0)["changes"] == []
     assert agents.run("check_stale.sh") == (0, "")

@@ -70,7 +70,7 @@ ROWS = (
     ),
     (
         "operations/claims/forced_release.py",
-        '    tx.put(f"v\\t{identifier}", record, i2=due(until))\n',
+        "    kept_contents.keep(tx, call, record)\n",
         "",
         "tests/operations/claims/test_forcing.py::test_what_was_saved_of_the_holders_files_can_be_restored",
     ),

@@ -232,7 +232,7 @@ ROWS = (
      f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
     ("operations/guards/edit_guard.py", "interest=True", "interest=False",
      f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
-    ("operations/guards/shell_guard.py", "(below is None or any(", "(below is not None and any(",
+    ("operations/guards/shell_guard.py", "return not paths if below is None else any(", "return False if below is None else any(",
      f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     ("operations/guards/shell_guard.py", "any(resources.overlap(one, resource) for one in below)", "True",
      f"{COMMANDS}::test_a_target_of_which_the_folder_is_known_is_refused_only_where_others_hold_something_there"),

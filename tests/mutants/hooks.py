@@ -44,7 +44,7 @@ ROWS = (
     ("doors/hooks/edit_guard.py", "                    known[top].write()\n", "                    pass\n",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
     ("doors/hooks/edit_guard.py", "            wanted = real = session.place.top  #", "            pass  #",
-     "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_holder"),
+     "tests/doors/hooks/test_hooks_shell.py::test_the_folder_that_a_workspace_without_git_lies_in_is_not_deleted_under_a_holder"),
     # a full disk
     ("doors/hooks/hook.py", " or _makes_room(event))", ")", ROOM),
     ("doors/hooks/full_disk.py", 'target.how == "delete" and ', "", ROOM),

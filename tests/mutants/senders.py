@@ -85,7 +85,4 @@ ROWS = (
      f"{LINK}::test_a_name_to_be_woken_by_is_no_path[..]"),
     ("stores/sqlite/wakes.py", '        if name in {"", ".", ".."} or "/" in name', "        if False",
      "tests/stores/test_sqlite.py::test_a_wake_touches_nothing_outside_its_folder"),
-    ("server/far_half.py", "        name = _name(given)\n        self._verified(identity)\n        if self._watched.pop",
-     "        name = _name(given)\n        if self._watched.pop",
-     f"{LINK}::test_a_name_stops_to_be_listened_for_by_a_credential_that_counts"),
 )  # fmt: skip

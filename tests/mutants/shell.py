@@ -105,8 +105,6 @@ ROWS = (
      "tests/facts/shell/test_shell_bounds.py::test_an_error_of_the_reader_itself_is_a_doubt_and_not_raised"),
     ("facts/links.py", "except (OSError, ValueError):", "except ZeroDivisionError:",
      "tests/facts/shell/test_shell_bounds.py::test_what_may_not_be_looked_at_makes_nothing_fail"),
-    ("facts/shell/unknown.py", "if unknown.whole and (unknown.relative or not before):", "if False:",
-     f"{REFACTORINGS}::test_a_refactoring_that_leaves_out_what_others_hold_passes"),
     ("operations/guards/shell_guard.py", "and not any(_leaves_out(", "and not any(False and _leaves_out(",
      f"{REFACTORINGS}::test_a_refactoring_that_leaves_out_what_others_hold_passes"),
     ("facts/shell/unknown.py", "most = MAX_NAMES if whole else MAX_BEGINNINGS", "most = MAX_BEGINNINGS",

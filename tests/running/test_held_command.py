@@ -122,8 +122,9 @@ def test_a_command_that_is_called_off_never_runs(keeper: child_process.Keeper, t
 
 def test_a_command_that_nobody_let_run_dies_with_its_owner(tmp_path: Path) -> None:
     owner = (
-        "from dibs.running.child_process import Child, Keeper; import os\n"
+        "from dibs.running.child_process import Child, Keeper; import os, time\n"
         f"child = Child(Keeper(), ['touch', {str(tmp_path / 'ran')!r}], until=0, waits=True)\n"
+        "time.sleep(0.3)  # in which it would run, if it were let\n"
         "print(child.pid, flush=True); os.kill(os.getpid(), 9)\n"
     )
     done = subprocess.run([sys.executable, "-c", owner], capture_output=True, text=True, check=False, timeout=60)

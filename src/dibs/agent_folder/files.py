@@ -297,7 +297,10 @@ def is_ours(path: str) -> bool:
 
 def task_id(name: str) -> str:
     """A file's name as the id of a task: characters that an id cannot have are written as a + and their number."""
-    return "".join([letter if letter.isalnum() or letter in ID_SIGNS else f"+{ord(letter):x}." for letter in name])
+    spelt = [letter if letter.isalnum() or letter in ID_SIGNS else f"+{ord(letter):x}." for letter in name]
+    if name.startswith("-"):  # an id is not taken for an option
+        spelt[0] = f"+{ord('-'):x}."
+    return "".join(spelt)
 
 
 def title_of(name: str, text: str) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 
 from dibs.operations.agents.marks import FOLDER, stop_mark_of
+from dibs.operations.core.call import MAX_ID
 
 
 def is_left(local: str, agent: str) -> bool:
-    """Is there a mark for this agent, or for one above it?"""
-    while agent:
+    """Is there a mark for this agent, or for one above it? No agent has an id that is too long to be registered."""
+    while agent and len(agent) <= MAX_ID:
         try:
             os.stat(f"{local}/{FOLDER}/{stop_mark_of(agent)}")
         except OSError:
@@ -37,7 +38,7 @@ def put(local: str, agent: str) -> None:
 
 def remove(local: str, agent: str) -> None:
     """Take away the marks of this agent and of those above it. Ask the store once more afterwards."""
-    while agent:
+    while agent and len(agent) <= MAX_ID:
         try:
             os.unlink(f"{local}/{FOLDER}/{stop_mark_of(agent)}")
         except OSError:

@@ -293,7 +293,10 @@ def test_settings_in_the_config_are_obeyed_and_nonsense_in_it_is_said(shell: She
     text = config.read_text()
     config.write_text(text + '\n[[claims.patterns]]\nmatch = "db/**"\nmax_ttl = "1m"\n')
     assert "at most 1m" in shell.json("claim", "db/x", "--ttl", "5m", "--as", "a", exit=64)["error"]["message"]
-    for broken in ("[claims", '[claims]\nttl = "soon"', '[claims]\nordering = "maybe"', "claims = 5", "store = 5"):
+    config.write_text("[claims")  # no TOML at all, as in the middle of a merge
+    found = shell.run("claim", "db/x", "--ttl", "5m", "--as", "a")
+    assert (found.returncode, "at most 1m" in found.stderr, str(config) in found.stderr) == (64, True, True)
+    for broken in ('[claims]\nttl = "soon"', '[claims]\nordering = "maybe"', "claims = 5", "store = 5"):
         config.write_text(broken)
         assert str(config) in shell.json("claim", "x", "--as", "a", exit=64)["error"]["message"]
     config.write_text(text)

@@ -110,7 +110,7 @@ def test_the_first_hook_makes_it_and_the_next_ones_use_it(copy: Copy) -> None:
 def test_a_changed_source_counts_at_once_and_the_file_is_made_anew(copy: Copy) -> None:
     when = copy.file.stat().st_mtime_ns
     source = copy.root / "dibs" / "errors.py"
-    source.write_text(source.read_text().replace("or pick other work,", "or do something else entirely."))
+    source.write_text(source.read_text().replace("or pick other work{ask}", "or do something else entirely.{ask}"))
     assert "or do something else entirely." in copy.hook("bob").stderr
     assert copy.file.stat().st_mtime_ns != when
     assert "or do something else entirely." in copy.hook("bob").stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import tempfile
 import unicodedata
 from pathlib import Path
@@ -189,6 +190,8 @@ def test_a_sweep_in_a_repository_inside_names_its_files_from_there(repo: Reposit
     ada.edit("inner/x.py", "ada's\n")
     assert "inner/x.py (ada, " in bob.may_run("cd inner && git add -A").refusal
     ada.edit("y.py", "ada's\n")
+    repo.git("-C", "inner", "add", "x.py")
+    repo.git("-C", "inner", "-c", "user.name=ada", "-c", "user.email=ada@example.org", "commit", "-q", "-m", "ada's")
     ada.dibs("release", "inner/x.py")
     repo.write("inner/y.py", "somebody's\n")
     assert bob.may_run("cd inner && git add -A").allowed, "that is another y.py"
@@ -345,7 +348,7 @@ def test_only_paths_of_commands_that_take_resources_are_seen_from_a_folder(tmp_p
         ("`dibs claim deploy:prod RES --reason a.py`", "`dibs claim deploy:prod RES --reason a.py`"),
         ("`dibs ask web/deep/a.py a.py`", "`dibs ask a.py a.py`"), ("`dibs ack a.py`", "`dibs ack a.py`"),
         ("`dibs claim a.py` in /other (`cd` there first)", "`dibs claim a.py` in /other (`cd` there first)"),
-        ("`dibs claim a.py", "`dibs claim a.py"), ("`dibs claim 'a.py`", "`dibs claim ../../a.py`"),
+        ("`dibs claim a.py", "`dibs claim a.py"), ("`dibs claim 'a.py`", "`dibs claim 'a.py`"),
     ):  # fmt: skip
         assert advised.from_folder(text, top, folder) == seen
 
@@ -425,6 +428,14 @@ def test_the_folder_that_the_repository_lies_in_is_not_deleted_or_moved_under_a_
     for command in (f"rm -rf {above}", "rm -rf ..", f"mv {above} /tmp/elsewhere", f"cd {above} && rm -rf repo"):
         assert "the work of ada" in bob.may_run(command).refusal, command
     assert bob.may_run(f"rm -rf {above}/another {above}/repo-2").allowed
+
+
+def test_the_folder_that_a_workspace_without_git_lies_in_is_not_deleted_under_a_holder(repo: Repository) -> None:
+    shutil.rmtree(repo.folder / ".git")
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.edit("a.py", "ada's\n")
+    for command in (f"rm -rf {repo.folder.parent}", "rm -rf ..", f"mv {repo.folder.parent} /tmp/elsewhere"):
+        assert "ada holds a.py" in bob.may_run(command).refusal, command
 
 
 def test_a_name_that_nobody_can_claim_is_refused_for_what_it_is_and_may_be_deleted(repo: Repository) -> None:

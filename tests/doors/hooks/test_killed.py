@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,7 +27,6 @@ from tests.stores.redis_server import NOTHING, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tests.doors.hooking import Agent, Answer
 
@@ -191,8 +191,8 @@ def test_a_kill_whose_process_dies_right_after_the_commit_counts_at_every_hook(r
     ada = repo.agent("ada")
     ada.boot()
     done = subprocess.run(
-        [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(repo.folder)], env=repo.env, check=False, timeout=PATIENCE,
-        stdin=subprocess.DEVNULL,
+        [sys.executable, "-c", DIES_AFTER_THE_COMMIT, str(repo.folder)], check=False, timeout=PATIENCE,
+        env={**repo.env, "PYTHONPATH": str(Path(dibs.__file__).parent.parent)}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == -signal.SIGKILL
     assert [agent["state"] for agent in repo.terminal("agents")["agents"] if agent["agent"] == "ada"] == ["killed"]

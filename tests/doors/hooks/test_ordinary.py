@@ -161,7 +161,15 @@ def test_what_is_put_among_temporary_files_passes_wherever_the_workspace_lies(
     assert open_targets.placed(session, [Doubt("cp $X", [f"{temporary}/x_"], "/")]) == []
     above = os.path.dirname(temporary)
     assert open_targets.placed(session, [Doubt("cp $X", [f"{above}/"], "/")]) == [
-        {"words": "cp $X", "tree": str(shared.folder), "below": [["tree", "", ""]], "end": "", "whole": False}
+        {
+            "words": "cp $X",
+            "tree": str(shared.folder),
+            "below": [["tree", "", ""]],
+            "end": "",
+            "whole": False,
+            "exact": False,
+            "without": [],
+        }
     ]
 
 

@@ -43,9 +43,10 @@ def test_it_cannot_open_a_workspace_as_another_agent(repo: Repository, ben: Agen
 
 
 @pytest.mark.parametrize("name", ["ben", "ben/helper"])
-def test_as_its_own_agent_it_takes_nobody_s_place(ben: Agent, name: str) -> None:
+def test_as_its_own_agent_it_takes_nobody_s_place(repo: Repository, ben: Agent, name: str) -> None:
     found = python(ben, OPENED % f"agent={name!r}")
     assert (found.code, found.err) == (0, "")
+    assert {agent["incarnation"] for agent in repo.terminal("agents")["agents"]} == {1}
     assert ben.dibs("claim", "next.py")["ok"], "its client is still the current one"
     assert ben.may_edit("more.py").allowed
 

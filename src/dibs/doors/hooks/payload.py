@@ -116,8 +116,10 @@ def read(client: str, name: str, sent: Any) -> Event | None:
     if not name:
         raise Unreadable("the payload names no event")
     moment = spoken.EVENTS.get(name) or _any_spelling(spoken, name)
-    if not moment:  # an entry of a user's own, or of a newer version of the client: nothing that dibs decides
-        return None
+    if not moment:  # an entry of a user's own, or of a newer version of the client
+        if any("tool" in field.lower() for field in sent):
+            raise Unreadable(f"no event {name[:40]!r} of {client} is known here, and it brings a tool's call")
+        return None  # nothing that dibs decides
     event = Event(client, spoken, name, moment)
     event.own = own
     event.session = _text(sent, "conversation_id") or _text(sent, "session_id") or _text(sent, "sessionId")
