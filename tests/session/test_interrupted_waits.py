@@ -118,12 +118,15 @@ def test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent
         def interrupt(_: Any) -> None:
             raise KeyboardInterrupt
 
-        ann.told = interrupt
-        with pytest.raises(KeyboardInterrupt):
+        def wait() -> None:
             if token is None:
                 ann.task_next(wait=LIMIT_S)
             else:
                 ann.task_claim("t", wait=LIMIT_S)
+
+        ann.told = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            wait()
         assert bob.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")], 10).rows) == []
         if token is not None:
             bob.task_release("t", token=token)
