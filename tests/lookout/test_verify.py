@@ -1025,7 +1025,7 @@ def seal(store: MemoryStore, body: dict[str, Any]) -> None:
 
 def prune(store: MemoryStore, through: int) -> None:
     def fn(tx: Transaction) -> None:
-        tx.prune(through)
+        tx.prune(through, through)
         tx.append(*pruned(through))
 
     store.run(fn)

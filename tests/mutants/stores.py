@@ -117,7 +117,7 @@ ROWS = (
     # Promise 8: the log
     ("stores/seam.py", 'text = f"{previous}|{seq}|{commit}|{now}|{wall}|{digest}"',
      'text = f"{seq}|{commit}|{now}|{wall}|{digest}"', "tests/lookout/test_verify.py"),
-    ("stores/sqlite/store.py", '        self.sql("DELETE FROM seals WHERE seq < ?", (through,))\n', "",
+    ("stores/sqlite/store.py", '        self.sql("DELETE FROM seals WHERE seq < ?", (seal,))\n', "",
      f"{STORES}/test_conformance.py"),
     # One store is in charge, before, while and after a workspace is moved
     ("stores/sqlite/store.py",

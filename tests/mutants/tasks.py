@@ -12,7 +12,17 @@ TASKS = "tests/operations/tasks/test_tasks.py"
 VERIFY = "tests/running/test_task_verify.py"
 WORKER = "tests/running/test_worker.py"
 
+INTERRUPTED = "tests/session/test_interrupted_waits.py"
+
 ROWS = (
+    # an interrupted pull leaves neither a task at work nor a place in line
+    ("operations/tasks/pulls.py", '        answer="TaskTakeAnswer",\n        takes=True,\n        withdraws=True,\n    ),\n    Operation(\n        "task claim",',
+     '        answer="TaskTakeAnswer",\n        takes=True,\n    ),\n    Operation(\n        "task claim",',
+     f"{INTERRUPTED}::test_an_interrupt_of_a_pull_gives_the_task_back_in_a_process_that_continues"),
+    ("operations/tasks/pulls.py", '        _give_up(tx, waiter, known["task"])\n', "        _forget(tx, waiter)\n",
+     f"{INTERRUPTED}::test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it"),
+    ("operations/claims/waiters.py", '        FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)\n', "        pass\n",
+     f"{INTERRUPTED}::test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it"),
     # what a look shows, and what a refusal advises
     ("operations/tasks/holders.py", ' and found[key]["until"] <= tx.now}', "}",
      f"{TAKING}::test_a_task_whose_claim_expired_is_shown_as_that_before_anybody_returns_it"),

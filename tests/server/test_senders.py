@@ -21,7 +21,8 @@ FAR = ("machine", "agent", "person")
 # What a far caller may not send, written down once more: a change of a declaration has to be meant.
 HERE_ALONE = {
     "alert-delivery-due", "alert-report", "alert-take", "archive drop", "go on", "known changes", "log prune",
-    "named files", "prune plan", "recovered", "store fallback", "store move", "store moved", "test record", "void",
+    "log prune rest", "named files", "prune plan", "recovered", "store fallback", "store move", "store moved",
+    "test record", "void",
 }  # fmt: skip
 NOT_BY_ONE_AGENT = {
     "land-back", "land-batch", "land-confirm", "land-done", "land-leave", "land-move", "land-refuse", "land-stop",

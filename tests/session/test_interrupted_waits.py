@@ -13,6 +13,7 @@ import pytest
 
 import dibs
 from dibs.canonical import Canonical
+from dibs.lookout.verify import verify_store
 from tests.shell import DIBS, Shell
 from tests.stores.interrupts import Interrupter
 from tests.waiting import LIMIT_S, until
@@ -80,6 +81,65 @@ def test_an_interrupt_of_a_with_leaves_no_claim_in_a_process_that_continues(shel
                 claims.append(ann.claim("db:x"))
             del interrupt
         assert points > 6, "it was interrupted at several places"
+
+
+@pytest.mark.parametrize("by", ["task next", "task claim"])
+def test_an_interrupt_of_a_pull_gives_the_task_back_in_a_process_that_continues(shell: Shell, by: str) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        bob.task_add("work", id="t")
+        ann.whoami()
+        points = 0
+
+        def take() -> None:
+            if by == "task next":
+                ann.task_next()
+            else:
+                ann.task_claim("t")
+
+        for interrupt in Interrupter(*WATCHED).everywhere(take, 41):
+            found = bob.task_show("t")["task"]
+            assert (found["state"], found["attempt"]) == ("planned", 1), "it counts against nobody"
+            assert not left_of(bob, "ann")
+            points += 1
+            del interrupt
+        assert points > 6, "it was interrupted at several places"
+        assert bob.task_show("t")["task"]["agent"] == "ann", "the last one was not interrupted"
+        assert verify_store(bob.store).findings == []
+
+
+@pytest.mark.parametrize("by", ["task next", "task claim"])
+def test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it(shell: Shell, by: str) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        token = None
+        if by == "task claim":
+            bob.task_add("work", id="t")
+            token = bob.task_claim("t")["token"]
+
+        def interrupt(_: Any) -> None:
+            raise KeyboardInterrupt
+
+        def wait() -> None:
+            if token is None:
+                ann.task_next(wait=LIMIT_S)
+            else:
+                ann.task_claim("t", wait=LIMIT_S)
+
+        ann.told = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            wait()
+        assert bob.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")], 10).rows) == []
+        if token is not None:
+            bob.task_release("t", token=token)
+            assert bob.task_next()["task"]["id"] == "t", "it is not kept for the one that was interrupted"
+
+
+def test_an_interrupted_pull_of_a_task_that_the_agent_has_already_leaves_it(shell: Shell) -> None:
+    with dibs.open(str(shell.folder), agent="ann") as ann:
+        ann.task_add("work", id="t")
+        ann.task_claim("t")
+        for interrupt in Interrupter(*WATCHED).everywhere(lambda: ann.task_claim("t"), 97):
+            assert ann.task_show("t")["task"]["agent"] == "ann"
+            del interrupt
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["once", "by a door that withdraws again"])

@@ -6,6 +6,7 @@ import gzip
 import os
 import shutil
 import signal
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -339,7 +340,10 @@ def test_a_damaged_log_is_not_pruned(keeper: Keeper) -> None:
 # --- crashes
 
 
-def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_archive(keeper: Keeper) -> None:
+def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_archive(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_retention, "PRUNE_EVENTS", 30)
     keeper.work(60)
     keeper.call("seal")
     head = keeper.session.store.head().seq
@@ -367,6 +371,86 @@ def test_a_kill_at_any_point_leaves_each_event_in_the_store_or_in_a_recorded_arc
     read = [event.seq for event in keeper.reader().events(0, 10_000)]
     assert read == list(range(1, read[-1] + 1))
     assert read[-1] >= head
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "redis"])
+def test_many_events_leave_in_pieces_and_the_log_is_whole_after_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    with running() if engine == "redis" else nullcontext() as server:
+        keeper = Keeper(tmp_path / "place", monkeypatch, server.url if server else "")
+        keeper.work(100)  # nobody swept meanwhile
+        keeper.call("seal")
+        sealed = keeper.session.store.seals()[0].seq
+        monkeypatch.setattr(log_retention, "PRUNE_EVENTS", 30)
+        counts: list[int] = []
+        first = 1
+        run = Session.run
+
+        def watched(session: Session, operation: Any, *given: Any) -> Any:
+            nonlocal first
+            answer = run(session, operation, *given)
+            left = session.store.events(0, 1)[0].seq
+            if left > first:
+                counts.append(left - first)
+                first = left
+                _is_whole(keeper)
+            return answer
+
+        monkeypatch.setattr(Session, "run", watched)
+        if engine == "sqlite":
+            made = keeper.call("prune")
+            assert (made["through"], len(made["archives"])) == (sealed, 1)
+        else:
+            keeper.sweep()
+        monkeypatch.setattr(Session, "run", run)
+        assert counts == [30] * (sealed // 30) + [sealed % 30] * (sealed % 30 > 0)
+        assert len(keeper.archives) == 1
+        assert len([event for event in keeper.session.store.events() if "log.pruned" in event.body]) == 1
+        assert first == sealed + 1
+        keeper.session.close()
+
+
+def _is_whole(keeper: Keeper) -> None:
+    """Each event is read once, and every check passes, with the archives and without."""
+    head = keeper.session.store.head().seq
+    report = keeper.verified()
+    assert (report.findings, report.first, report.events) == ([], 1, head)
+    assert verify_store(keeper.session.store).findings == []
+    reader = keeper.reader()
+    for size in (7, 1000):
+        read: list[int] = []
+        while page := reader.events(read[-1] if read else 0, size):
+            read += [event.seq for event in page]
+        assert read == list(range(1, head + 1))
+    old = [event.seq for event in reader.archived({b"claim.granted", b"claim.released"})]
+    assert old == sorted(set(old))
+    assert max(old) < keeper.session.store.events(0, 1)[0].seq
+
+
+def test_a_prune_that_was_cut_short_is_continued_by_the_next_sweep_whatever_the_config_says_then(
+    keeper: Keeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keeper.work(60)
+    keeper.call("seal")
+    monkeypatch.setattr(log_retention, "PRUNE_EVENTS", 30)
+    with monkeypatch.context() as patch:
+        patch.setattr(log_upkeep, "_drop_more", _cut_short)
+        with pytest.raises(ZeroDivisionError):
+            log_upkeep.by_config(keeper.session, keeper.session.identify("ann"))
+    assert keeper.session.store.events(0, 1)[0].seq == 31
+    (keeper.folder / ".dibs" / "config.toml").write_text('id = "keeper"\n[log]\nkeep = "90d"\nevents = 1000000\n')
+    keeper.session.close()
+    keeper.session = keeper.opened()
+    keeper.sweep()
+    (seal,) = keeper.session.store.seals()
+    assert keeper.session.store.events(0, 1)[0].seq == seal.seq + 1
+    assert len(keeper.archives) == 1
+    _is_whole(keeper)
+
+
+def _cut_short(*_: Any) -> None:
+    raise ZeroDivisionError
 
 
 def _die(keeper: Keeper, place: Any, name: str, number: int, *, late: bool) -> bool:

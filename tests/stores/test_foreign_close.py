@@ -104,6 +104,23 @@ def test_a_program_that_only_looks_damages_nothing(path: str, first: str) -> Non
         run(WRITES, path, "1")
 
 
+def test_a_database_whose_old_events_were_dropped_in_part_is_taken_over(path: str) -> None:
+    def seal(tx: Transaction) -> None:
+        tx.seal("{}")
+        tx.append("sealed", "a", "", {})
+
+    store = SqliteStore(path)
+    store.run(seal)
+    store.run(lambda tx: tx.prune(30, 10))
+    store.close()
+    run(WRITES, path, "1")
+    run(LOOKS, path, LOOK)
+    store = SqliteStore(path, short_lived=True)
+    assert [event.seq for event in store.events()] == list(range(11, 33))
+    assert store.look(number) == 31
+    store.close()
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -233,7 +233,9 @@ def verify_store(
         if store.head().seq != head.seq:  # a new seal's event may come after the head that is checked
             seals = [seal for seal in seals if seal.seq < head.seq]
         counted = [0, 0]
-        events = _all(named or (), store, head, counted)
+        # after the oldest seal: what the store still has before it is in an archive, and about to be dropped
+        after = min((seal.seq for seal in seals), default=0) if first and first[0] > 1 else 0
+        events = _all(named or (), store, head, after, counted)
         report = verify(head, events, seals, expected_head, progress, named)
         report.archives, report.elsewhere = counted
         if report.ok or [event.seq for event in store.events(0, 1)] == first:
@@ -241,8 +243,10 @@ def verify_store(
     return report
 
 
-def _all(named: Sequence[Expected], store: Store, head: Head, counted: list[int]) -> Iterator[Event | Seal | Gap]:
-    """The events of the archives, then those of the store; `counted`: archives read, archives elsewhere."""
+def _all(
+    named: Sequence[Expected], store: Store, head: Head, after: int, counted: list[int]
+) -> Iterator[Event | Seal | Gap]:
+    """The events of the archives, then the store's after a number; `counted`: archives read, archives elsewhere."""
     for one in named:
         if not one.here:
             counted[1] += 1
@@ -254,7 +258,7 @@ def _all(named: Sequence[Expected], store: Store, head: Head, counted: list[int]
         else:
             counted[0] += 1
             yield from _archived(one)
-    yield from _pages(store, head)
+    yield from _pages(store, head, after)
 
 
 def _archived(one: Expected) -> Iterator[Event | Seal | Gap]:
@@ -278,9 +282,8 @@ def _archived(one: Expected) -> Iterator[Event | Seal | Gap]:
         yield Gap(seq + 1, one.last, one.link, f"{say(one.path)}: {why}")
 
 
-def _pages(store: Store, head: Head) -> Iterator[Event]:
+def _pages(store: Store, head: Head, after: int) -> Iterator[Event]:
     """The store's events up to the head; later ones only if they are not just newer than the head."""
-    after = 0
     while page := store.events(after, PAGE_EVENTS):
         for event in page:
             if event.seq > head.seq and store.head().seq > head.seq:

@@ -81,6 +81,7 @@ class LogReader:
             if one["last"] > after and len(found) < limit and one["first"] < self._first:
                 found += self._from(one, max(after, one["first"] - 1), limit - len(found))
         if len(found) < limit:
+            after = max(after, found[-1].seq if found else 0)  # store and archive may have the same events for a while
             found += self._store.events(max(after, self._first - 1), limit - len(found))
         return found
 
@@ -92,7 +93,10 @@ class LogReader:
             if why:
                 continue
             try:
-                yield from log_archives.read(one["path"], 0, kinds)
+                for event in log_archives.read(one["path"], 0, kinds):
+                    if event.seq >= first:
+                        return
+                    yield event
             except log_archives.DamagedError:
                 continue
 

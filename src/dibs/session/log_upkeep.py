@@ -1,4 +1,4 @@
-"""Old events leave the store: written to an archive first, then dropped, one seal at a time. Nothing is decided here.
+"""Old events leave the store: written to an archive first, then dropped, in pieces. Nothing is decided here.
 
 A crash at any point leaves the events in the store or in a recorded archive, or in both; the next call continues. One
 process of a machine does it at a time (a file lock); on a store of several machines the transaction decides between
@@ -48,9 +48,12 @@ def prune(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any
     files: list[str] = []
     try:
         while plan["through"]:
-            made = session.run(operation, call, {**values, "archive": _written(session, plan)})
-            through, files = made["through"], files + made["archives"]
-            call.request = ""  # one request id, one answer: the steps after the first repeat nothing
+            through = plan["through"]
+            if plan["begun"]:
+                _drop_more(session, call)
+            else:
+                files += session.run(operation, call, {**values, "archive": _written(session, plan)})["archives"]
+                call.request = ""  # one request id, one answer: the steps after the first repeat nothing
             plan = session.run(PLAN, call, values)
         _limit(session, call)
     finally:
@@ -79,14 +82,30 @@ def by_config(session: Session, call: Call) -> int:
     try:
         done = 0
         while done < STEPS_PER_CALL and (plan := session.run(PLAN, call, {}))["through"]:
-            session.run(PRUNED, call, {"archive": _written(session, plan)})
-            done += 1
+            if plan["begun"]:
+                _drop_more(session, call)
+            else:
+                session.run(PRUNED, call, {"archive": _written(session, plan)})
+                done += 1
         _limit(session, call)
     except Conflict:  # another machine was first
         return 0
     finally:
         os.close(lock)
     return done
+
+
+def _drop_more(session: Session, call: Call) -> None:
+    """Drop the next piece of what the last archive has; first, callers that wait for the store have their turn."""
+    from copy import copy
+
+    from dibs.operations.upkeep.log_retention import REST
+    from dibs.session.long_jobs import PAUSE_S
+
+    clock.sleep(PAUSE_S)
+    mine = copy(call)
+    mine.request = ""  # it belongs to the archive that the call makes
+    session.run(REST, mine, {})
 
 
 def _written(session: Session, plan: dict[str, Any]) -> dict[str, Any]:

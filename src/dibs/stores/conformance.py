@@ -291,7 +291,7 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
     store.run(lambda tx: tx.append("kind", "a", "after", {}))
     assert [(s.seq, s.link, s.body) for s in store.seals()] == [(4, before.link, '{"body":1}')]
     try:
-        store.run(lambda tx: tx.prune(3))
+        store.run(lambda tx: tx.prune(3, 3))
     except Exception:  # noqa: BLE001, S110 - the engine chooses the error
         pass
     else:
@@ -299,9 +299,12 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
         raise AssertionError(message)
 
     def prune(tx: Transaction) -> None:
-        tx.prune(4)
+        tx.prune(4, 4)
         tx.append("pruned", "a", "", {})
 
+    store.run(lambda tx: tx.prune(4, 2))
+    assert [event.seq for event in store.events()] == [3, 4, 5, 6], "the rest stays for a later transaction"
+    assert [event.seq for event in store.events(after=1)] == [3, 4, 5, 6]
     store.run(prune)
     assert [event.seq for event in store.events()] == [5, 6, 7]
     assert [event.seq for event in store.events(after=5)] == [6, 7]
@@ -313,7 +316,7 @@ def a_seal_stands_where_the_log_ended_and_pruning_keeps_the_rest(make: Make) -> 
 
     store.run(seal_again)
     store.run(seal_again)
-    store.run(lambda tx: tx.prune(7))
+    store.run(lambda tx: tx.prune(7, 7))
     assert [(s.seq, s.body) for s in store.seals()] == [(7, '{"body":7}'), (8, '{"body":8}')], "those before are gone"
     assert [event.seq for event in store.events()] == [8, 9]
 
@@ -525,7 +528,7 @@ def a_group_may_seal_and_prune_between_others(make: Make) -> None:
         return tx.tail().seq
 
     def prune(tx: Transaction) -> None:
-        tx.prune(2)
+        tx.prune(2, 2)
         tx.append("pruned", "a", "", {})
 
     done = store.run_many([_claim_like("a"), _claim_like("b"), seal, _claim_like("c"), prune, _claim_like("d")])

@@ -368,14 +368,14 @@ class MemoryTransaction(BaseTransaction):
         head = self._store._head
         self._store._seals = [*self._store._seals, Seal(head.seq, head.link, body)]
 
-    def prune(self, through: int) -> None:
+    def prune(self, seal: int, through: int) -> None:
         self._may_write()
         store = self._store
-        if all(seal.seq != through for seal in store._seals):
-            message = f"no seal stands at event {through}"
+        if through > seal or all(one.seq != seal for one in store._seals):
+            message = f"no seal stands at event {seal}, or it is before event {through}"
             raise ValueError(message)
         store._events = [event for event in store._events if event.seq > through]
-        store._seals = [seal for seal in store._seals if seal.seq >= through]
+        store._seals = [one for one in store._seals if one.seq >= seal]
 
     def undo(self) -> None:
         """Roll back everything this run wrote, wherever it stopped, by restoring the first values."""

@@ -118,8 +118,11 @@ if TYPE_CHECKING:
         def seal(self, body: str) -> None:
             """Leave a seal at the event before this transaction's own."""
 
-        def prune(self, through: int) -> None:
-            """Drop the events up to and including `through`, where a seal must be, and the seals before that one."""
+        def prune(self, seal: int, through: int) -> None:
+            """Drop the events up to and including `through`, and the seals before the one that is at event `seal`.
+
+            `through` is at most `seal`: events between them stay for a later transaction.
+            """
 
         def certify(self) -> None:
             """Raise Unavailable if another server may have taken over since this transaction's reads.

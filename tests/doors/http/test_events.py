@@ -169,7 +169,7 @@ def test_a_place_before_the_ring_is_read_from_the_store_and_a_pruned_one_is_told
     web.host.store.run(lambda tx: tx.seal("{}"))
     claims(web, 3, 100)
     sealed = web.host.store.seals()[0].seq
-    web.host.store.run(lambda tx: tx.prune(sealed))
+    web.host.store.run(lambda tx: tx.prune(sealed, sealed))
     feed._old.clear()  # what is still known would be sent
     text, _ = feed.older(0)
     assert text.startswith(f'event: gap\ndata: {{"after":0,"continues":{sealed + 1}}}'.encode())

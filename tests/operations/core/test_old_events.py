@@ -83,6 +83,30 @@ def test_a_seal_made_by_hand_counts_and_pruning_by_hand_is_not_repeated() -> Non
     fleet.clean()
 
 
+def test_no_transaction_drops_more_events_than_a_piece_and_sweeps_ask_for_the_rest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(log_retention, "PRUNE_EVENTS", 10)
+    fleet = keeping(2 * DAY)
+    for number in range(25):
+        fleet.claim("a", f"{number}.py")
+    fleet.call("v", "seal")
+    fleet.now += 2 * DAY
+    through = fleet.prune("v", keep=2 * DAY)["through"]
+    left = [fleet.events()[0]["seq"]]
+    while fleet.call("v", "sweep")["prune"]:
+        with pytest.raises(Conflict):
+            fleet.prune("v")
+        assert len(fleet.events("log.pruned")) == 1
+        fleet.clean()
+        fleet.internal("v", log_retention.REST)
+        left.append(fleet.events()[0]["seq"])
+    assert left == [*range(11, through + 1, 10), through + 1]
+    fleet.internal("v", log_retention.REST)
+    assert fleet.events()[0]["seq"] == through + 1, "there is nothing left to drop"
+    fleet.clean()
+
+
 @pytest.mark.parametrize(("config", "kept"), [(30 * DAY, 30 * DAY), (2 * DAY, 2 * DAY)])
 def test_what_is_younger_than_the_retention_stays_whoever_asks(config: int, kept: int) -> None:
     fleet = keeping(config)

@@ -137,8 +137,9 @@ def _answer(job: Record) -> dict[str, Any]:
 
 def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
     """Write the same claim under a new token, for another incarnation or for the parent of an agent that left."""
-    holds.remove(tx, claim)
     before = claim["agent"]
+    if to != before:  # else the same rows are written again
+        holds.remove(tx, claim)
     claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
     holds.put(tx, claim)
     tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})

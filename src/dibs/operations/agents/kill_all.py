@@ -48,19 +48,21 @@ def _is_meant(agent: Record, own: str) -> bool:
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
-def run(tx: Transaction, call: Call, why: str, stop: Callable[[Record], dict[str, Any]]) -> dict[str, Any]:
-    """Stop them all. `stop` marks one as killed, and gives it as people see it."""
+def run(tx: Transaction, call: Call, why: str, stop: Callable[[Record], None]) -> dict[str, Any]:
+    """Stop them all. `stop` writes the record of one; the answer has the records of those that are shown."""
     own = call.agent.partition("/")[0]
     found = _agents(tx, lambda agent: _is_meant(agent, own))
     call.know([agent["process"] for agent in found[:MAX_SHOWN]])
     for agent in found:
         agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, EVERY: True}
-    shown = [stop(agent) for agent in found][:MAX_SHOWN]
+        stop(agent)
     voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
-    return {"agents": shown, "killed": len(found), **voided, "running": []}
+    return {"agents": found[:MAX_SHOWN], "killed": len(found), **voided, "running": []}
 
 
-def revive(tx: Transaction, bring_back: Callable[[Record], dict[str, Any]]) -> dict[str, Any]:
-    """Let those act again that it stopped. `bring_back` revives one, and gives it as people see it."""
+def revive(tx: Transaction, bring_back: Callable[[Record], None]) -> dict[str, Any]:
+    """Let those act again that it stopped. `bring_back` writes the record of one."""
     found = _agents(tx, lambda agent: bool(agent["killed"]) and agent["killed"].get(EVERY, False))
-    return {"agents": [bring_back(agent) for agent in found][:MAX_SHOWN], "revived": len(found)}
+    for agent in found:
+        bring_back(agent)
+    return {"agents": found[:MAX_SHOWN], "revived": len(found)}

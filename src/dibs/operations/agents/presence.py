@@ -267,25 +267,26 @@ def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> di
     if agent == "all":
         from dibs.operations.agents import kill_all
 
-        return kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+        stopped = kill_all.run(tx, call, why, lambda target: _killed(tx, call, target, why))
+        return {**stopped, "agents": [shown(tx, call, one) for one in stopped["agents"]]}
     check_agent_id(agent)
     target = _known(tx, agent)
     if agent == call.agent:
         raise Invalid("an agent cannot kill itself; use `dibs leave`", agent=agent)
     call.know([target["process"]])  # only below a client that is there something may still run
     target["killed"] = {"by": call.agent, "why": why, "at": tx.now}
-    found = _killed(tx, call, target, why)
+    _killed(tx, call, target, why)
+    found = shown(tx, call, target)
     voided = departures.begin(tx, call.agent, agent, departures.KILLED, family=True)
     return {"agents": [found], "killed": 1, **voided, "running": []}
 
 
-def _killed(tx: Transaction, call: Call, target: Record, why: str) -> dict[str, Any]:
-    """The record of an agent that is killed from now on, written; as people see it."""
+def _killed(tx: Transaction, call: Call, target: Record, why: str) -> None:
+    """Write the record of an agent that is killed from now on."""
     _parts(tx, target)
     put_agent(tx, target)
     stops.mark(tx, target)
     tx.append("agent.killed", call.agent, target["agent"], {"why": why})
-    return shown(tx, call, target)
 
 
 def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[str]]:
@@ -299,22 +300,23 @@ def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, 
     if agent == "all":
         from dibs.operations.agents import kill_all
 
-        return kill_all.revive(tx, lambda target: _revived(tx, call, target))
+        revived = kill_all.revive(tx, lambda target: _revived(tx, call, target))
+        return {**revived, "agents": [shown(tx, call, one) for one in revived["agents"]]}
     check_agent_id(agent)
     target = _known(tx, agent)
     if not target["killed"]:
         return {"agents": [shown(tx, call, target)], "revived": 0}
-    return {"agents": [_revived(tx, call, target)], "revived": 1}
+    _revived(tx, call, target)
+    return {"agents": [shown(tx, call, target)], "revived": 1}
 
 
-def _revived(tx: Transaction, call: Call, target: Record) -> dict[str, Any]:
-    """The record of an agent that may act again, written; as people see it."""
+def _revived(tx: Transaction, call: Call, target: Record) -> None:
+    """Write the record of an agent that may act again."""
     target["killed"] = None
     if not target["left"]:
         _take_on_type(tx, target, "")
     put_agent(tx, target)
     tx.append("agent.revived", call.agent, target["agent"], {})
-    return shown(tx, call, target)
 
 
 def _known(tx: Transaction, agent: str) -> Record:

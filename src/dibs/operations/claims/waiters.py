@@ -132,6 +132,8 @@ def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
     """
     freed: list[Any] = []
+    if waiter:
+        FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)
     for place in holds.of_agent(tx, holds.WAITER, call.agent, limit=MAX_WAITS_PER_AGENT):
         if place["waiter"] == waiter:
             freed += place["resources"]

@@ -395,6 +395,12 @@ def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:
     outcomes.orphaned(tx, claim, why)
 
 
+def _task_wait_ended(tx: Transaction, agent: str, waiter: str) -> None:
+    from dibs.operations.tasks import pulls
+
+    pulls.withdraw(tx, agent, waiter)
+
+
 def _sweep(tx: Transaction, call: Call, count: int) -> dict[str, Any]:
     from dibs.operations.upkeep import sweeps
 
@@ -452,6 +458,7 @@ def _send(tx: Transaction, job: Record, room: int) -> int:
 FOLLOW_UPS.update(
     {
         "task claim ended": _task_claim_ended,
+        "task wait ended": _task_wait_ended,
         "sweep": _sweep,
         "suspicions": _suspicions,
         "change accepted": _change_accepted,

@@ -124,6 +124,7 @@ INTERNAL = {
     "land-targets": "operations.landing.lander",
     "land-turn": "operations.landing.lander",
     "log prune": "operations.upkeep.log_retention",
+    "log prune rest": "operations.upkeep.log_retention",
     "may": "operations.core.authority",
     "merging": "operations.guards.merges",
     "mine": "operations.guards.audits",

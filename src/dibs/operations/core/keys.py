@@ -392,7 +392,7 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
     ),
     "s⇥SEQ": (
         "upkeep",
-        "a seal's place and time; whether the events before it were pruned",
+        "a seal's place and time; through which event those before it were dropped, and whether all of them",
         "",
         "",
     ),

@@ -339,6 +339,18 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
         lifecycle.put(tx, kept)
 
 
+def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
+    """An interrupted caller no longer waits for a task."""
+    key = f"tw\t{waiter}"
+    known: Record | None = tx.fetch([key]).values[key]
+    if known is None or known["agent"] != agent:
+        return
+    if "task" in known:
+        _give_up(tx, waiter, known["task"])
+    else:
+        _forget(tx, waiter)
+
+
 def _in_line(tx: Transaction, identifier: str) -> Iterator[tuple[str, Record]]:
     """The present waiters for this task, in order; absent ones are dropped."""
     after = ""
@@ -471,6 +483,7 @@ OPERATIONS = (
         may="worker",
         answer="TaskTakeAnswer",
         takes=True,
+        withdraws=True,
     ),
     Operation(
         "task claim",
@@ -486,5 +499,6 @@ OPERATIONS = (
         may="worker",
         answer="TaskTakeAnswer",
         takes=True,
+        withdraws=True,
     ),
 )

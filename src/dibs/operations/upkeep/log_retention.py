@@ -2,11 +2,12 @@
 
 The story. A seal is written each day, and after every SEAL_EVENTS events: the live claims at that point. When the
 oldest seal is older than the config's `[log] keep`, or the store has more than `[log] events`, the events before it
-leave the store, one seal at a time, so that no transaction drops more than SEAL_EVENTS, or a day's. Before that, the
-caller's machine has written them to an archive, a file next to the store (storage/log_archives.py), and here only its
-facts arrive: numbers, links, digest. The transaction checks that the archive ends with the very event of the seal and
-begins where the store does. So a crash before it leaves the events in the store and a file too many; after it, both
-the record and the file are there.
+leave the store, one seal at a time. Before that, the caller's machine has written them to an archive, a file next to
+the store (storage/log_archives.py), and here only its facts arrive: numbers, links, digest. The transaction checks that
+the archive ends with the very event of the seal and begins where the store does. So a crash before it leaves the events
+in the store and a file too many; after it, both the record and the file are there. It drops the first PRUNE_EVENTS;
+where nobody sealed for long there are more, and transactions of their own drop the rest, as many each. Until then the
+seal's record says how far they are (`dropped`), and any caller that prunes continues there.
 
 Archives have a limit too (`[log] archives`, in bytes): the oldest go, with an event. `verify` knows from the record and
 from the log which archives there must be.
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
 
 LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
 SEAL_INTERVAL_MS = 86_400_000  # the oldest events are at most a day too old
-SEAL_EVENTS = 10_000  # events between two seals: what one transaction drops in some hundredths of a second
+SEAL_EVENTS = 10_000  # events between two seals, where somebody sweeps
+PRUNE_EVENTS = 20_000  # that one transaction drops, in some hundredths of a second: all between two seals, as a rule
 MAX_SEALS_READ = 10_000  # a keep of a year with a seal each day, and room for busy days
 MAX_ARCHIVES = 10_000  # listed: 100 million events; the oldest are dropped beyond that
 LAST_SEAL_KEY = "sl"  # the newest seal, and the time of the oldest one that was not pruned: what every look asks
@@ -66,8 +68,9 @@ def is_prune_due(tx: Transaction, call: Call) -> bool:
 
 def _is_old(tx: Transaction, call: Call, last: Record) -> bool:
     keep: int = call.policy.work["log"]["keep"]
-    old = last["oldest"] is not None and last["oldest"] <= tx.now - keep
-    return old or (last["oldest"] is not None and _is_full(tx, call, last["before"]))
+    if last["oldest"] is None:
+        return False
+    return bool(last.get("begun")) or last["oldest"] <= tx.now - keep or _is_full(tx, call, last["before"])
 
 
 def _is_full(tx: Transaction, call: Call, before: int) -> bool:
@@ -83,10 +86,11 @@ def _seals(tx: Transaction) -> list[Record]:
 
 def _summary(seals: list[Record], own: int = 1) -> Record:
     """What every look asks; `own`: events since the newest seal that only say how the log was kept."""
-    oldest = [seal["at"] for seal in seals if not seal.get("pruned")]
+    left = [seal for seal in seals if not seal.get("pruned")]
     before = max((seal["seq"] for seal in seals if seal.get("pruned")), default=0)
     newest = {"seq": seals[-1]["seq"], "at": seals[-1]["at"], "own": own}
-    return {**newest, "oldest": oldest[0] if oldest else None, "before": before}
+    begun = any("dropped" in seal for seal in left)
+    return {**newest, "oldest": left[0]["at"] if left else None, "before": before, "begun": begun}
 
 
 def _key_of(seal: Record) -> str:
@@ -118,6 +122,7 @@ def seal(tx: Transaction, call: Call, got: Fetched | None = None) -> dict[str, A
 def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any]:
     """The events that may leave the store next: up to the oldest seal that is old enough; `through` 0 if none is.
 
+    `begun`: an archive has them, and those up to `dropped` have left already.
     Events younger than the config's `[log] keep` (default: a month) stay, unless there are more than `[log] events`.
     """
     least: int = call.policy.work["log"]["keep"]
@@ -129,35 +134,53 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
     done = [one for one in seals if one.get("pruned")]
     before: Record = {"seq": done[-1]["seq"], "link": done[-1]["link"]} if done else {"seq": 0, "link": GENESIS}
     left = [one for one in seals if not one.get("pruned") and one["seq"] > before["seq"]]  # one before event 1 is none
-    old = [one for one in left if one["at"] <= tx.now - keep] or left[: int(_is_full(tx, call, before["seq"]))]
+    old = [one for one in left if "dropped" in one or one["at"] <= tx.now - keep]
+    old = old or left[: int(_is_full(tx, call, before["seq"]))]
     if not old:
-        return {"through": 0, "link": "", "before": before, "more": False}
-    return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "more": len(old) > 1}
+        return {"through": 0, "link": "", "before": before, "begun": False}
+    begun, dropped = "dropped" in old[0], old[0].get("dropped", before["seq"])
+    return {"through": old[0]["seq"], "link": old[0]["link"], "before": before, "begun": begun, "dropped": dropped}
 
 
 def _prune(
     tx: Transaction, call: Call, got: Fetched, keep: int | None = None, archive: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Drop the events that the archive has, up to the oldest seal older than `keep`. `verify` begins at that seal."""
+    """Drop the events that the archive has, up to the oldest seal older than `keep`, or the first piece of them."""
     plan = _plan(tx, call, keep)
     if not plan["through"]:
         raise NotFound("no seal is that old: `dibs seal` makes one, and events before a seal can be pruned.")
     through = plan["through"]
     if archive is None:
         raise Invalid("archive: events leave the store after they were written to an archive", field="archive")
-    if (archive["last"], archive["link"]) != (through, plan["link"]) or archive["first"] != plan["before"]["seq"] + 1:
+    is_other = (archive["last"], archive["link"]) != (through, plan["link"])
+    if plan["begun"] or is_other or archive["first"] != plan["before"]["seq"] + 1:
         raise Conflict("another process pruned the log meanwhile; nothing was dropped.")
+    tx.put(_archive_key(archive), archive)
+    tx.append("log.pruned", call.agent, "", {"through": through, "archive": archive})
+    _drop_piece(tx, plan, 1)
+    return {"through": through, "archives": [archive["file"]]}
+
+
+def _prune_rest(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+    """Drop the next piece of the events that the last archive has, if any are left."""
+    plan = _plan(tx, call)
+    if plan["begun"]:
+        _drop_piece(tx, plan, 0)
+    return {}
+
+
+def _drop_piece(tx: Transaction, plan: Record, events: int) -> None:
+    """Drop up to PRUNE_EVENTS events, the oldest first; `events`: how many this transaction appends."""
+    through = plan["through"]
+    dropped = min(through, plan["dropped"] + PRUNE_EVENTS)
     for one in _seals(tx):
         if one["seq"] < through:
             tx.delete(_key_of(one))
         elif one["seq"] == through:
-            tx.put(_key_of(one), {**one, "pruned": True})
+            tx.put(_key_of(one), {**one, "dropped": dropped, "pruned": dropped == through})
     last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
-    tx.put(LAST_SEAL_KEY, _summary(_seals(tx), 2 if last is None else last["own"] + 1))
-    tx.put(_archive_key(archive), archive)
-    tx.prune(through)
-    tx.append("log.pruned", call.agent, "", {"through": through, "archive": archive})
-    return {"through": through, "archives": [archive["file"]]}
+    tx.put(LAST_SEAL_KEY, _summary(_seals(tx), (1 if last is None else last["own"]) + events))
+    tx.prune(through, dropped)
 
 
 # --- archives
@@ -226,7 +249,11 @@ PRUNED = Operation(
     fields=(Field("archive", "object", "the archive", items=ARCHIVE_FIELDS, required=True),),
     errors=(NotFound, Invalid, Conflict), registers=False,
 )  # fmt: skip
-INTERNAL = (PLAN, ARCHIVES, DROP, PRUNED)
+REST = Operation(
+    "log prune rest", _prune_rest, "Drop the next of the events that the last archive has.", sent_by=NEAR,
+    registers=False,
+)  # fmt: skip
+INTERNAL = (PLAN, ARCHIVES, DROP, PRUNED, REST)
 
 OPERATIONS = (
     Operation(

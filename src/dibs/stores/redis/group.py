@@ -200,7 +200,7 @@ class Group:
         words = [word for member in writers for word in event_words(member.bodies)]
         words += [word for member in writers for word in row_words(member.mine)]
         names = [name for member in writers for name in member.names]
-        return [*words, 0, "", len(names), *names]
+        return [*words, 0, "", "", len(names), *names]
 
 
 class _Member(RedisTransaction):
@@ -264,5 +264,5 @@ class _Member(RedisTransaction):
     def seal(self, body: str) -> None:  # noqa: ARG002 - the seam's verb
         raise _AloneError
 
-    def prune(self, through: int) -> None:  # noqa: ARG002 - the seam's verb
+    def prune(self, seal: int, through: int) -> None:  # noqa: ARG002 - the seam's verb
         raise _AloneError

@@ -211,8 +211,9 @@ return {'ok', head[1], head[2], head[3], head[4], whole(clock() + offset), whole
 # number of the reads (after `>`: a guess, whose reads are always checked), `now`, the number of lost races, whether no
 # commit may have come between, whether to check the user's permissions first, number of reads, the place after them,
 # the number of commits. Then the reads, their signatures; the events of each commit, the puts of each (an empty text
-# deletes), seals, prune (both for one commit alone), wakes. Answers `done`, the last commit's number, the number of the
-# applied run (the answer to an earlier one may have been lost), the time, and the last event's number and link.
+# deletes), seals, prune (through which event, and its seal; both for one commit alone), wakes. Answers `done`, the last
+# commit's number, the number of the applied run (the answer to an earlier one may have been lost), the time, and the
+# last event's number and link.
 APPLY = (
     READS
     + """
@@ -327,11 +328,11 @@ end
 for n = 1, tonumber(arg()) do  -- seals stand at the event before this commit
   count(6, redis.call('HSET', TAG .. 'seals', head[2], head[3] .. '\\n' .. arg()))
 end
-local through = arg()
+local through, seal = arg(), arg()
 if through ~= '' then
   count(5, -redis.call('XTRIM', KEYS[6], 'MINID', whole(tonumber(through) + 1) .. '-1'))
   for _, seq in ipairs(redis.call('HKEYS', TAG .. 'seals')) do
-    if tonumber(seq) < tonumber(through) then count(6, -redis.call('HDEL', TAG .. 'seals', seq)) end
+    if tonumber(seq) < tonumber(seal) then count(6, -redis.call('HDEL', TAG .. 'seals', seq)) end
   end
 end
 redis.call('HSET', HEAD, 'commit', number, 'seq', whole(seq), 'link', link, 'now', at_last,

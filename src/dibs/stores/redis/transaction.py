@@ -109,7 +109,7 @@ class RedisTransaction(BaseTransaction):
         self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
         self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
         self.sealed: list[str] = []
-        self.pruned: int | None = None
+        self.pruned: tuple[int, int] | None = None  # through which event; the seal there or after it
         self._tailed = False  # the end of the log was read and must be checked
 
     @property
@@ -310,12 +310,12 @@ class RedisTransaction(BaseTransaction):
         self._may_write()
         self.sealed.append(body)
 
-    def prune(self, through: int) -> None:
+    def prune(self, seal: int, through: int) -> None:
         self._may_write()
-        if not self._source.has_seal(through):
-            message = f"no seal stands at event {through}"
+        if through > seal or not self._source.has_seal(seal):
+            message = f"no seal stands at event {seal}, or it is before event {through}"
             raise ValueError(message)
-        self.pruned = through
+        self.pruned = through, seal
 
     @property
     def is_exact(self) -> bool:
@@ -330,7 +330,7 @@ class RedisTransaction(BaseTransaction):
     def writes(self) -> list[Any]:
         """All writes, in the form that the script takes."""
         words = [*event_words(self.bodies), *row_words(self.written)]
-        words += (len(self.sealed), *self.sealed, "" if self.pruned is None else str(self.pruned))
+        words += (len(self.sealed), *self.sealed, *(self.pruned or ("", "")))
         words += (len(self.names), *self.names)
         return words
 

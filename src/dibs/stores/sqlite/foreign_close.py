@@ -88,10 +88,12 @@ def _is_whole(connection: apsw.Connection, answered: int, identifier: str) -> bo
     if commits < answered or (identifier and store_id != identifier):
         return False
     first = connection.execute("SELECT min(seq) FROM log").get
-    before = seq if first is None else first - 1
+    before = seq if first is None else 0
+    if before == 0 and first != 1:  # after the oldest seal: what is still before it is about to be dropped
+        before = connection.execute("SELECT min(seq) FROM seals").get or 0
     chain = GENESIS if before == 0 else connection.execute("SELECT link FROM seals WHERE seq = ?", (before,)).get
     for number, commit, now, wall, body, said in connection.execute(
-        "SELECT seq, commits, now, wall, body, link FROM log ORDER BY seq"
+        "SELECT seq, commits, now, wall, body, link FROM log WHERE seq > ? ORDER BY seq", (before,)
     ):
         before += 1
         chain = link_of(chain, number, commit, now, wall, digest_of(body))

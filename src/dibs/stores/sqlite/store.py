@@ -683,10 +683,10 @@ class _Transaction(BaseTransaction):
         self._may_write()
         self.sql("INSERT INTO seals VALUES (?, ?, ?)", (self.seq, self.link, body))
 
-    def prune(self, through: int) -> None:
+    def prune(self, seal: int, through: int) -> None:
         self._may_write()
-        if self.sql("SELECT 1 FROM seals WHERE seq = ?", (through,)).fetchone() is None:
-            message = f"no seal stands at event {through}"
+        if through > seal or self.sql("SELECT 1 FROM seals WHERE seq = ?", (seal,)).fetchone() is None:
+            message = f"no seal stands at event {seal}, or it is before event {through}"
             raise ValueError(message)
         self.sql("DELETE FROM log WHERE seq <= ?", (through,))
-        self.sql("DELETE FROM seals WHERE seq < ?", (through,))
+        self.sql("DELETE FROM seals WHERE seq < ?", (seal,))
