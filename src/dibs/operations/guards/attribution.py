@@ -183,7 +183,9 @@ def _first_fit(
         return Verdict(format_[0], LIKELY, names)  # a formatter that its client runs after its edits
     if len(running) != 1:
         return nobody
-    return Verdict(running[0].agent, LIKELY, [one.agent for one in suspects if one.late or not one.after])
+    if running[0].agent not in owners:
+        names = [one.agent for one in suspects if not one.after]
+    return Verdict(running[0].agent, LIKELY, names)
 
 
 def _suspects(state: State, path: str, after: str, since: int, changed: int, now: int, written: int) -> list[_Suspect]:
