@@ -81,14 +81,14 @@ to its left may.
 | agent | every agent that has no role: its calls come from a client's hooks or shell |
 | person | a caller without a role and with no client above its process: a person at a terminal, a script, CI |
 
-The config and a credential (`dibs token new --role`) give roles; no caller can take one. `[roles] default` is for agents: a person
-has a role only if `[roles.assign]` names that person. An agent's shell, and whatever it starts, never counts as a person, whatever
-credential it uses.
+The config and a credential (`dibs token new --role`) give roles; no caller can take one. `[roles] default` is for
+agents: a person has a role only if `[roles.assign]` names that person. An agent's shell, and whatever it starts, never
+counts as a person, whatever credential it uses.
 
-The check of a landing runs the branch's code, so it has the rank of an agent: dibs in it speaks for a subagent of the branch's agent
-(`ann/check`), whoever lands. Its environment says so, because no client is above it: a check that removes its environment
-(`env -i dibs …`) is the user that lands. That is no accident, and dibs is not a sandbox; a check of code that you do not trust belongs
-under another user, or into a container.
+The check of a landing runs the branch's code, so it has the rank of an agent: dibs in it speaks for a subagent of the
+branch's agent (`ann/check`), whoever lands. Its environment says so, because no client is above it: a check that
+removes its environment (`env -i dibs …`) is the user that lands. That is no accident, and dibs is not a sandbox; a
+check of code that you do not trust belongs under another user, or into a container.
 
 A refusal is `forbidden`. It names the rank that is needed, the agents and persons known to have it, and the owner of
 the thing; the log has it as `call.refused`.
