@@ -504,7 +504,7 @@ def test_the_scenario_ends_as_it_should(
         (b"a b c", b"a b", False),
         (b" ".join(b"w%d" % one for one in range(40)), b" ".join(b"w%d" % one for one in range(38)), True),
         (b"of ada", b"of bob", False),
-        (b"ada 1, bob 2", b"ada 2, bob 2", False),
+        (b"ada 1, bob 1, eve 2", b"ada 2, bob 1, eve 2", False),
         (b"words", b"", False),
     ],
 )
