@@ -19,6 +19,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
+from tests import leftovers
+
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([TOP / "README.md", TOP / "examples" / "README.md", *(TOP / "docs").glob("*.md")])
 GENERATED = ("CLI.md", "ROLES.md")
@@ -138,8 +140,10 @@ def interpreter(names: frozenset[str]) -> Path:
 
 @functools.cache
 def scratch() -> tempfile.TemporaryDirectory[str]:
-    """A folder that goes with this process."""
-    return tempfile.TemporaryDirectory(prefix="dibs-documents-")
+    """A folder that goes with this process's part of the run."""
+    made = tempfile.TemporaryDirectory(prefix="dibs-documents-")
+    leftovers.at_end(made.cleanup)
+    return made
 
 
 def needed(names: frozenset[str]) -> set[str]:
