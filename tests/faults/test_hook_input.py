@@ -232,9 +232,9 @@ def odd_bytes(text: bytes) -> Iterator[bytes]:
 
 
 def other_words(words: list[str]) -> Iterator[list[str]]:
-    """Another client's name, or none, or an event that nobody knows."""
+    """Another client's name, or none, or another client's event."""
     yield from ([], [""], ["emacs"], ["CLAUDE"], ["claude "], ["\0"], ["x" * 10_000], ["-h"], ["--help"])
-    yield [*words[:1], "NoSuchEvent"] if len(words) > 1 else ["gemini" if words[0] != "gemini" else "claude"]
+    yield [*words[:1], "BeforeTool"] if len(words) > 1 else ["gemini" if words[0] != "gemini" else "claude"]
 
 
 # --- the tests

@@ -551,7 +551,7 @@ def test_the_report_of_the_document_names_each_planted_fault_and_nothing_else() 
     planted = {
         3: "slow has held db:invoices", 4: "deadlock, refused to bert", 5: "alice emits stock.changed",
         7: "never tested", 8: "data_enricher did task enrich again", 9: "api/stock.py is a bottleneck",
-        12: "dora acts on old rules", 13: "ghost", 14: "bob changed api/tax.py, which nina held, against rule 5",
+        12: "dora acts on old rules", 13: "ghost", 14: "was changed; bob did it, against rule 5",
         15: "bert committed", 21: "run spring fails the gate “errors are handled”", 22: "two agents for TASK-103",
         16: "to prod by nina was not verified, against rule 1", 17: "docs/STATE.md", 19: "task migrate",
     }  # fmt: skip

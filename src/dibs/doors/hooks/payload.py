@@ -39,6 +39,7 @@ _LOOKING = (
     "preview", "query", "read", "review", "search", "show", "validate", "view",
 )  # fmt: skip
 _WRITING = ("apply", "create", "edit", "fix", "insert", "replace", "save", "update", "write")
+MAX_EVENT_CHARS = 100  # of an event's name; those of today have at most 20
 # in the name of a tool that runs a shell
 _SHELL_NAMES = ("shell", "bash", "exec", "monitor", "terminal", "process", "run_command", "runcommand")
 _OLD = ("old_string", "old_str", "oldString")
@@ -117,8 +118,8 @@ def read(client: str, name: str, sent: Any) -> Event | None:
         raise Unreadable("the payload names no event")
     moment = spoken.EVENTS.get(name) or _any_spelling(spoken, name)
     if not moment:  # an entry of a user's own, or of a newer version of the client
-        if any("tool" in field.lower() for field in sent):
-            raise Unreadable(f"no event {name[:40]!r} of {client} is known here, and it brings a tool's call")
+        if _may_ask(name):
+            raise Unreadable(f"no event {name[:40]!r} of {client} is known here")
         return None  # nothing that dibs decides
     event = Event(client, spoken, name, moment)
     event.own = own
@@ -148,6 +149,15 @@ def _any_spelling(spoken: Dialect, name: str) -> str:
     """The moment of an event by its name in another spelling: `pre_tool_use` is `PreToolUse`."""
     plain = _field(name)
     return next((moment for known, moment in spoken.EVENTS.items() if _field(known) == plain), "")
+
+
+def _may_ask(name: str) -> bool:
+    """May this event ask for leave: does another client ask with it before a call, or is it no name of an event?"""
+    from dibs.session.known_clients import NAMES
+
+    if len(name) > MAX_EVENT_CHARS or not (name.isascii() and name.replace("_", "").replace("-", "").isalnum()):
+        return True
+    return any(_any_spelling(dialect(client), name) == BEFORE for client in NAMES)
 
 
 def _sender(client: str, sent: dict[str, Any]) -> tuple[str, str]:
