@@ -163,7 +163,7 @@ ROWS = (
     ("operations/claims/holds.py", '{kind: record[kind], "agent": record["agent"], FIRST: first})', "record)",
      f"{WIDE}::test_twice_the_paths_cost_twice_the_bytes"),
     ("operations/claims/holds.py", '    record.pop("rows", None)\n', "",
-     f"{WIDE}::test_a_claim_of_many_paths_moves_and_is_handed_over_whole"),
+     f"{WIDE}::test_a_subagents_claim_of_many_paths_passes_to_its_parent_whole"),
     ("operations/claims/holds.py", "        if most and cost > most:", "        if False:",
      f"{WIDE}::test_a_claim_on_more_than_can_be_read_is_refused"),
     ("operations/claims/grants.py", "len(overlaps.holders) >= most or ", "",

@@ -110,6 +110,17 @@ def test_a_claim_of_many_paths_moves_and_is_handed_over_whole(fleet: Fleet) -> N
     assert rows(fleet) == []
 
 
+def test_a_subagents_claim_of_many_paths_passes_to_its_parent_whole(fleet: Fleet) -> None:
+    fleet.call("p", "boot")
+    fleet.claim("p/sub", *paths(3))
+    fleet.call("p/sub", "leave")
+    for name in paths(3):
+        with pytest.raises(Held, match="p holds"):
+            fleet.claim("b", name)
+    fleet.release("p")
+    assert rows(fleet) == []
+
+
 @pytest.mark.parametrize("wide", ["", "**", "**/*.py", "d/"])
 def test_a_claim_on_much_that_others_hold_reads_no_more_than_decides_it(
     fleet: Fleet, monkeypatch: pytest.MonkeyPatch, wide: str
