@@ -46,10 +46,14 @@ class PlainWire(Connection):
             other = idle.pop()
         except IndexError:  # one for each waiting thread
             other = PlainWire(self.url, self._timeout)
-        if not other._connected or other._asking:
-            other._connect()
-        other._limit(timeout + self._timeout)
-        answer = other._exchange(words)
+        try:
+            if not other._connected or other._asking:
+                other._connect()
+            other._limit(timeout + self._timeout)
+            answer = other._exchange(words)
+        except BaseException:
+            other.close()
+            raise
         if self._others is idle:
             idle.append(other)
         else:  # closed meanwhile
