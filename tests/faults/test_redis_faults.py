@@ -849,6 +849,7 @@ def test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_hav
 
     first, second = split(act, min_replicas_to_write="1", min_replicas_max_lag="2")
     one, two = machines[0], Machine(second.url, tmp_path / "two")
+    again = Machine(first.url, tmp_path / "one")
     until(lambda: b"min_slaves_good_slaves:0" in first.ask("INFO", "replication"))
     theirs = two.claim("bob", "a.py")
     assert two.live("bob", "a.py", theirs)
@@ -856,11 +857,12 @@ def test_a_primary_that_is_cut_off_neither_grants_nor_confirms_where_it_must_hav
         lambda: one.live("ann", "a.py", tokens[0]),
         lambda: one.claim("ann", "b.py"),
         lambda: one.call("ann", "renew", resources=[["file", "a.py"]]),
-        lambda: Machine(first.url, tmp_path / "one").live("ann", "a.py", tokens[0]),
+        lambda: again.live("ann", "a.py", tokens[0]),
     ):
         with pytest.raises(Unavailable, match="NOREPLICAS"):
             act_again()
     assert theirs > tokens[0]
+    again.store.close()
     one.store.close()
     two.check()
     two.store.close()
