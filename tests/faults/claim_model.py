@@ -95,7 +95,7 @@ class Model:
         self.seen[f"granted {data['via']}{' upgrade' if upgrade else ''}"] += 1
         for place in self.places.values():
             present = now < place["deadline"] + GRACE_MS and place["id"] not in self._silent
-            if not upgrade and present and place["ticket"] < ticket and conflict(place, claim):
+            if not upgrade and present and place["ticket"] < ticket and conflict(place, lacking(held_before, claim)):
                 self.problems.append(f"{event['seq']}: {agent} is granted {claim} past {place}")
         self.claims[event["subject"]] = claim
 
@@ -108,10 +108,18 @@ class Model:
             if place["id"] in self._silent or now >= place["deadline"] or not meets(place["resources"], freed):
                 continue
             blocked = any(conflict(claim, place) for claim in live)
-            earlier = any(conflict(one, place) and one["ticket"] < place["ticket"] for one in self.places.values())
+            lacks = lacking(live, place)
+            earlier = any(conflict(one, lacks) and one["ticket"] < place["ticket"] for one in self.places.values())
             upgrade = covers([claim for claim in live if claim["agent"] == place["agent"]], place)
             if not blocked and (upgrade or not earlier):
                 self.problems.append(f"{place} is free and was not handed over at {now}")
+
+
+def lacking(held: list[Any], asked: Any) -> dict[str, Any]:
+    """What is asked for, without what its agent holds: those who wait for that wait for it in any case."""
+    own = [one for one in held if one["agent"] == asked["agent"]]
+    left = [one for one in asked["resources"] if not covers(own, {**asked, "resources": [one]})]
+    return {**asked, "resources": left}
 
 
 def in_a_cycle(claims: list[Any], places: list[Any], asked: Any) -> bool:
