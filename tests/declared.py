@@ -37,7 +37,7 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
 
 def hold_workspaces() -> None:
     """Every answer that a Workspace gives from now on."""
-    ask = Workspace._ask
+    ask = Workspace.ask_for
 
     def held(
         self: Workspace,
@@ -52,7 +52,7 @@ def hold_workspaces() -> None:
 
         return ask(self, name, request_id, given, checked)
 
-    Workspace._ask = held  # type: ignore[method-assign]
+    Workspace.ask_for = held  # type: ignore[method-assign]
 
 
 def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:

@@ -1,8 +1,8 @@
 """The Python API: `import dibs; ws = dibs.open(agent="me"); with ws.claim("src/api.py", wait=60) as claim: …`.
 
-The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in.
-claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m". Refusals
-are raised, one class for each code.
+The methods come from the declarations: binder.py makes them, methods.pyi has their types. What is written here is the
+way in. claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m".
+Refusals are raised, one class for each code.
 
 The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody
 looks.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from dibs.doors.python.methods import Path
+    from dibs.doors.python.binder import Path
     from dibs.operations.core.answers import BootAnswer, ClaimAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
@@ -190,28 +190,19 @@ class Workspace(Methods):
         found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
         return found
 
-    def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
-        """Run one declared operation with the fields that were given, for other doors."""
-        return self._call(name, request_id, **given)
-
-    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
+    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> Claim:
         asked = self.resources_of(given)
-        given["resources"] = asked or None
 
         def made(answer: ClaimAnswer) -> Claim:
             return Claim(self, answer, asked, auto_renew=auto_renew)
 
-        claim: Claim = self._ask("claim", request_id, given, made)
+        claim: Claim = self.ask_for("claim", request_id, {**given, "resources": asked or None}, made)
         return claim
 
-    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
-        """Run one declared operation with the fields that were given."""
-        return self._ask(name, request_id, given)
-
-    def _ask(
+    def ask_for(
         self, name: str, request_id: str | None, given: dict[str, Any], made: Callable[[Any], Any] | None = None
     ) -> Any:
-        """The answer of one declared operation, or what is made of it.
+        """The answer of one declared operation, or what is made of it. Every method calls this; so do other doors.
 
         An interrupted call leaves nothing behind of which its caller does not know: no place in a queue, no claim.
         """
