@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_
 
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import ERRORS, DibsError
-from dibs.operations.core import answers, index
+from dibs.operations.core import answers, index, schema
 from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
 
@@ -87,8 +87,7 @@ def hold_refusal(error: DibsError) -> DibsError:
 @cache
 def error_hints(code: str) -> dict[str, Any]:
     """The declared facts of an error."""
-    found = ERRORS[code].__annotations__
-    return {name.rstrip("_"): eval(hint, vars(answers)) for name, hint in found.items()}  # noqa: S307 - a type
+    return schema.facts(ERRORS[code])
 
 
 @cache

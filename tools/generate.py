@@ -5,9 +5,9 @@
 `session/known_clients.py` (the clients, and what every call must know of all of them),
 `session/hook_script.py` (the launcher, with their dialects),
 `plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
-`operations/core/schema.json` (the answers and errors as JSON Schema), `operations/core/answer_keys.py` (the keys of
-each answer, for help and docstrings), `doors/python/methods.pyi` and `running/calls.pyi` (the types of the methods of
-the Python API; stubs.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
+`operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
+`doors/python/methods.pyi` and `running/calls.pyi` (the types of the methods of the Python API; stubs.py),
+`docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
@@ -25,7 +25,7 @@ from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
-from dibs.operations.core.declare import MAX_INTEGER, RANKS
+from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
 from tools import claude_plugin, stubs
 
@@ -33,12 +33,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.errors import DibsError
-    from dibs.operations.core.declare import Field, Operation
 
 COLUMNS = 120  # of a line, as the formatter has it
 TOP = Path(__file__).resolve().parent.parent
-JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 ROLES = """# Who may do what
 
@@ -162,138 +159,6 @@ def _keys_of(answer: str) -> str:
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
-def schema() -> str:
-    """The text of operations/core/schema.json: every answer, and every error with its fields and its HTTP status."""
-    import json
-
-    from dibs.errors import ERRORS
-
-    found: dict[str, Any] = {}
-    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda one: one.name)
-    requests = {operation.name: _request(operation) for operation in every}
-    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in every}
-    errors = {
-        code: {
-            "status": error.status,
-            "exit": error.exit,
-            "schema": {
-                "type": "object",
-                "properties": {
-                    "code": {"const": code}, "message": {"type": "string"},
-                    **_facts(error, found),
-                },
-                "required": ["code", "message"],
-                "additionalProperties": False,
-            },
-        }
-        for code, error in sorted(ERRORS.items())
-    }  # fmt: skip
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "requests": requests, "answers": answers,
-        "errors": errors,
-        "$defs": dict(sorted(found.items())),
-    }  # fmt: skip
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-# How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
-WRITTEN: dict[str, dict[str, Any]] = {
-    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"}, "file": {"type": "string"},
-    "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
-    "duration": {"type": ["string", "number"]}, "flag": {"type": "boolean"}, "json": {},
-    "integer": {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER - 1},
-    "number": {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER - 1},
-    "words": {"type": "array", "items": {"type": "string"}},
-    "resources": {"type": "array", "items": {"type": "string"}},
-}  # fmt: skip
-
-
-def _request(operation: Operation) -> dict[str, Any]:
-    """The request of an operation as JSON Schema, and what a door has to know of it."""
-    errors = sorted(error.code for error in operation.errors)
-    return {
-        "help": operation.help, "group": operation.group, "reading": not operation.writes,
-        "idempotent": operation.idempotent, "destructive": operation.destructive, "may": operation.may,
-        "errors": errors, "schema": _object(operation.fields),
-    }  # fmt: skip
-
-
-def _object(fields: tuple[Field, ...]) -> dict[str, Any]:
-    shown = [field for field in fields if not field.internal]
-    return {
-        "type": "object",
-        "properties": {field.name: _property(field) for field in shown},
-        "required": [field.name for field in shown if field.required],
-        "additionalProperties": False,
-    }
-
-
-def _property(field: Field) -> dict[str, Any]:
-    """One field. Bounds of a duration are in milliseconds, and so are no bounds of what is written."""
-    made: dict[str, Any] = {"description": field.help, **WRITTEN[field.kind]}
-    if field.items:
-        made.update(type="array", items=_object(field.items))
-        made.update(
-            {"minItems": field.least} if field.least else {}, **({"maxItems": field.most} if field.most else {})
-        )
-    elif field.kind in {"integer", "number"}:
-        made.update({"minimum": field.least} if field.least is not None else {})
-        made.update({"maximum": field.most} if field.most is not None else {})
-    elif field.kind == "text" and field.longest:
-        made["maxLength"] = field.longest
-    elif field.kind == "words" and field.longest:
-        made["items"] = {"type": "string", "maxLength": field.longest}
-    if field.choices:
-        made["enum"] = list(field.choices)
-    if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
-        made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
-    if field.kind in {"commit", "duration", "file", "process"}:
-        made["x-kind"] = field.kind  # how it is written differs from door to door
-    if field.local:
-        made["x-local"] = True  # a server cannot read it for a caller on another machine
-    return made
-
-
-def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:
-    """The facts that an error may have, from the annotations of its class."""
-    hints = sorted(error.__annotations__.items())
-    return {name.rstrip("_"): _schema(eval(hint, vars(answers_)), found) for name, hint in hints}  # noqa: S307 - a type
-
-
-def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """A type as JSON Schema; what has a name goes to `found`."""
-    from types import UnionType
-    from typing import Any as Anything
-    from typing import Literal, Union, get_args, get_origin, is_typeddict
-
-    kind, parts = get_origin(hint), get_args(hint)
-    if hint is Anything:
-        return {}
-    if hint in JSON_TYPES:
-        return {"type": JSON_TYPES[hint]}
-    if kind is Literal:
-        return {"enum": list(parts)}
-    if kind is list:
-        return {"type": "array", "items": _schema(parts[0], found)}
-    if kind is dict:
-        return {"type": "object", "additionalProperties": _schema(parts[1], found)}
-    if kind in {Union, UnionType}:
-        return {"anyOf": [_schema(part, found) for part in parts]}
-    assert is_typeddict(hint), hint
-    name = hint.__name__
-    if name not in found:
-        found[name] = {}  # it may contain itself
-        keys = answers_.hints_of(name)
-        found[name] = {
-            "type": "object",
-            "description": (hint.__doc__ or "").splitlines()[0],
-            "properties": {key: _schema(answers_.plain(one), found) for key, one in keys.items()},
-            "required": [key for key, one in keys.items() if not answers_.is_sometimes(one)],
-            "additionalProperties": False,
-        }
-    return {"$ref": f"#/$defs/{name}"}
-
-
 PAGE_WIDTH = 100  # columns of a help text in the document
 
 
@@ -376,7 +241,6 @@ def files() -> dict[str, str]:
     return {
         "src/dibs/doors/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
-        "src/dibs/operations/core/schema.json": schema(),
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
         "src/dibs/doors/python/methods.pyi": stubs.methods(),
         "src/dibs/running/calls.pyi": stubs.calls(),

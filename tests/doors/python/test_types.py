@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hatchling import build
 
 from dibs.doors.python.methods import AsyncMethods, Methods
+from tests import wheel
 from tests.doors.python.test_methods import NAMES
 
-TOP = Path(__file__).resolve().parents[3]
 UNQUOTED = str.maketrans("", "", "'\"")  # an annotation that was compiled has other quotes
 
 # Each line with the error, or the type, that is expected in it.
@@ -66,12 +65,9 @@ def work(job: object) -> int:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment that has the wheel of this tree, and nothing else."""
     folder = tmp_path_factory.mktemp("installed")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.chdir(TOP)
-        wheel = folder / build.build_wheel(str(folder))
     venv.create(folder / "env", symlinks=True)
     (packages,) = (folder / "env").glob("lib/python*/site-packages")
-    zipfile.ZipFile(wheel).extractall(packages)
+    zipfile.ZipFile(wheel.made(folder)).extractall(packages)
     return folder / "env" / "bin" / "python"
 
 
@@ -95,7 +91,7 @@ def test_a_type_checker_knows_every_parameter_and_every_answer(installed: Path, 
 
 @pytest.mark.parametrize("owner", [Methods, AsyncMethods])
 def test_the_stubs_are_what_is_made_at_run_time(owner: type) -> None:
-    text = (TOP / "src/dibs/doors/python/methods.pyi").read_text()
+    text = (wheel.TOP / "src/dibs/doors/python/methods.pyi").read_text()
     scope: dict[str, Any] = {}
     exec(f"from __future__ import annotations\n{text[text.index('class Methods:') :]}", scope)  # noqa: S102 - our own text
     stub = scope[owner.__name__]

@@ -1,8 +1,8 @@
 """The answers: what each operation gives back, as types. One TypedDict for each answer, and for each thing shown in it.
 
 An operation's declaration names its answer (`Operation(..., answer="ClaimAnswer")`). From that `make generate` writes
-the return types of the Python methods, the keys in help and docstrings (`answer_keys.py`), and `schema.json` beside
-this file; the test suite holds every answer to its type. Nothing imports this module while a command runs.
+the return types of the Python methods and the keys in help and docstrings (`answer_keys.py`); a server derives JSON
+Schema (`schema.py`). The test suite holds every answer to its type. Nothing imports this module while a command runs.
 
 A key that is not in every answer is `NotRequired`. The name of an agent stands beside its id (`agent` and `name`,
 `holder` and `holder_name`) as long as the agent is known; see names.py. Times are ISO 8601 in UTC.
