@@ -6,7 +6,7 @@
 `session/hook_script.py` (the launcher, with their dialects),
 `plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
 `operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
-`doors/python/methods.pyi` and `running/calls.pyi` (the types of the methods of the Python API; stubs.py),
+`doors/python/methods.pyi`, `aio_methods.pyi` and `running/calls.pyi` (the types of the Python API's methods; stubs.py),
 `docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
@@ -243,6 +243,7 @@ def files() -> dict[str, str]:
         "src/dibs/operations/core/index.py": index(),
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
         "src/dibs/doors/python/methods.pyi": stubs.methods(),
+        "src/dibs/doors/python/aio_methods.pyi": stubs.aio_methods(),
         "src/dibs/running/calls.pyi": stubs.calls(),
         "src/dibs/session/known_clients.py": make_index.text(),
         "src/dibs/session/hook_script.py": make_index.launcher(),

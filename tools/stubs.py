@@ -1,13 +1,15 @@
 """The types of what binds declarations at run time, as stubs for type checkers and editors.
 
-`doors/python/methods.pyi` has the methods of the Python API, plain and for asyncio, `running/calls.pyi` those that a
-worker needs, as a protocol: a program below the doors knows no door. They are committed, so that an editor finds them
-in a checkout and a review sees each change of the API; `make generate` writes them.
+`doors/python/methods.pyi` has the methods of the Python API, `aio_methods.pyi` those for asyncio, `running/calls.pyi`
+the ones that a worker needs, as a protocol: a program below the doors knows no door. They are committed, so that an
+editor finds them in a checkout and a review sees each change of the API; `make generate` writes them.
 """
 
 from __future__ import annotations
 
 from dibs.doors.python import binder
+from dibs.doors.python.aio_methods import AsyncMethods
+from dibs.doors.python.methods import Methods
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -18,26 +20,24 @@ if TYPE_CHECKING:
 
 COLUMNS = 120  # of a line, as the formatter has it
 
-METHODS = '''"""The types of methods.py. Made by `make generate` from the declarations in operations/."""
+METHODS = '''"""The types of {module}.py. Made by `make generate` from the declarations in operations/."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
-from dibs.doors.python.aio import ClaimRequest
-from dibs.doors.python.binder import Path
-from dibs.doors.python.claim import Claim
+{handle}
 from dibs.operations.core.answers import (
 {answers})
 
 {choices}
-class Methods:
-    """One method for each declared operation; durations are seconds or texts such as "30m"."""
+class {name}:
+    """{text}"""
 
-{plain}
-class AsyncMethods:
-    """The same as coroutines."""
-
-{coroutines}'''
+{methods}'''
+PLAIN = """from dibs.doors.python.binder import Path
+from dibs.doors.python.claim import Claim"""
+COROUTINES = """from dibs.doors.python.aio import ClaimRequest
+from dibs.doors.python.binder import Path"""
 
 # The operations that workers and their heartbeats call.
 WORKERS = (
@@ -81,6 +81,15 @@ class Calls(Protocol):
 
 def methods() -> str:
     """The text of doors/python/methods.pyi."""
+    return _class(Methods, PLAIN, "Claim", is_async=False)
+
+
+def aio_methods() -> str:
+    """The text of doors/python/aio_methods.pyi."""
+    return _class(AsyncMethods, COROUTINES, "ClaimRequest", is_async=True)
+
+
+def _class(owner: type, imports: str, handle: str, *, is_async: bool) -> str:
     every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda operation: operation.name)
     named = {
         binder.choice_name(field): field
@@ -89,11 +98,11 @@ def methods() -> str:
         if field.kind == "choice" and len(field.choices) > binder.FEW
     }
     return METHODS.format(
+        module=owner.__module__.rpartition(".")[2], name=owner.__name__, text=owner.__doc__, handle=imports,
         answers=_imports(operation for operation in every if operation.name != binder.HANDLED),
         choices="".join(_alias(name, field) for name, field in sorted(named.items())),
-        plain="\n".join(_method(operation, "Claim") for operation in every),
-        coroutines="\n".join(_method(operation, "ClaimRequest", is_async=True) for operation in every),
-    )
+        methods="\n".join(_method(operation, handle, is_async=is_async) for operation in every),
+    )  # fmt: skip
 
 
 def calls() -> str:

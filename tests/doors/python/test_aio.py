@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.claim import Claim
-from dibs.doors.python.methods import AsyncMethods, Methods
+from dibs.doors.python.methods import Methods
 from dibs.operations.claims import waiters
 from dibs.session.session import Session
 from tests.stores.redis_server import running

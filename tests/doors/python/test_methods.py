@@ -17,7 +17,8 @@ import pytest
 import dibs
 from dibs import aio
 from dibs.doors.python import binder
-from dibs.doors.python.methods import AsyncMethods, Methods
+from dibs.doors.python.aio_methods import AsyncMethods
+from dibs.doors.python.methods import Methods
 from dibs.operations.core import index
 from dibs.session import catalogue
 from tests.shell import Shell

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.python.methods import AsyncMethods, Methods
+from dibs.doors.python.aio_methods import AsyncMethods
+from dibs.doors.python.methods import Methods
 from tests import wheel
 from tests.doors.python.test_methods import NAMES
 
@@ -91,9 +92,9 @@ def test_a_type_checker_knows_every_parameter_and_every_answer(installed: Path, 
 
 @pytest.mark.parametrize("owner", [Methods, AsyncMethods])
 def test_the_stubs_are_what_is_made_at_run_time(owner: type) -> None:
-    text = (wheel.TOP / "src/dibs/doors/python/methods.pyi").read_text()
+    text = Path(inspect.getfile(owner)).with_suffix(".pyi").read_text()
     scope: dict[str, Any] = {}
-    exec(f"from __future__ import annotations\n{text[text.index('class Methods:') :]}", scope)  # noqa: S102 - our own text
+    exec(f"from __future__ import annotations\n{text[text.index('class ') :]}", scope)  # noqa: S102 - our own text
     stub = scope[owner.__name__]
     assert [name for name in dir(stub) if not name.startswith("_")] == NAMES
     assert stub.__doc__ == owner.__doc__

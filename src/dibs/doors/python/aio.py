@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.claim import Claim
-from dibs.doors.python.methods import AsyncMethods
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import DibsError, Unavailable
 

@@ -8,8 +8,3 @@ from dibs.doors.python.binder import methods
 @methods("Claim")
 class Methods:
     """One method for each declared operation; durations are seconds or texts such as "30m"."""
-
-
-@methods("ClaimRequest", is_async=True)
-class AsyncMethods:
-    """The same as coroutines."""

@@ -20,7 +20,6 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes
 from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
-from dibs.session import durations
 from dibs.session import read_fields as readers
 from dibs.session.crowd_link import CrowdLink
 from dibs.session.session import Session
@@ -64,6 +63,14 @@ def init(path: Path = ".", clients: Sequence[str] = ()) -> str:
     return place.root
 
 
+def _seconds(timeout: float | str | None) -> float | None:
+    if timeout is None:
+        return None
+    from dibs.session import durations
+
+    return durations.read(timeout, "timeout") / 1000
+
+
 class _ClosedError(Exception):
     """Raised in the thread of a call that waits: the workspace was closed."""
 
@@ -82,8 +89,7 @@ class Workspace(Methods):
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
             raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
         folder = os.path.abspath(PATH.check(readers.plain_path(path)))
-        wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
-        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
+        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=_seconds(timeout)))
         if not self._session.is_far:
             self._session.link = CrowdLink(self._session.place.local)
         self._agent = agent
