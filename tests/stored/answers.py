@@ -253,9 +253,9 @@ def kept(folder: Path) -> dict[str, Any]:
     return found
 
 
-def freeze(folder: Path) -> None:
+def freeze(folder: Path, where: Path | None = None) -> None:
     """Write what the present version answers about a folder that it has just made; one question a line."""
-    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+    with tempfile.TemporaryDirectory(dir=where) as place, pytest.MonkeyPatch.context() as patch:
         stage = frozen.thaw(folder, "sqlite", Path(place), patch)
         found = every(stage)
         stage.close()

@@ -15,6 +15,7 @@ import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dibs.stores.redis.plain_socket import PlainWire
 from tests.operations.fleet import WALL
 from tests.stored.stage import ID, Stage
 
@@ -60,8 +61,10 @@ def thaw(folder: Path, engine: str, place: Path, patch: pytest.MonkeyPatch, serv
     if server is not None:
         for name in NAMES_STORE:
             (place / name).write_text((place / name).read_text().replace(SERVER, server.url))
+        wire = PlainWire(server.url, 5.0)
         for key, value in json.loads(lzma.decompress((folder / "redis.json.xz").read_bytes())).items():
-            _write(server, key, value)
+            _write(wire, key, value)
+        wire.close()
     stage = Stage(place, patch, now=moment["now"] + SOON_MS, ids="f", dead=moment["dead"], server=server)
     stage.first_commit = moment["first_commit"]
     return stage
@@ -116,17 +119,17 @@ def _read(server: Server, key: str) -> list[Any]:
     return [kind, [[_text(place), [_text(word) for word in words]] for place, words in entries]]
 
 
-def _write(server: Server, key: str, value: list[Any]) -> None:
+def _write(wire: PlainWire, key: str, value: list[Any]) -> None:
     kind, rows = value
     if kind == "hash":
-        server.ask("HSET", key, *[_bytes(word) for pair in rows for word in pair])
+        wire.call("HSET", key, *[_bytes(word) for pair in rows for word in pair])
     elif kind == "zset" and rows:
-        server.ask("ZADD", key, *[word for member in rows for word in (0, _bytes(member))])
+        wire.call("ZADD", key, *[word for member in rows for word in (0, _bytes(member))])
     elif kind == "list":
-        server.ask("RPUSH", key, *map(_bytes, rows))
+        wire.call("RPUSH", key, *map(_bytes, rows))
     else:
         for place, words in rows:
-            server.ask("XADD", key, place, *map(_bytes, words))
+            wire.call("XADD", key, place, *map(_bytes, words))
 
 
 def _text(word: bytes) -> str:

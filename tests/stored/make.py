@@ -114,9 +114,9 @@ def play(stage: Stage) -> None:
         act(stage)
 
 
-def make(folder: Path, engine: str, server: Server | None = None) -> None:
-    """Play on one engine and freeze what it leaves."""
-    with tempfile.TemporaryDirectory() as scratch, pytest.MonkeyPatch.context() as patch:
+def make(folder: Path, engine: str, server: Server | None = None, where: Path | None = None) -> None:
+    """Play on one engine, in a scratch folder there, and freeze what it leaves."""
+    with tempfile.TemporaryDirectory(dir=where) as scratch, pytest.MonkeyPatch.context() as patch:
         place = Path(scratch) / "repo"
         repository(place, server.url if server is not None else "")
         stage = Stage(place, patch, now=START, ids="0", server=server)

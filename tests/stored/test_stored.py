@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.shell import Shell
-from tests.stored import answers, frozen, kinds, sequel
+from tests.stored import answers, frozen, kinds, make, sequel
 from tests.stores.redis_server import ALWAYS, Server
 
 if TYPE_CHECKING:
@@ -67,6 +67,16 @@ def test_every_kind_that_can_be_stored_is_in_a_frozen_workspace(engine: str, tha
     missing = kinds.declared(engine) - found - IMPOSSIBLE.keys()
     assert not missing, f"no frozen workspace has {sorted(missing)}; tests/stored/README.md says how one gets there"
     assert not IMPOSSIBLE.keys() & found, "what is there is not impossible"
+
+
+def test_the_play_still_leaves_every_kind_and_answers_to_every_question(tmp_path: Path, thaw: Thawing) -> None:
+    made = tmp_path / "made"
+    made.mkdir()
+    make.make(made, "sqlite", where=tmp_path)
+    answers.freeze(made, tmp_path)
+    stage = thaw(made, "sqlite")
+    assert kinds.declared("sqlite") - kinds.stored(stage) - IMPOSSIBLE.keys() == set()
+    assert answers.compared(answers.kept(made), answers.every(stage)) == []
 
 
 @VERSIONS
