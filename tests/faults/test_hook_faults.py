@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.faults.kit import Actor, World
 
+pytestmark = pytest.mark.slow
+
 FIRST = "after BEGIN IMMEDIATE"
 # Half of what `dibs init` gives a client's hook; a machine with other work may take longer.
 IN_TIME_S = LIMIT * size(6, 1) / 2
@@ -106,6 +108,7 @@ def test_looking_at_a_file_is_not_refused_because_the_store_is_busy(world: World
     assert answer.code == 0
 
 
+@pytest.mark.long
 def test_what_cannot_be_refused_is_not_and_an_agent_that_starts_is_told_to_assume_nothing(
     world: World, client: Client
 ) -> None:

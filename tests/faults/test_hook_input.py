@@ -26,6 +26,8 @@ from tests.faults.kit import Dice, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = Path(__file__).parents[1] / "doors" / "clients" / "samples"
 WORKER = Path(__file__).with_name("hook_worker.py")
 THERE = "/work-tree/repo"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from tests.doors.hooking import Answer, Client
 
+pytestmark = pytest.mark.slow
+
 # Seconds after which a silent server is given up; by a bash before 4 in the second. Only the torture has the machine to
 # itself and takes the true ones: elsewhere a server that is well may take longer to answer.
 MUTE_S, MUTE_OLD_S = size(30, 5) / 10, size(30, 10) / 10

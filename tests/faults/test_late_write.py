@@ -20,6 +20,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 LATE, TAKEN = "late\n", "the taker's\n"
 PLAYS, ROUNDS, FILES = size(1, 20), size(1, 5), size(4, 10)  # all writers of a round stand still at the same time
 

@@ -16,6 +16,8 @@ from tests.doors.working import alive
 from tests.shell import DIBS
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["pushed", "repo"]  # fixtures
 
 DONE = ("--", "sh", "-c", "echo deployed > ../shipped")

@@ -19,6 +19,8 @@ from tests.running.landing_repo import CHECK, LandingRepo
 from tests.shell import DIBS
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> LandingRepo:

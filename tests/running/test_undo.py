@@ -428,6 +428,7 @@ def test_staged_work_that_is_undone_leaves_the_index(desk: Desk) -> None:
 # --- crashes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commit", [False, True])
 def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Path, commit: bool) -> None:
     for step in range(1, 40):
@@ -469,6 +470,7 @@ def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Pat
     raise AssertionError("it never ended by itself")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commit", [False, True])
 def test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, commit: bool

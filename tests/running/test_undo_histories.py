@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+pytestmark = pytest.mark.slow
 
 SCRIPTS = ("script", "robot")  # agents without hooks: known by their claims alone
 NAMES = ("a", "b", "d/c", "d/with space", "new\nline", "ünï-漢", "-dash", ":colon*[x]")

@@ -123,6 +123,7 @@ def test_a_server_that_may_not_be_asked_for_its_settings_is_still_examined(make:
     home.json("status", exit=0)
 
 
+@pytest.mark.long
 def test_doctor_starts_nothing_and_says_what_would(make: Make, tmp_path: Path) -> None:
     home = make(socket_url(tmp_path))
     home.json("up", exit=0)

@@ -684,6 +684,7 @@ def test_what_cannot_be_read_is_said_as_that(busy: Shared) -> None:
 # --- one git command at a time
 
 
+@pytest.mark.long
 def test_a_git_command_waits_for_anothers_and_hears_to_try_again_when_that_takes_too_long(shared: Shared) -> None:
     ada, bob = shared.ada, shared.bob
     assert ada.may_run("git add docs/page.md", "call-a").allowed

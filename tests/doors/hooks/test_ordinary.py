@@ -22,6 +22,8 @@ from tests.doors.hooking import Repository
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 MOST = 0.02  # of the commands may be refused while somebody else is at work; none where nobody is
 FILES = (
@@ -109,6 +111,7 @@ def test_ordinary_commands_pass_where_nobody_else_is_at_work(repo: Repository, m
     assert refused(repo, monkeypatch, ordinary()) == []
 
 
+@pytest.mark.long
 def test_ordinary_commands_pass_while_another_holds_two_files(
     shared: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

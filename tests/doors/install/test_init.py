@@ -326,6 +326,7 @@ sys.exit(3 if left > 0 else code)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ctrl_c_at_any_step_leaves_every_file_old_or_new_and_init_can_go_on(tmp_path: Path) -> None:
     original = rich(tmp_path / "original")

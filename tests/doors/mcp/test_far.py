@@ -17,6 +17,8 @@ from tests.server.far import Far, far
 from tests.shell import Shell
 from tests.waiting import until_async
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def apart(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Far]:

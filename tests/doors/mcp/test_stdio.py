@@ -19,6 +19,8 @@ import dibs
 from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
 from tests.waiting import until, until_async
 
+pytestmark = pytest.mark.slow
+
 FLEET = 4
 META = {
     "io.modelcontextprotocol/protocolVersion": NEW,
