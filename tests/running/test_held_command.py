@@ -16,7 +16,7 @@ from dibs.errors import Busy, Fenced
 from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
-from dibs.stores.memory import MemoryStore
+from dibs.testing.memory import MemoryStore
 from tests.doors.working import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 

@@ -12,10 +12,10 @@ from dibs.errors import Busy, Unavailable
 from dibs.facts import clock
 from dibs.server.desk import MAX_GROUP, Desk, Request
 from dibs.server.desk_store import DeskStore
-from dibs.stores import conformance
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.testing import conformance
+from dibs.testing.memory import MemoryStore
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import fill, read_event
+from dibs.testing.memory import MemoryStore
 from tests.canonical import canonical
 from tests.simulation.model import RESOURCES, Hold, Model, spelt
 from tests.stores.interrupts import Interrupter

@@ -17,7 +17,6 @@ import pytest
 
 from dibs.errors import Busy
 from dibs.facts import clock
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis import group as redis_group
 from dibs.stores.redis.client import ClientWire
@@ -29,6 +28,7 @@ from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
+from dibs.testing.memory import MemoryStore
 from tests.stores.interrupts import Interrupter
 from tests.waiting import LIMIT_S, until
 
