@@ -38,13 +38,6 @@ def client(world: World, tmp_path: Path) -> Iterator[Client]:
     made.kill()
 
 
-@pytest.fixture
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    made = Repository(tmp_path_factory.mktemp("hooks"))
-    yield made
-    made.close()
-
-
 def stopped(world: World) -> Actor:
     """A process that stands still in the middle of a transaction."""
     actor = world.actor("ann")

@@ -22,7 +22,8 @@ from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
 from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
-from tests.running.undoing import Desk, State, get, git, put, tick
+from tests.git import git
+from tests.running.undoing import Desk, State, get, put, tick
 
 ODD = (
     "a.txt",

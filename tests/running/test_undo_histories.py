@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from dibs.errors import NotFound
 from dibs.lookout.verify import verify_store
 from dibs.stores.seam import read_event
-from tests.running.undoing import Desk, State, get, git, put
+from tests.git import git
+from tests.running.undoing import Desk, State, get, put
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 pytestmark = pytest.mark.slow
 

@@ -36,12 +36,6 @@ def checks(home: Home, exit: int | None = 0) -> dict[str, dict[str, Any]]:
     return {check["check"]: check for check in home.json("doctor", exit=exit)["checks"]}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running(**ALWAYS) as started:
-        yield started
-
-
 @pytest.mark.parametrize(
     ("settings", "text", "ok"),
     [

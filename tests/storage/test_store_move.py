@@ -40,12 +40,6 @@ MOVER = str(Path(mover.__file__))
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running(**ALWAYS) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
 def second() -> Iterator[Server]:
     with running(**ALWAYS) as started:
         yield started

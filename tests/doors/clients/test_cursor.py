@@ -14,19 +14,9 @@ from tests.doors.hooking import Repository
 from tests.doors.installing import write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from tests.doors.hooking import Agent, Answer
 
 SAMPLE = "cursor-documented_preToolUse_Write"
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def writes(agent: Agent, hook: str, event: str) -> Answer:

@@ -19,8 +19,6 @@ from dibs.doors.hooks import payload
 from tests.doors.hooking import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tests.doors.hooking import Agent, Answer
 
 SAMPLES = Path(__file__).with_name("samples")
@@ -160,13 +158,6 @@ def words_of(name: str) -> list[str]:
 def payload_of(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((SAMPLES / f"{name}.json").read_text())
     return found
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def test_every_sample_is_in_the_table() -> None:

@@ -37,13 +37,6 @@ BROWSER = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
 @pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def server(repo: Repository) -> Iterator[Server]:
     made = Server(repo.folder)
     yield made

@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 HARMLESS = ("ls", "echo hello", "python3 mk.py", "make", "npm test", "curl -X POST https://x", "git fetch", "true")
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
-
-
 def everything(agent: Agent) -> list[Answer]:
     """The answers to calls that need no decision but this one."""
     return [
