@@ -20,7 +20,7 @@ from dibs.doors.page import sign_in
 from dibs.reports import audit
 from dibs.session.session import Session
 from tests.doors.http.web import Server
-from tests.doors.overwriting import BEFORE, overwritten
+from tests.doors.overwritten_file import BEFORE, overwritten
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
 from tests.stores.redis_server import free_port

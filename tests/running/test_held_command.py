@@ -17,7 +17,7 @@ from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
 from dibs.testing.memory import MemoryStore
-from tests.doors.working import alive, number_in
+from tests.doors.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 
 

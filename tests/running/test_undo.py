@@ -23,7 +23,7 @@ from dibs.operations.guards import ledger
 from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
 from tests.git import git
-from tests.running.undoing import Desk, State, get, put, tick
+from tests.running.undo_desk import Desk, State, get, put, tick
 
 ODD = (
     "a.txt",

@@ -17,7 +17,7 @@ from dibs.errors import NotFound
 from dibs.lookout.verify import verify_store
 from dibs.stores.seam import read_event
 from tests.git import git
-from tests.running.undoing import Desk, State, get, put
+from tests.running.undo_desk import Desk, State, get, put
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ import pytest
 import dibs
 from dibs.operations.alerts import delivery
 from dibs.session import alert_delivery, upkeep
-from tests.doors.working import alive, number_in
+from tests.doors.worker_processes import alive, number_in
 from tests.shell import DIBS
 from tests.waiting import LIMIT_S, in_time, until
 

@@ -16,10 +16,10 @@ import pytest
 
 from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
 from dibs.doors.hooks import payload
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 SAMPLES = Path(__file__).with_name("samples")
 THERE = "/work-tree/repo"  # where the samples were taken

@@ -10,7 +10,7 @@ import pytest
 from dibs.doors.clients import BEFORE, EDIT, OTHER, SHELL
 from dibs.doors.clients.claude import install
 from dibs.doors.hooks import payload
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 
 def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:

@@ -20,14 +20,14 @@ import pytest
 
 from dibs.doors.hook_port import bash_script
 from dibs.facts import socket_owner
-from tests.doors.hooking import HOOK, PATIENCE, Repository
-from tests.server.serving import Server, is_alone, through
+from tests.doors.repository import HOOK, PATIENCE, Repository
+from tests.server.hook_server import Server, is_alone, through
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 SAMPLES = sorted((Path(__file__).parents[1] / "clients" / "samples").glob("*.json"))
 CORPORA = Path(__file__).parents[2] / "corpora"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent
+    from tests.doors.repository import Agent
 
 
 class Shared(Repository):

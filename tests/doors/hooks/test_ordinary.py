@@ -17,7 +17,7 @@ from dibs.doors.hooks.caller import open_session
 from dibs.errors import DibsError
 from dibs.facts import workspace
 from dibs.facts.shell import Doubt
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from dibs.doors.clients.claude.install import ALLOWED
 from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
 from dibs.session.known_clients import NAMES
-from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
+from tests.doors.installation import GEMINI, SETTINGS, everything, git, rich, shell_in, write
 from tests.shell import DIBS, Shell
 
 ALL = ("--clients", "all")
