@@ -29,7 +29,7 @@ from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
 from dibs.testing.memory import MemoryStore
-from tests.stores.interrupts import Interrupter
+from tests.stores.interrupts import ENGINE_FILES, Interrupter
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def others_go_on(store: Store) -> None:
 def interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run(count)
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run(count), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run(count), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 1}, "an interrupted transaction happened twice, or took another one with it"
@@ -120,7 +120,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
         assert before == number + 1
         points += 1
         del interrupt
-    for interrupt in Interrupter("stores/").everywhere(lambda: seen_here(store), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: seen_here(store), step, start):
         others_go_on(store)
         assert seen(store)[0] == before + 1, "a look that was interrupted changed something"
         points += 1
@@ -131,7 +131,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
 def group_interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run_many([count, count])
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run_many([count, fails, count]), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run_many([count, fails, count]), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 2}, "an interrupted group was done in part, or twice"
