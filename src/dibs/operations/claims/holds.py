@@ -134,16 +134,18 @@ def rows(tx: Transaction, ranges: Sequence[Range], most: int = 0) -> Iterator[Re
     while True:
         page = tx.fetch(remaining, limit)
         limit = min(2 * limit, MAX_ROWS_PER_TRIP)
-        cost += sum(1 if FIRST in row else RECORD_COST for _, row in page.rows)
+        if not page.rows:
+            return
+        cost += sum([1 if FIRST in row else RECORD_COST for _, row in page.rows])
         if most and cost > most:
             raise Quota(
                 what="claims and waiters below one directory or glob that is claimed", limit=most // RECORD_COST
             )
-        new = [row for _, row in page.rows if _identifier(row) not in seen]
-        seen.update(map(_identifier, new))
+        new = [row for _, row in page.rows if not seen or _identifier(row) not in seen]
         yield from whole(tx, new)
         if not page.truncated:
             return
+        seen.update(map(_identifier, new))
         last = page.rows[-1][0]
         remaining = [(max(low, last + "\x01"), high) for low, high in remaining if high > last]
 

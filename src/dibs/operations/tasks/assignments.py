@@ -153,14 +153,15 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 
 def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    workforce.mark_as_worker(tx, tx.get(f"a\t{call.agent}"))
+    agent = tx.get(f"a\t{call.agent}")
+    workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
         how = f"`dibs task assign {quoted(id)} --strategy auction`"
         text = f"task {id} is not auctioned now; {how} lets agents bid for it."
         raise Conflict(text, task=id, state=PLANNED)
-    if not placement.fits(tx.get(f"a\t{call.agent}"), task):
+    if not placement.fits(agent, task):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})
         return Forbidden(lifecycle.unfit(task), task=id, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)

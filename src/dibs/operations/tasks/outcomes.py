@@ -198,12 +198,13 @@ def _checked_use(used: Any) -> Record | None:
     return {name: used[name] for name in USAGE_FIELDS}
 
 
-def _keep_use(tx: Transaction, task: Record, agent: Record | None, used: Record | None) -> None:
+def _keep_use(tx: Transaction, call: Call, task: Record, used: Record | None) -> None:
     """Store the last attempt's usage with the task and with its run."""
     if used is None:
         return
     task["used"] = used
-    if task["run"] and agent is not None:
+    agent = tx.get(f"a\t{call.agent}") if task["run"] else None
+    if agent is not None:
         from dibs.operations.runs import run_records
 
         cpu = 100 * used["cpu"] / used["seconds"] if used["seconds"] else 0
@@ -262,7 +263,7 @@ def finish(
         said = {"verified": {name: proof[name] for name in ("command", "exit", "seconds")}}
     lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"), **said)
     task.update(finished=tx.now, progress=MAX_PERCENT, error=None, agent=claim["agent"])
-    _keep_use(tx, task, tx.get(f"a\t{call.agent}"), used)
+    _keep_use(tx, call, task, used)
     lifecycle.put(tx, task)
     _let_go(tx, task, claim, "done")
     _strike(tx, claim["agent"])
@@ -340,7 +341,7 @@ def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = No
         return found
     task, claim = found
     task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
-    _keep_use(tx, task, tx.get(f"a\t{call.agent}"), _checked_use(given.get("used")))
+    _keep_use(tx, call, task, _checked_use(given.get("used")))
     _strike(tx, claim["agent"], failed=id)
     request = _request(call, "task fail")
     if kind == "permanent":

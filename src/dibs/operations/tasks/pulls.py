@@ -40,7 +40,7 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 
 def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str = "", wake: str = "") -> Any:
     """The best task that is ready for this agent, in one transaction."""
-    agent = tx.get(f"a\t{call.agent}")
+    agent = _agent(tx, call)
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     if due.done:  # one of them may be assigned to this agent now
@@ -70,8 +70,7 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
 
 
 def _agent(tx: Transaction, call: Call) -> Record:
-    key = f"a\t{call.agent}"
-    agent: Record = tx.get(key)
+    agent: Record = tx.get(f"a\t{call.agent}")
     return agent
 
 
@@ -293,7 +292,7 @@ def _forget(tx: Transaction, waiter: str) -> None:
 
 def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
-    agent = tx.get(f"a\t{call.agent}")
+    agent = _agent(tx, call)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
