@@ -239,6 +239,36 @@ def test_what_many_move_about_at_once_is_neither_made_nor_lost(fresh: Callable[.
     assert verify_store(stores[0]).findings == []
 
 
+@pytest.mark.parametrize("changed", ["k", "none", "a5", "a1", "other"])
+def test_what_was_prefetched_is_checked_at_the_commit_and_asked_for_once(
+    changed: str, fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    one.run(lambda tx: [tx.put(key, 0) for key in ("k", "a1")])
+    one._cache.clear()
+    asked: list[int] = []
+    read = one.read
+    monkeypatch.setattr(one, "read", lambda reads, **how: asked.append(len(reads)) or read(reads, **how))
+    seen: list[Any] = []
+
+    def decide(tx: Transaction) -> None:
+        tx.prefetch(["k", "none"], [prefix_range("a"), prefix_range("b")])
+        if not seen:
+            two.run(lambda other: other.put(changed, 1))
+        rows = tx.fetch([prefix_range("a")]).rows
+        assert rows == tx.fetch([prefix_range("a"), prefix_range("b")]).rows
+        seen.append([tx.get("k"), tx.get_many(["none", "k"])["none"], dict(rows)])
+        tx.put("decided", seen[-1])
+
+    one.run(decide)
+    assert asked == [1], "one read for all of it; a conflict brings it again"
+    assert seen[0] == [0, None, {"a1": 0}], "one state, whatever was committed meanwhile"
+    after = {"k": [1, None, {"a1": 0}], "none": [0, 1, {"a1": 0}], "a5": [0, None, {"a1": 0, "a5": 1}],
+             "a1": [0, None, {"a1": 1}], "other": seen[0]}  # fmt: skip
+    assert seen[-1] == after[changed] == one.look(lambda tx: tx.get("decided"))
+    assert len(seen) == (1 if changed == "other" else 2)
+
+
 @pytest.mark.parametrize("how", ["raises", "answers", "writes"])
 def test_nothing_is_refused_by_what_was_true_a_moment_ago(how: str, fresh: Callable[..., RedisStore]) -> None:
     one, two = fresh(), fresh()
