@@ -100,6 +100,22 @@ def own_writes_win_over_what_was_prefetched(make: Make) -> None:
     store.run(fn)
 
 
+def rows_deleted_after_a_prefetch_that_was_cut_short_make_room_for_the_next(make: Make) -> None:
+    store = make()
+    names = [f"a/{number}" for number in range(9)]
+    store.run(lambda tx: _put(tx, *names))
+
+    def fn(tx: Transaction) -> None:
+        tx.prefetch((), [prefix_range("a/")], 4)
+        tx.delete("a/0")
+        tx.delete("a/2")
+        fetched = tx.fetch([prefix_range("a/")], 4)
+        assert ([key for key, _ in fetched.rows], fetched.truncated) == (["a/1", "a/3", "a/4", "a/5"], True)
+        assert [key for key, _ in tx.fetch([("a/1", "a/4")], 2).rows] == ["a/1", "a/3"]
+
+    store.run(fn)
+
+
 def a_prefetch_changes_the_answer_of_no_read(make: Make) -> None:
     store = make()
     names = [f"{letter}/{number:02d}" for letter in "abcd" for number in range(8)]
@@ -720,6 +736,7 @@ CASES: tuple[Callable[[Make], None], ...] = (
     get_many_takes_any_number_of_keys_and_keeps_their_order,
     a_read_value_may_be_changed_and_the_change_counts_when_it_is_put,
     own_writes_win_over_what_was_prefetched,
+    rows_deleted_after_a_prefetch_that_was_cut_short_make_room_for_the_next,
     a_prefetch_changes_the_answer_of_no_read,
     a_transaction_reads_its_own_writes,
     a_raised_error_takes_everything_back,
