@@ -244,11 +244,17 @@ def test_what_was_prefetched_is_checked_at_the_commit_and_asked_for_once(
     changed: str, fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, two = fresh(), fresh()
-    one.run(lambda tx: [tx.put(key, 0) for key in ("k", "a1")])
+    for key in ("k", "a1"):
+        one.run(lambda tx, key=key: tx.put(key, 0))  # type: ignore[misc]
     one._cache.clear()
     asked: list[int] = []
     read = one.read
-    monkeypatch.setattr(one, "read", lambda reads, **how: asked.append(len(reads)) or read(reads, **how))
+
+    def counted(reads: Any, **how: Any) -> Any:
+        asked.append(len(reads))
+        return read(reads, **how)
+
+    monkeypatch.setattr(one, "read", counted)
     seen: list[Any] = []
 
     def decide(tx: Transaction) -> None:

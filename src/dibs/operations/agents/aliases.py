@@ -72,8 +72,7 @@ def earlier_id(tx: Transaction, agent: str, process: str) -> str:
     found = tx.get(f"p\t{process}")
     if found is None or found.get("program") or found["agent"] == agent:
         return ""
-    key = f"a\t{found['agent']}"
-    record = tx.get(key)
+    record = tx.get(f"a\t{found['agent']}")
     if record is None or record.get("client_type") or record["left"]:  # a session of its own, in the same process
         return ""
     return str(found["agent"])

@@ -66,8 +66,7 @@ def live(tx: Transaction, identifier: str, digest: str, record: Record | None) -
 
 def read(tx: Transaction, identifier: str, digest: str) -> Record:
     """The record of a presented credential; `Unauthorized` if it may not be used."""
-    key = key_of(identifier)
-    return live(tx, identifier, digest, tx.get(key))
+    return live(tx, identifier, digest, tx.get(key_of(identifier)))
 
 
 def enter(tx: Transaction, call: Call) -> Forbidden | None:
@@ -186,8 +185,7 @@ def _list(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after:
 
 
 def _revoke(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
-    key = key_of(id)
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(key_of(id))
     if record is None:
         raise NotFound(f"no credential {id} is known here; `dibs token list --all` lists them.", id=id)
     return {"credential": shown(tx, end(tx, call, record))}
@@ -238,8 +236,7 @@ def _state(tx: Transaction, record: Record) -> str:
 
 def _of_server(tx: Transaction, call: Call, hash: str, before: str = "") -> dict[str, Any]:
     """A person's credential for the local user of a server that starts, in the place of the last one's."""
-    key = key_of(before)
-    last = tx.get(key) if before else None
+    last = tx.get(key_of(before)) if before else None
     if last is not None:
         end(tx, call, last)
     made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", hash)

@@ -82,8 +82,7 @@ def _is_free(tx: Transaction, mine: Record, owner: Record | None) -> bool:
         return True
     if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:
         return True
-    key = credentials.key_of(owner["credential"])
-    former = tx.get(key)
+    former = tx.get(credentials.key_of(owner["credential"]))
     return former is None or not credentials.is_live(tx, former)
 
 

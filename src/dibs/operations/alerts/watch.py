@@ -92,8 +92,7 @@ def _found(
 
 
 def _is_new(tx: Transaction, kind: str, subject: str) -> bool:
-    key = records.key_of(kind, subject)
-    return tx.get(key) is None
+    return tx.get(records.key_of(kind, subject)) is None
 
 
 # --- silent

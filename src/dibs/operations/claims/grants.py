@@ -202,8 +202,7 @@ def _asks(
         call
     ):
         return "orchestrator", []
-    key = f"a\t{call.agent}"
-    allowed = roles.of(call, tx.get(key))[1]
+    allowed = roles.of(call, tx.get(f"a\t{call.agent}"))[1]
     fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
     return ("" if fine else "agent"), []
 
@@ -211,10 +210,8 @@ def _asks(
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
     for kind, text in wish["resources"]:
-        if kind == "name" and text.startswith("task:"):
-            key = f"t\t{text[5:]}"
-            if tx.get(key) is not None:
-                raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
+        if kind == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
+            raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waiter: str) -> Any:

@@ -61,8 +61,7 @@ def refusal(
 def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
     """The same for a command that is no operation (ACTS), or that an agent's shell is about to run."""
     who = own or call.agent
-    key = f"a\t{who}"
-    have = rank(tx, call, tx.get(key), who)
+    have = rank(tx, call, tx.get(f"a\t{who}"), who)
     return None if RANKS[have] >= RANKS[ACTS[act]] else _forbidden(tx, call, who, have, ACTS[act], act, ())
 
 

@@ -129,8 +129,7 @@ def _chain(tx: Transaction, task: Record) -> list[Record]:
     """A task and its ancestors."""
     chain = [task]
     while chain[-1]["parent"] and len(chain) < MAX_GENERATIONS:
-        key = lifecycle.key_of(chain[-1]["parent"])
-        kept = tx.get(key)
+        kept = tx.get(lifecycle.key_of(chain[-1]["parent"]))
         if kept is None:
             break
         chain.append(lifecycle.full(kept))

@@ -76,8 +76,7 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
 
 
 def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:
-    key = f"v\tv{change['id']}"
-    if tx.get(key) is not None:
+    if tx.get(f"v\tv{change['id']}") is not None:
         return None
     holder = _holder(tx, call, change)
     actor = change["actor"] if change["grade"] in {SURE, LIKELY} else ""
@@ -384,8 +383,7 @@ def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:
     """Accept the present content (`dibs ack vID`); returns the path."""
-    key = f"v\t{identifier}"
-    record = tx.get(key)
+    record = tx.get(f"v\t{identifier}")
     if record is None:
         raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
     settle(tx, record["tree"], [record["path"]])

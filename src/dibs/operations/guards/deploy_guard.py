@@ -92,8 +92,7 @@ def _held(tx: Transaction, call: Call, target: str) -> Held | None:
 
 def _last(tx: Transaction, target: str) -> Record | None:
     """The last good deploy of a target."""
-    key = f"d\t{check_text(target, 'target')}"
-    found: Record | None = tx.get(key)
+    found: Record | None = tx.get(f"d\t{check_text(target, 'target')}")
     return found
 
 
@@ -185,8 +184,7 @@ def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
 def _accepted_risks(tx: Transaction, call: Call, under: dict[str, Any] | None) -> dict[str, bool]:
     """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
-        key = f"D\t{check_text(under['target'], 'target')}"
-        running = tx.get(key)
+        running = tx.get(f"D\t{check_text(under['target'], 'target')}")
         if running is not None and running["token"] == under["token"] and related(running["agent"], call.agent):
             return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
     return dict.fromkeys(ACCEPTED_RISKS, False)

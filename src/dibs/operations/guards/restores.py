@@ -95,8 +95,7 @@ def _restore(
     local: bool = True,
 ) -> Any:
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
-    key = f"v\t{check_text(kept, 'kept')}"
-    record = tx.get(key)
+    record = tx.get(f"v\t{check_text(kept, 'kept')}")
     if record is None or not kept_contents.is_here(call, record):
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])

@@ -179,8 +179,7 @@ def _known(tx: Transaction, call: Call, word: str, onto: str) -> Record | None:
 
 def state_of(tx: Transaction, target: str) -> Record:
     """The state of a target: how much is queued, the batch that is being landed, the last landing."""
-    key = f"lt\t{target}"
-    found: Record | None = tx.get(key)
+    found: Record | None = tx.get(f"lt\t{target}")
     return found or {"target": target, "count": 0, "queued": 0, "turn": 0, "running": None, "last": None}
 
 

@@ -86,8 +86,7 @@ def _end(
 def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
     """The coordinator of a run ends and purges it; otherwise an orchestrator."""
     if run:
-        key = run_records.key_of(run_records.check_id(run))
-        record = tx.get(key)
+        record = tx.get(run_records.key_of(run_records.check_id(run)))
     else:
         try:
             record = run_records.chosen(tx, run)
@@ -200,8 +199,7 @@ def _purge(tx: Transaction, call: Call, run: str) -> Any:
 
 def purge_step(tx: Transaction, job: Record, room: int) -> int:
     """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
-    key = run_records.key_of(job["run"])
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(run_records.key_of(job["run"]))
     job["answer"] = {"more": False}
     if record is None or record["state"] != run_records.ENDED:
         return 0
@@ -242,8 +240,7 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
 
     Returns how many rows that took; `room` or more means that the rest is left for the next step.
     """
-    key = lifecycle.key_of(row.rpartition("\t")[2])
-    kept: Record | None = tx.get(key)
+    kept: Record | None = tx.get(lifecycle.key_of(row.rpartition("\t")[2]))
     used = 1
     if kept is not None:
         task = lifecycle.full(kept)
@@ -269,8 +266,7 @@ def _waited_for(tx: Transaction, task: Record) -> bool:
         return True
     if not task["parent"] or task["state"] == lifecycle.CANCELLED:
         return False
-    key = lifecycle.key_of(task["parent"])
-    parent = tx.get(key)
+    parent = tx.get(lifecycle.key_of(task["parent"]))
     return parent is not None and lifecycle.full(parent)["run"] != task["run"]
 
 

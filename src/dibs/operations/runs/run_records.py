@@ -60,8 +60,7 @@ def check_id(run: str) -> str:
 
 def load(tx: Transaction, run: str) -> Record:
     """A run by its id."""
-    key = key_of(check_id(run))
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(key_of(check_id(run)))
     if record is None:
         raise NotFound(f"there is no run {run}; `dibs run list` shows them", run=run)
     return record
@@ -163,8 +162,7 @@ def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Seque
 
 def _member(tx: Transaction, run: str, agent: Record) -> Record:
     """An agent's part in a run, existing or new, with its present type and capabilities."""
-    key = agent_key(run, agent["agent"])
-    member: Record | None = tx.get(key)
+    member: Record | None = tx.get(agent_key(run, agent["agent"]))
     if member is None:
         if len(tx.fetch([prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
             raise Quota(
@@ -201,8 +199,7 @@ def _usage(
 
 def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
     """Store an agent's usage for an active run: the latest, and the maximum."""
-    key = key_of(run)
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(key_of(run))
     if record is None or record["state"] != ACTIVE:
         return False
     member = _member(tx, run, agent)

@@ -193,8 +193,7 @@ def _of_run(tx: Transaction, run: str, task: str) -> bool:
         return True
     if not task.isprintable():  # a person's text, not an id
         return False
-    key = f"ut\t{run}\t{task}"
-    return tx.get(key) is not None
+    return tx.get(f"ut\t{run}\t{task}") is not None
 
 
 OPERATIONS = (

@@ -113,8 +113,7 @@ def _waits_for(tx: Transaction, task: Record) -> list[str]:
     """The tasks that a planned one waits for: its dependencies and its children."""
     found: list[str] = []
     if task["open"]:
-        key = f"ta\t{task['task']}"
-        kept = tx.get(key)
+        kept = tx.get(f"ta\t{task['task']}")
         found += kept["after"] if kept is not None else []
     if task["kids"]:
         found += _named(tx, f"tc\t{task['task']}\t")

@@ -170,8 +170,7 @@ def _children(tx: Transaction, task: Record) -> dict[str, Any]:
 def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """The results of a task's dependencies and children: its inputs."""
     task = lifecycle.load(tx, id)
-    key = f"ta\t{id}"
-    kept = tx.get(key)
+    kept = tx.get(f"ta\t{id}")
     names = list(kept["after"]) if kept is not None else []
     children = lifecycle.members(tx, f"tc\t{id}\t") if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]

@@ -144,8 +144,7 @@ def _one(tx: Transaction, job: Record, task: Record) -> int:
 
 def count_child(tx: Transaction, parent: str, change: int) -> None:
     """Change the number of open children that a parent waits for."""
-    key = lifecycle.key_of(parent)
-    kept = tx.get(key)
+    kept = tx.get(lifecycle.key_of(parent))
     if kept is None or kept.get("state") == COMPLETE:
         return
     record = lifecycle.full(kept)

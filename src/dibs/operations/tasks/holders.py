@@ -39,8 +39,7 @@ def expired(tx: Transaction, tasks: Sequence[Record]) -> set[str]:
 
 def known(tx: Transaction, identifier: str) -> Record | None:
     """A task, if there is one of this id."""
-    key = lifecycle.key_of(lifecycle.check_id(identifier))
-    kept = tx.get(key)
+    kept = tx.get(lifecycle.key_of(lifecycle.check_id(identifier)))
     return None if kept is None else lifecycle.full(kept)
 
 
@@ -54,8 +53,7 @@ def having(task: Record) -> list[str]:
 def follow(tx: Transaction, claim: Record) -> None:
     """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
-        key = lifecycle.key_of(resource[1][5:])
-        kept = tx.get(key) if resource[1].startswith("task:") else None
+        kept = tx.get(lifecycle.key_of(resource[1][5:])) if resource[1].startswith("task:") else None
         task = lifecycle.full(kept) if kept is not None else None
         if task is not None and task["state"] == EXECUTING:
             task["agent"], task["claim"] = claim["agent"], claim["claim"]

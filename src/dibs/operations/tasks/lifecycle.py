@@ -108,8 +108,7 @@ def key_of(identifier: str) -> str:
 
 def load(tx: Transaction, identifier: str) -> Record:
     """A task by its id."""
-    key = key_of(check_id(identifier))
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(key_of(check_id(identifier)))
     if record is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
     return full(record)

@@ -477,8 +477,7 @@ def _task_of(tx: Transaction, claim: Record) -> Record | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
-            key = lifecycle.key_of(resource[1][5:])
-            kept = tx.get(key)
+            kept = tx.get(lifecycle.key_of(resource[1][5:]))
             task = lifecycle.full(kept) if kept is not None else None
             if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
                 return task
@@ -487,8 +486,7 @@ def _task_of(tx: Transaction, claim: Record) -> Record | None:
 
 def _strike(tx: Transaction, agent: str, *, failed: str = "") -> None:
     """Count failures in a row against an agent, by the `failed` task; a success clears them (workforce.py)."""
-    key = f"a\t{agent}"
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(f"a\t{agent}")
     if record is None or (not failed and not record.get("strikes")):
         return
     from dibs.operations.agents.records import put_agent

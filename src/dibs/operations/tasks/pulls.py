@@ -172,8 +172,7 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
-        key = f"tp\t{task['task']}"
-        shown["payload"] = tx.get(key)
+        shown["payload"] = tx.get(f"tp\t{task['task']}")
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
     answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
@@ -338,8 +337,7 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
 
 def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
     """An interrupted caller no longer waits for a task."""
-    key = f"tw\t{waiter}"
-    known: Record | None = tx.get(key)
+    known: Record | None = tx.get(f"tw\t{waiter}")
     if known is None or known["agent"] != agent:
         return
     if "task" in known:

@@ -41,8 +41,7 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
     """A task is assigned to an agent: its record says until when the agent has to look for one."""
     from dibs.operations.agents.records import put_agent
 
-    key = f"a\t{agent}"
-    record: Record | None = tx.get(key)
+    record: Record | None = tx.get(f"a\t{agent}")
     if record is not None and record.get("assigned", 0) < until:
         record["assigned"] = until
         put_agent(tx, record)
