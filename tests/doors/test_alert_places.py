@@ -21,10 +21,10 @@ from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
 from dibs.session import alert_delivery, upkeep
 from dibs.stores.seam import prefix_range
-from tests.doors.hooking import DIBS, HOOK, Client, made_earlier
 from tests.doors.http.web import Web
 from tests.doors.local_server import Home, hide, socket_url
 from tests.doors.page.test_sessions import signed_in
+from tests.doors.repository import DIBS, HOOK, Client, made_earlier
 from tests.stores.redis_server import EVERYSEC, NOTHING, running
 from tests.waiting import until
 

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from dibs.stores.seam import Transaction
 
+pytestmark = pytest.mark.slow
+
 APPLY = hashlib.sha1(scripts.APPLY.encode(), usedforsecurity=False).hexdigest().encode()
 
 

@@ -17,8 +17,8 @@ from dibs.operations.guards.edit_guard import EDIT, OLDER, target
 from dibs.operations.guards.ledger import SURE
 from dibs.operations.upkeep.log_retention import PLAN
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
+from dibs.testing.memory import MemoryStore
 from tests import declared
 from tests.canonical import canonical
 

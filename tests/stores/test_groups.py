@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
@@ -26,6 +25,7 @@ from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, 
 from dibs.stores.sqlite import group as sqlite_group
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
+from dibs.testing.memory import MemoryStore
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ import pytest
 
 from dibs.errors import Busy
 from dibs.facts import clock
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis import group as redis_group
 from dibs.stores.redis.client import ClientWire
@@ -29,7 +28,8 @@ from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
-from tests.stores.interrupts import Interrupter
+from dibs.testing.memory import MemoryStore
+from tests.stores.interrupts import ENGINE_FILES, Interrupter
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def others_go_on(store: Store) -> None:
 def interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run(count)
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run(count), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run(count), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 1}, "an interrupted transaction happened twice, or took another one with it"
@@ -121,7 +121,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
         assert before == number + 1
         points += 1
         del interrupt
-    for interrupt in Interrupter("stores/").everywhere(lambda: seen_here(store), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: seen_here(store), step, start):
         others_go_on(store)
         assert seen(store)[0] == before + 1, "a look that was interrupted changed something"
         points += 1
@@ -132,7 +132,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
 def group_interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run_many([count, count])
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run_many([count, fails, count]), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run_many([count, fails, count]), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 2}, "an interrupted group was done in part, or twice"

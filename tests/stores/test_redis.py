@@ -20,7 +20,6 @@ from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
 from dibs.stores import seam
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
 from dibs.stores.redis.plain_socket import PlainWire
@@ -28,6 +27,7 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
+from dibs.testing.memory import MemoryStore
 from tests.stores.redis_server import ALWAYS, Machine, Pretender, Proxy, Server, info, opened, running, tell_time
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.session import quotes
-from tests.doors.hooking import PATIENCE, Repository
+from tests.doors.repository import PATIENCE, Repository
 from tests.shell import DIBS, Shell
 from tests.waiting import until
 

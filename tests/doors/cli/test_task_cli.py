@@ -203,7 +203,7 @@ def test_a_task_whose_process_was_killed_comes_back_by_itself(shell: Shell) -> N
     os.kill(doomed.pid, signal.SIGKILL)
     doomed.wait()
     doomed.stdout.close()
-    again = shell.json("task", "next", "--wait", "20s", "--as", "bob", exit=0)
+    again = shell.json("task", "next", "--wait", "60s", "--as", "bob", exit=0)
     assert again["task"]["id"] == "survive"
     assert again["task"]["error"]["class"] == "lost"
 

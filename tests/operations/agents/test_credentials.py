@@ -12,7 +12,7 @@ from dibs.operations.agents.credentials import OF_SERVER
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests import declared
 from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards, resource

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dibs.errors import Deadlock, DibsError, Held, Quota
 from dibs.operations.claims import deadlocks
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 AGENTS = ("a", "b", "c", "c/child")

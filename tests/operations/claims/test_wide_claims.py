@@ -9,7 +9,7 @@ import pytest
 from dibs import jsontext
 from dibs.errors import Held, Quota
 from dibs.operations.claims import grants, holds, releases, resources
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:

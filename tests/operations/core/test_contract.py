@@ -17,7 +17,7 @@ from dibs.operations.core.declare import COMMON, MAX_JSON_CHARS, MAX_TEXT, Field
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue, read_fields
-from dibs.stores.memory import MemoryStore
+from dibs.testing.memory import MemoryStore
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
