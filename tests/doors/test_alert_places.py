@@ -372,7 +372,7 @@ def inbox(scene: Scene, agent: str) -> list[dict[str, Any]]:
     assert scene.web is not None
 
     def read(tx: Any) -> list[dict[str, Any]]:
-        return [mailbox.shown(tx, one) for _, one in tx.fetch((), [prefix_range(f"m\t{agent}\t")], 100).rows]
+        return [mailbox.shown(tx, one) for _, one in tx.fetch([prefix_range(f"m\t{agent}\t")], 100).rows]
 
     return scene.web.host.session().store.look(read)
 

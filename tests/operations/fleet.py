@@ -179,7 +179,7 @@ class Fleet:
 
     def record(self, key: str) -> Any:
         """One record of the store, or None."""
-        return self.store.look(lambda tx: tx.fetch([key]).values[key])
+        return self.store.look(lambda tx: tx.get(key))
 
     def told(self, agent: str) -> list[tuple[str, str]]:
         """What is in an agent's inbox: kind and text."""

@@ -252,7 +252,7 @@ def test_10_the_kill_switch_is_tried_and_nothing_is_kept_of_it(place: Place) -> 
     assert "dibs-check-probe" not in str(place.as_("ann").agents(all=True))
 
     def half_killed(tx: Any) -> None:
-        record = tx.fetch(["a\tbob"]).values["a\tbob"]
+        record = tx.get("a\tbob")
         tx.put("a\tbob", {**record, "killed": {"by": "x", "why": "y", "at": tx.now}})
 
     store.run(half_killed)

@@ -445,7 +445,7 @@ class World:
         """Every row of a claim belongs to a record that its agent's index finds, and has a row for each resource."""
 
         def look(tx: Transaction) -> tuple[list[Any], list[Any]]:
-            rows = tx.fetch((), [("i", "j"), ("n", "o"), ("r", "s")], 10_000).rows
+            rows = tx.fetch([("i", "j"), ("n", "o"), ("r", "s")], 10_000).rows
             indexed = [row for kind in ("claims", "waits", "interests") for row in tx.scan(1, f"{kind}\t", 10_000).rows]
             return [record for _, record in rows], [record for _, _, record in indexed]
 
@@ -483,7 +483,7 @@ class World:
             answer = self.call(watcher, "sweep", {})
             if not answer["more"]:
                 break
-        left = self.store.look(lambda tx: tx.fetch((), [("i", "j"), ("n", "o"), ("r", "s")]).rows)
+        left = self.store.look(lambda tx: tx.fetch([("i", "j"), ("n", "o"), ("r", "s")]).rows)
         assert not left, f"left behind: {left[:3]}"
         report = verify_store(self.store)
         assert report.ok, report.findings[:5]

@@ -65,7 +65,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def count(tx: Transaction) -> int:
     """One more: a row that moves in an index, a row that stays, an event and a wake. Gives the number."""
-    number: int = (tx.fetch(["n"], [("r\t", "r\n")]).values["n"] or 0) + 1
+    tx.prefetch(["n"], [("r\t", "r\n")])
+    number: int = (tx.get("n") or 0) + 1
     tx.put("n", number, f"i\t{number:05d}")
     tx.put(f"r\t{number % 3}", number)
     tx.append("counted", "a", str(number), {})
@@ -79,7 +80,7 @@ def seen(store: Store) -> tuple[Any, ...]:
 
     def read() -> None:
         def rows(tx: Transaction) -> Any:
-            return tx.fetch(["n"]).values["n"], [row[0] for row in tx.scan(1, "i\t", 9).rows], tx.tail().seq
+            return tx.get("n"), [row[0] for row in tx.scan(1, "i\t", 9).rows], tx.tail().seq
 
         found.append(store.look(rows))
 
@@ -149,7 +150,7 @@ def fails(tx: Transaction) -> None:
 
 
 def seen_here(store: Store) -> Any:
-    return store.look(lambda tx: tx.fetch(["n"]).values)
+    return store.look(lambda tx: tx.get_many(["n"]))
 
 
 # The ordinary run takes one bytecode in so many, others each time; the torture takes them all.
@@ -350,7 +351,7 @@ store._sql("PRAGMA synchronous = OFF")
 
 def one(tx):
     mine = f"own\t{os.getpid()}"
-    found = tx.fetch(["n", mine]).values
+    found = tx.get_many(["n", mine])
     tx.put("n", (found["n"] or 0) + 1)
     tx.put(mine, (found[mine] or 0) + 1)
     tx.append("counted", "a", mine, {})
@@ -375,7 +376,7 @@ while returned < target or interrupted < int(sys.argv[3]):
         interrupted += 1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 store.run(one)
-print(returned + 1, interrupted, store.look(lambda tx: tx.fetch([f"own\t{os.getpid()}"]).values[f"own\t{os.getpid()}"]))
+print(returned + 1, interrupted, store.look(lambda tx: tx.get(f"own\t{os.getpid()}")))
 """
 
 
@@ -406,7 +407,7 @@ def _storm(path: str, processes: int, target: int, interrupts: int) -> None:
         assert int(returned) <= int(counted) <= int(returned) + int(interrupted)
         total += int(counted)
     store = SqliteStore(path)
-    assert store.look(lambda tx: tx.fetch(["n"]).values["n"]) == total == store.head().seq
+    assert store.look(lambda tx: tx.get("n")) == total == store.head().seq
     store.close()
 
 

@@ -165,7 +165,7 @@ def waiting(shell: Shell) -> Iterator[subprocess.Popen[str]]:
 def waiters(folder: Path) -> int:
     """How many wait for work."""
     with dibs.open(str(folder)) as ws:
-        return ws.store.look(lambda tx: len(tx.fetch((), [("tw\t", "tw\n")]).rows))
+        return ws.store.look(lambda tx: len(tx.fetch([("tw\t", "tw\n")]).rows))
 
 
 def test_one_who_waits_is_woken_by_a_new_task(shell: Shell, waiting: subprocess.Popen[str]) -> None:

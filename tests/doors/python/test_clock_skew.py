@@ -111,7 +111,7 @@ def test_a_deadline_is_measured_from_before_the_question(tmp_path: Path) -> None
     with running() as server:
         proxy = Proxy(server.port, b"EVALSHA")
         store = opened(proxy.url, "w", memory=str(tmp_path / "m"))
-        store.look(lambda tx: tx.fetch(["k"]))
+        store.look(lambda tx: tx.get("k"))
 
         def play(seconds: float) -> None:
             proxy.fault, proxy.delay = "slow", seconds

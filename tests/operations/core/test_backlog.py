@@ -74,7 +74,7 @@ def tree(crew: Crew, wide: int = 3, deep: int = 2, name: str = "p", **fields: An
 
 
 def rows(crew: Crew, prefix: str) -> list[str]:
-    return [key for key, _ in crew.store.look(lambda tx: tx.fetch((), [(f"{prefix}\t", f"{prefix}\n")]).rows)]
+    return [key for key, _ in crew.store.look(lambda tx: tx.fetch([(f"{prefix}\t", f"{prefix}\n")]).rows)]
 
 
 # --- calling off

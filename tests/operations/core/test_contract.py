@@ -165,7 +165,7 @@ def _begun() -> Fleet:
 
 def _state(fleet: Fleet) -> Any:
     """Every record that is kept, without the log."""
-    return fleet.store.look(lambda tx: tx.fetch((), [("", "\U0010ffff")], 10_000).rows)
+    return fleet.store.look(lambda tx: tx.fetch([("", "\U0010ffff")], 10_000).rows)
 
 
 @pytest.mark.parametrize("operation", [one for one in catalogue.every() if one.idempotent and one.writes],

@@ -492,7 +492,7 @@ def test_a_sweep_leaves_nothing_of_a_dead_conversation(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.now += 8 * DAY
         fleet.call("c", "sweep")
-    keys = fleet.store.look(lambda tx: tx.fetch((), [("m", "n")]).rows)
+    keys = fleet.store.look(lambda tx: tx.fetch([("m", "n")]).rows)
     assert keys == []
 
 
