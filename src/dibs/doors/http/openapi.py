@@ -16,6 +16,7 @@ from dibs.session import catalogue
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.operations.core.declare import Operation
+    from dibs.operations.core.schema import Definitions, Schema
 
 COMPONENTS = "#/components/schemas/"
 DOOR = ("invalid", "unauthorized", "forbidden", "quota", "busy", "unavailable")  # what any request may be refused with
@@ -38,7 +39,7 @@ COMMON = {
 
 def description(url: str = "") -> dict[str, Any]:
     """The whole description."""
-    definitions: dict[str, Any] = {}
+    definitions: Definitions = {}
     every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda operation: operation.name)
     paths = {
         f"/v1/{operation.name.replace(' ', '/')}": {"post": _route(operation, schema.answer(operation, definitions))}
@@ -61,7 +62,7 @@ def description(url: str = "") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _route(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+def _route(operation: Operation, answer: Schema) -> Schema:
     """The route of an operation."""
     request = _fields(schema.request(operation))
     request["properties"] = {**request["properties"], **COMMON}
@@ -79,20 +80,20 @@ def _route(operation: Operation, answer: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(answer: dict[str, Any]) -> dict[str, Any]:
+def _answer(answer: Schema) -> Schema:
     """An answer: `ok`, and the keys of its type."""
     ok = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     return {"allOf": [ok, _moved(answer)]}
 
 
-def _refusals(codes: set[str]) -> dict[str, Any]:
+def _refusals(codes: set[str]) -> dict[str, Schema]:
     """The responses of these refusals, by status, and those of HTTP itself."""
     by_status: dict[int, set[str]] = {}
     for code in codes:
         by_status.setdefault(ERRORS[code].status, set()).add(code)
     for status, code in PROTOCOL.items():
         by_status.setdefault(status, set()).add(code)
-    found: dict[str, Any] = {}
+    found: dict[str, Schema] = {}
     for status in sorted(by_status):
         named = sorted(by_status[status])
         refs = [{"$ref": f"{COMPONENTS}{_error_name(code)}"} for code in named]
@@ -103,7 +104,7 @@ def _refusals(codes: set[str]) -> dict[str, Any]:
     return found
 
 
-def _others() -> dict[str, Any]:
+def _others() -> dict[str, Schema]:
     """The routes that are no operation."""
     refused = _refusals(set(DOOR))
     text = {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
@@ -119,7 +120,7 @@ def _others() -> dict[str, Any]:
     stream = {"200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {}}}}}
     page = {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
     misdirected = {status: refused[status] for status in ("403", "421", "500")}
-    routes: dict[str, Any] = {
+    routes: dict[str, Schema] = {
         "/healthz": {"get": {"summary": "Does the server run?", "security": [], "responses": {
             "200": {"description": "It does.", "content": _json(ok)}, **misdirected}}},
         "/readyz": {"get": {"summary": "Does the store answer?", "responses": {
@@ -136,7 +137,7 @@ def _others() -> dict[str, Any]:
     return routes
 
 
-def _json(value: dict[str, Any]) -> dict[str, Any]:
+def _json(value: Schema) -> Schema:
     return {"application/json": {"schema": value}}
 
 
@@ -144,7 +145,7 @@ def _error_name(code: str) -> str:
     return f"Error_{code}"
 
 
-def _error(error: dict[str, Any]) -> dict[str, Any]:
+def _error(error: Schema) -> Schema:
     """The error object of the CLI."""
     return {
         "type": "object",
@@ -154,7 +155,7 @@ def _error(error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _fields(request: dict[str, Any]) -> dict[str, Any]:
+def _fields(request: Schema) -> Schema:
     """A request's fields as a server takes them."""
     found = {}
     for name, one in request["properties"].items():

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.declare import Operation
+    from dibs.operations.core.schema import Definitions, Schema
 
 MAX_WAIT_S = 50  # of one call: Codex ends a call after 60 s, other clients later
 
@@ -90,7 +91,7 @@ class Tool:
 
     __slots__ = ("annotations", "description", "input_schema", "meta", "name", "operation", "output_schema")
 
-    def __init__(self, operation: Operation, definitions: dict[str, Any]) -> None:
+    def __init__(self, operation: Operation, definitions: Definitions) -> None:
         self.operation = operation
         self.name = name_of(operation.name)
         self.description = " ".join(filter(None, (operation.help, TEXTS.get(operation.name, ""))))
@@ -125,7 +126,7 @@ def derived(*, every: bool = False) -> dict[str, Tool]:
     if every:
         known = sorted([*index.FILES, *index.QUERIES])
         names += [name for name in known if name not in TEXTS and not name.startswith(LEFT_OUT)]
-    definitions: dict[str, Any] = {}
+    definitions: Definitions = {}
     made = [Tool(catalogue.operation(name), definitions) for name in names]
     return {tool.name: tool for tool in made}
 
@@ -133,7 +134,7 @@ def derived(*, every: bool = False) -> dict[str, Tool]:
 # --- schemas
 
 
-def _input(operation: Operation, declared: dict[str, Any]) -> dict[str, Any]:
+def _input(operation: Operation, declared: Schema) -> Schema:
     """The declared request, in what all clients' models can be offered."""
     hidden = HIDDEN_FIELDS.get(operation.name, ())
     fields = {field.name: field for field in operation.fields}
@@ -147,7 +148,7 @@ def _input(operation: Operation, declared: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _property(kind: str, name: str, field: dict[str, Any]) -> dict[str, Any]:
+def _property(kind: str, name: str, field: Schema) -> Schema:
     field.pop("x-local", None)
     if kind == "duration":
         field["type"] = "string"
@@ -159,36 +160,36 @@ def _property(kind: str, name: str, field: dict[str, Any]) -> dict[str, Any]:
     return field
 
 
-NOTICE = {
+NOTICE: Schema = {
     "type": "array",
     "items": {"type": "string"},
     "description": "what happened meanwhile: messages, granted claims, lost work, changed rules. Read it.",
 }
 OF_CREDENTIALS = {"unauthorized", "forbidden"}  # what a store elsewhere may answer to any call
-REFUSAL = {
+REFUSAL: dict[str, Schema] = {
     "message": {"type": "string", "description": "of a refusal: who, since when, why"},
     "next": {"type": "string", "description": "of a refusal: what to do now"},
 }
 
 
-def _output(operation: Operation, definitions: dict[str, Any]) -> dict[str, Any]:
+def _output(operation: Operation, definitions: Definitions) -> Schema:
     """The declared answer with `ok` and `notice`, or a refusal with the error, its words and what to do.
 
     One object with all keys, since clients of older eras take no other schema.
     """
     answer = definitions[schema.answer(operation, definitions)["$ref"].removeprefix(schema.DEFINITIONS)]
     codes = sorted({error.code for error in operation.errors} | OF_CREDENTIALS)
-    error = {
+    error: Schema = {
         "type": "object",
         "properties": {"code": {"enum": codes}, "message": {"type": "string"}},
         "required": ["code", "message"],
         "description": "why it was refused; more facts depend on the code",
     }
-    properties: dict[str, Any] = {"ok": {"type": "boolean"}, **answer["properties"]}
+    properties: dict[str, Schema] = {"ok": {"type": "boolean"}, **answer["properties"]}
     for name, added in {**REFUSAL, "error": error, "notice": NOTICE}.items():
         own = properties.get(name)
         properties[name] = added if own is None else {"anyOf": [own, added]}
-    granted: dict[str, Any] = {"required": answer["required"]}
+    granted: Schema = {"required": answer["required"]}
     if not operation.refuses:
         granted["properties"] = {"ok": {"const": True}}
     refused = {"required": ["error", "message", "next"], "properties": {"ok": {"const": False}}}
@@ -203,9 +204,9 @@ def _output(operation: Operation, definitions: dict[str, Any]) -> dict[str, Any]
     return {**made, "$defs": needed} if needed else made
 
 
-def _needed(made: dict[str, Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _needed(made: Schema, definitions: Definitions) -> Definitions:
     """The definitions that a schema names, and those that they name."""
-    found: dict[str, Any] = {}
+    found: Definitions = {}
     left: list[Any] = [made]
     while left:
         one = left.pop()

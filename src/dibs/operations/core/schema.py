@@ -27,7 +27,7 @@ DEFINITIONS = "#/$defs/"  # what a reference begins with
 PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", NoneType: "null"}
 
 # How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
-WRITTEN: dict[str, dict[str, Any]] = {
+WRITTEN: dict[str, Schema] = {
     "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"}, "file": {"type": "string"},
     "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
     "duration": {"type": ["string", "number"]}, "flag": {"type": "boolean"}, "json": {},
