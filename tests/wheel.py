@@ -10,8 +10,8 @@ from hatchling import build
 TOP = Path(__file__).resolve().parent.parent
 
 
-def made(folder: Path) -> Path:
-    """The wheel, built into this folder."""
+def built_in(folder: Path) -> Path:
+    """The file of the wheel, which is built into this folder."""
     before = Path.cwd()
     os.chdir(TOP)  # a build backend builds the project that it is called in
     try:

@@ -200,7 +200,7 @@ def text() -> str:
         "REFUSED": str(REFUSED),
         "SERVER": "".join(f"    {line}\n" for line in SERVER.splitlines()).rstrip("\n"),
     }
-    made = _HOOK
+    script = _HOOK
     for name, part in parts.items():
-        made = made.replace(f"@{name}@", part)
-    return made
+        script = script.replace(f"@{name}@", part)
+    return script

@@ -93,8 +93,8 @@ def test_wrong_arguments_are_pythons_own_errors(
 
 @pytest.fixture
 def workspace(shell: Shell) -> Any:
-    with dibs.open(shell.folder, agent="ann") as found:
-        yield found
+    with dibs.open(shell.folder, agent="ann") as opened:
+        yield opened
 
 
 def test_dir_lists_all_methods(workspace: dibs.Workspace) -> None:
@@ -151,21 +151,21 @@ def fresh(*, is_async: bool) -> Any:
 
 def test_a_mock_refuses_what_a_method_would_refuse() -> None:
     for spec in (dibs.Workspace, fresh(is_async=False)):
-        made = mock.create_autospec(spec, instance=True)
-        made.confirm("a", token=1)
+        double = mock.create_autospec(spec, instance=True)
+        double.confirm("a", token=1)
         with pytest.raises(TypeError, match="token"):
-            made.confirm("a")
+            double.confirm("a")
         with pytest.raises(AttributeError):
-            _ = made.nonsense
+            _ = double.nonsense
 
 
 def test_a_mock_of_a_workspace_for_asyncio_can_be_awaited() -> None:
-    made = mock.create_autospec(aio.AsyncWorkspace, instance=True)
-    made.status.return_value = {"claims": []}
-    assert asyncio.run(made.status()) == {"claims": []}
-    other = mock.Mock(spec=fresh(is_async=True)())
-    other.status.return_value = 5
-    assert asyncio.run(other.status()) == 5
+    double = mock.create_autospec(aio.AsyncWorkspace, instance=True)
+    double.status.return_value = {"claims": []}
+    assert asyncio.run(double.status()) == {"claims": []}
+    second = mock.Mock(spec=fresh(is_async=True)())
+    second.status.return_value = 5
+    assert asyncio.run(second.status()) == 5
 
 
 def test_a_method_that_nobody_has_used_is_seen_as_a_coroutine_without_a_use() -> None:

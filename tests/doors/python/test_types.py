@@ -68,26 +68,26 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("installed")
     venv.create(folder / "env", symlinks=True)
     (packages,) = (folder / "env").glob("lib/python*/site-packages")
-    zipfile.ZipFile(wheel.made(folder)).extractall(packages)
+    zipfile.ZipFile(wheel.built_in(folder)).extractall(packages)
     return folder / "env" / "bin" / "python"
 
 
 def test_a_type_checker_knows_every_parameter_and_every_answer(installed: Path, tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--show-error-codes", "--cache-dir", tmp_path / "cache",
          "--config-file", "/dev/null", "--python-executable", installed, program],
         check=False, capture_output=True, text=True, timeout=300, cwd=tmp_path,
     )  # fmt: skip
     notes: dict[int, str] = {}
-    for number, text in re.findall(r"^program.py:(\d+): (.*)$", found.stdout, re.MULTILINE):
+    for number, text in re.findall(r"^program.py:(\d+): (.*)$", process.stdout, re.MULTILINE):
         notes[int(number)] = notes.get(int(number), "") + text
     for number, line in enumerate(PROGRAM.splitlines(), 1):
         _, marked, wanted = line.partition("  # ")
         if marked:
             assert wanted in notes.pop(number), line
-    assert notes == {}, found.stdout
+    assert notes == {}, process.stdout
 
 
 @pytest.mark.parametrize("owner", [Methods, AsyncMethods])

@@ -41,8 +41,8 @@ class Method:
         self._owner, self._operation, self._handle, self._is_async = owner, operation, handle, is_async
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        made = self.__wrapped__
-        return made if instance is None else made.__get__(instance, owner)
+        method = self.__wrapped__
+        return method if instance is None else method.__get__(instance, owner)
 
     @property
     def __wrapped__(self) -> Any:
@@ -50,9 +50,9 @@ class Method:
         from dibs.session import catalogue
 
         operation = catalogue.operation(self._operation)
-        made = function(operation, self._owner, self._handle, is_async=self._is_async)
-        setattr(self._owner, made.__name__, made)
-        return made
+        method = function(operation, self._owner, self._handle, is_async=self._is_async)
+        setattr(self._owner, method.__name__, method)
+        return method
 
 
 def methods(handle: str, *, is_async: bool = False) -> Callable[[type], type]:
@@ -180,13 +180,13 @@ def function(operation: Operation, owner: type, handle: str, *, is_async: bool) 
     """
     scope: dict[str, Any] = {"__name__": owner.__module__}
     exec(source(operation, is_async=is_async), scope)  # noqa: S102 - our own text; `compile` alone would take 0.7 ms
-    made: Any = scope[method_name(operation.name)]
-    made.__qualname__ = f"{owner.__qualname__}.{made.__name__}"
-    made.__code__ = made.__code__.replace(co_filename=f"<dibs {made.__qualname__}>")  # for tracebacks
-    made.__doc__ = documentation(operation)
-    made.__annotations__ = {
+    method: Any = scope[method_name(operation.name)]
+    method.__qualname__ = f"{owner.__qualname__}.{method.__name__}"
+    method.__code__ = method.__code__.replace(co_filename=f"<dibs {method.__qualname__}>")  # for tracebacks
+    method.__doc__ = documentation(operation)
+    method.__annotations__ = {
         **{name.lstrip("*"): type_ for name, type_, _ in parameters(operation) if type_},
         "return": answer_of(operation, handle),
     }
-    plain: Callable[..., Any] = made
+    plain: Callable[..., Any] = method
     return plain

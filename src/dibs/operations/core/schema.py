@@ -82,28 +82,28 @@ def _object(fields: tuple[Field, ...]) -> Schema:
 
 def _property(field: Field) -> Schema:
     """One field. Bounds of a duration are in milliseconds, and so are no bounds of what is written."""
-    made: Schema = {"description": field.help, **WRITTEN[field.kind]}
+    schema: Schema = {"description": field.help, **WRITTEN[field.kind]}
     if field.items:
-        made.update(type="array", items=_object(field.items))
-        made.update(
+        schema.update(type="array", items=_object(field.items))
+        schema.update(
             {"minItems": field.least} if field.least else {}, **({"maxItems": field.most} if field.most else {})
         )
     elif field.kind in {"integer", "number"}:
-        made.update({"minimum": field.least} if field.least is not None else {})
-        made.update({"maximum": field.most} if field.most is not None else {})
+        schema.update({"minimum": field.least} if field.least is not None else {})
+        schema.update({"maximum": field.most} if field.most is not None else {})
     elif field.kind == "text" and field.longest:
-        made["maxLength"] = field.longest
+        schema["maxLength"] = field.longest
     elif field.kind == "words" and field.longest:
-        made["items"] = {"type": "string", "maxLength": field.longest}
+        schema["items"] = {"type": "string", "maxLength": field.longest}
     if field.choices:
-        made["enum"] = list(field.choices)
+        schema["enum"] = list(field.choices)
     if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
-        made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
+        schema["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
     if field.kind in {"commit", "duration", "file", "process"}:
-        made["x-kind"] = field.kind  # how it is written differs from door to door
+        schema["x-kind"] = field.kind  # how it is written differs from door to door
     if field.local:
-        made["x-local"] = True  # a server cannot read it for a caller on another machine
-    return made
+        schema["x-local"] = True  # a server cannot read it for a caller on another machine
+    return schema
 
 
 def _of_type(hint: Any, definitions: Definitions) -> Schema:
