@@ -169,7 +169,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _sources() -> Iterator[tuple[Path, str, bool]]:
-    for path in sorted(SRC.rglob("*.py")):
+    for path in sorted([*SRC.rglob("*.py"), *SRC.rglob("*.pyi")]):
         parts = path.relative_to(SRC).with_suffix("").parts
         package = parts[-1] == "__init__"
         yield path, ".".join(parts[:-1] if package else parts), package
