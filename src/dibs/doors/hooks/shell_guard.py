@@ -292,7 +292,7 @@ def _name_undone(
 def _only_brings_back(reading: Any, effects: list[Effect]) -> bool:
     """Does the command nothing to files but bring back what git has, or delete what git has not?"""
     programs = {one.words[0] for one in reading.commands if one.words}
-    if reading.kind == "open" and not programs <= {"git", "cd", *shell.PLAIN_LOOKS}:
+    if reading.kind == "open" and not all(name in {"git", "cd"} or shell.only_looks(name) for name in programs):
         return False
     return all(effect.kind in BRINGS_BACK and effect.action in {"", "push", "save"} for effect in effects)
 
@@ -437,7 +437,7 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
 def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
     """Do its words need a closer look? Programs that run no others do not, unless the config names them."""
     first = simple.words[0] if simple.words else None
-    if first in shell.PLAIN_LOOKS:
+    if shell.only_looks(first):
         return False
     return first not in ONLY_WRITE or any(first in pattern for pattern in patterns)
 

@@ -1,4 +1,4 @@
-"""Commands that pack, unpack and patch: which paths they write, for the table of writers."""
+"""Commands that pack, unpack and patch: which paths they write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Given
     from dibs.facts.shell.unknown import Field
 
@@ -20,32 +20,40 @@ MAX_UNPACKED_BYTES = 16 << 20  # of a compressed archive whose names are looked 
 LIST_TIMEOUT_MS = 200  # for the names in an archive
 
 
-def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
-    """Gzip and its like: FILE becomes FILE.gz, or the other way round."""
+def packed(call: Call, suffixes: str, keeps: str = "") -> None:
+    """Gzip and its like: FILE becomes FILE.gz; with -d, the other way round."""
+    given, _ = call.options(*_PACKER_VALUES)
+    _pack(call, suffixes.split(), keeps=bool(keeps), unpacks=has(given, "d", "decompress", "uncompress"))
 
-    def write(call: Call) -> None:
-        given, operands = call.options("SboT", ("suffix", "threads", "output"))
-        if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
-            return
-        down = unpack or has(given, "d", "decompress", "uncompress")
-        if has(given, "o", "output"):
-            call.write(last(given, "o", "output"))
-        if has(given, "r", "recursive"):
-            for path in operands:
-                call.write(path)
-            return
+
+def unpacked(call: Call, suffixes: str, keeps: str = "") -> None:
+    """Gunzip and its like: FILE.gz becomes FILE."""
+    _pack(call, suffixes.split(), keeps=bool(keeps), unpacks=True)
+
+
+_PACKER_VALUES = ("SboT", ("suffix", "threads", "output"))
+
+
+def _pack(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
+    given, operands = call.options(*_PACKER_VALUES)
+    if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
+        return
+    if has(given, "o", "output"):
+        call.write(last(given, "o", "output"))
+    if has(given, "r", "recursive"):
         for path in operands:
-            if not isinstance(path, str):
-                call.doubt(path)
-                continue
-            if not keeps and not has(given, "k", "keep"):
-                call.write(path, "delete")
-            call.write(_unpacked(path, suffixes) if down else path + suffixes[0])
+            call.write(path)
+        return
+    for path in operands:
+        if not isinstance(path, str):
+            call.doubt(path)
+            continue
+        if not keeps and not has(given, "k", "keep"):
+            call.write(path, "delete")
+        call.write(_unpacked(path, suffixes) if unpacks else path + suffixes[0])
 
-    return write
 
-
-def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
+def _unpacked(path: str, suffixes: list[str]) -> str:
     for suffix, plain in ((".tgz", ".tar"), (".tbz2", ".tar"), (".tbz", ".tar"), (".txz", ".tar"), (".tzst", ".tar")):
         if path.endswith(suffix):
             return path.removesuffix(suffix) + plain
@@ -135,7 +143,7 @@ def zipped_names(path: str, _until: int) -> list[str]:
         return [name.lstrip("/") for name in archive.namelist() if not name.endswith("/")]
 
 
-def zipped(call: Call) -> None:
+def zip_archive(call: Call) -> None:
     """The archive; -m deletes the files."""
     given, operands = call.options("bnotixP")
     for path in operands[:1]:
@@ -185,31 +193,23 @@ def cpio(call: Call) -> None:
 
 def split(call: Call) -> None:
     """The names of the pieces are a prefix with a counter."""
-    if call.name == "csplit":
-        given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
-        call.doubt(last(given, "f", "prefix") or "xx")
-        return
-    given, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
+    _, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
     call.doubt(operands[1] if len(operands) > 1 else "x")
+
+
+def csplit(call: Call) -> None:
+    """The same; an option names the prefix."""
+    given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
+    call.doubt(last(given, "f", "prefix") or "xx")
 
 
 def patch(call: Call) -> None:
     """The file that is named, or those that the patch names."""
     from dibs.facts import patches
+    from dibs.facts.shell import git_outputs as shell_git_outputs
 
-    long = (
-        "strip",
-        "input",
-        "output",
-        "directory",
-        "reject-file",
-        "fuzz",
-        "suffix",
-        "prefix",
-        "basename-prefix",
-        "ifdef",
-    )
-    given, operands = call.options("pioFdrzBDgVxY", long)
+    long = "strip input output directory reject-file fuzz suffix prefix basename-prefix ifdef"
+    given, operands = call.options("pioFdrzBDgVxY", tuple(long.split()))
     if has(given, "dry-run"):
         return
     folder = last(given, "d", "directory")
@@ -221,7 +221,7 @@ def patch(call: Call) -> None:
         call.write(os.path.join(folder, to) if isinstance(to, str) else to, merges=not has(given, "o", "output"))
         return
     source = last(given, "i", "input")
-    files = call.patched() if source == "" else None
+    files = shell_git_outputs.patched(call) if source == "" else None
     for path in files or ():
         call.write(path, merges=True)
     if files is not None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import globs as shell_globs
-from dibs.facts.shell.findings import Reading
-from dibs.facts.shell.flows import SHOWS
+from dibs.facts.shell.programs import program
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Fields
     from dibs.facts.shell.unknown import Field
 
@@ -48,8 +47,6 @@ def find(call: Call) -> None:
 
 def _together(call: Call, expression: Fields, actions: list[int], found: Unknown) -> None:
     """The actions for very many entries: each writes one of them, as with xargs."""
-    from dibs.facts.shell.commands import Call as Inner
-
     for index in actions:
         if expression[index] == "-delete":
             call.write(found, "delete")
@@ -60,7 +57,7 @@ def _together(call: Call, expression: Fields, actions: list[int], found: Unknown
             else word
             for word in _command(expression, index)
         ]
-        Inner(call.reader, words, call.env.copy(), call.text, {}).run()
+        call.interpreter.command(words, call.env.copy(), call.text)
 
 
 def listed(call: Call) -> list[str] | None:
@@ -71,10 +68,10 @@ def listed(call: Call) -> list[str] | None:
     if any(word in {"-printf", "-fprintf", "-ls", "-quit"} for word in expression):
         return None
     tree = _Expression(call, expression, lists=True)
-    look = call.reader.look.brief(MAX_LISTED_ENTRIES)
+    view = call.interpreter.view.brief(MAX_LISTED_ENTRIES)
     try:
         for root in roots:
-            _walk(call, str(root), tree, _Names(expression), look, links)
+            _walk(call, str(root), tree, _Names(expression), view, links)
     except shell_globs.LimitReached:
         return None
     found = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
@@ -114,18 +111,15 @@ def _does_something(call: Call, expression: Fields, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, in a separate reading."""
     if expression[index] == "-delete":
         return True
-    from dibs.facts.shell.commands import Call as Inner
-    from dibs.facts.shell.findings import Reader
-
-    reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
+    interpreter = call.interpreter.trial()
     words = [ANY if isinstance(word, str) and "{}" in word else word for word in _command(expression, index)]
-    Inner(reader, words, call.env.copy(), call.text, {}).run()
-    found = reader.reading
-    for simple in found.commands:
+    interpreter.command(words, call.env.copy(), call.text)
+    reading = interpreter.reading
+    for simple in reading.commands:
         call.reading.note(simple)
-    call.reading.opened = call.reading.opened or found.opened
-    shows = any(simple.words[:1] and simple.words[0] in SHOWS for simple in found.commands)
-    return bool(found.writes or found.unresolved or found.git or shows)
+    call.reading.opened = call.reading.opened or reading.opened
+    shows = any(simple.words and simple.words[0] and "shows" in program(simple.words[0]) for simple in reading.commands)
+    return bool(reading.writes or reading.unresolved or reading.git or shows)
 
 
 def _command(expression: Fields, index: int) -> Fields:
@@ -146,7 +140,7 @@ def _reach(call: Call, root: Field, expression: Fields, links: str) -> None:
         call.doubt(root)
         return
     try:
-        _walk(call, root, _Expression(call, expression), _Names(expression), call.reader.look, links)
+        _walk(call, root, _Expression(call, expression), _Names(expression), call.interpreter.view, links)
     except _Rest as rest:  # too many entries: report the remaining folders as a whole
         call.doubt(*_few(rest.folders))
 
@@ -160,7 +154,7 @@ class _Rest(shell_globs.LimitReached):
 
 
 def _walk(
-    call: Call, root: str, tree: _Expression, wanted: _Names, look: shell_globs.Look, links: str
+    call: Call, root: str, tree: _Expression, wanted: _Names, view: shell_globs.FileView, links: str
 ) -> None:  # fmt: skip
     """Go through all entries below a starting point."""
     waiting, later = [(root, 0)], [(root, 0)][:0]
@@ -170,11 +164,11 @@ def _walk(
         while waiting or later:
             path, depth = (waiting or later)[-1]
             folder = call.full(path)
-            is_folder = look.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
+            is_folder = view.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
             if path in tree.pruned or depth >= tree.deepest or not is_folder or folder in _OF_THE_SYSTEM:
                 (waiting or later).pop()
                 continue
-            names = look.entries(folder)
+            names = view.entries(folder)
             (waiting or later).pop()
             slash = "" if path.endswith("/") else "/"
             for name in reversed(names):
@@ -182,7 +176,7 @@ def _walk(
                 if wanted.may_be(name):
                     tree.work_out(below, depth + 1)
                 full = f"{folder}/{name}" if not folder.endswith("/") else folder + name
-                if look.is_folder(full) or (links == "L" and os.path.isdir(full)):
+                if view.is_folder(full) or (links == "L" and os.path.isdir(full)):
                     if name in _HEAVY:
                         later += [(below, depth + 1)] if name != ".git" and wanted.goes_into(below) else []
                     elif below not in tree.pruned and wanted.goes_into(below):
@@ -364,8 +358,6 @@ class _Expression:
 
     def _execute(self, *, live: bool | None) -> bool | None:
         """The command's success decides what comes next, and is unknown."""
-        from dibs.facts.shell.commands import Call
-
         there = str(self._words[self._at - 1]).endswith("dir")
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
@@ -377,7 +369,7 @@ class _Expression:
             env = self._call.env.copy()
             if there:
                 env.cwds = [os.path.dirname(self._call.full(self._path))]
-            Call(self._call.reader, words, env, self._call.text, {}).run()
+            self._call.interpreter.command(words, env, self._call.text)
         return None
 
     def _test(self, word: str, value: str | None) -> bool | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
+from dibs.facts.shell.findings import LITERAL_LETTERS
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, either
-from dibs.facts.shell.words import LITERAL_LETTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,11 +217,10 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
         return None
     script.reading.step()
     prefix = {name: ANY if isinstance(value, list) else value for name, value in assigned}
-    call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin or env.given)
     sink = script.reading.sink
     if behind.out:
         script.reading.sink = behind.out
-    failed = call.run()
+    failed = script.command(fields, env, text.strip(), prefix, behind.stdin or env.given)
     script.reading.sink = sink
     behind.alone()
     go_on(script, own + tail, env)

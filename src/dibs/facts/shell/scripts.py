@@ -7,13 +7,14 @@ command stays open.
 
 from __future__ import annotations
 
+from dibs.facts.shell.programs import SHELL_TEXT
 from dibs.facts.shell.unknown import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.unknown import Field
 
     Fields = Sequence[Field]
@@ -82,12 +83,10 @@ def look(call: Call, source: str, arguments: Fields = ()) -> None:
 
 def _start(call: Call, words: list[str], place: str) -> None:
     """A command that the program runs, in a folder: a text for a shell, or its words."""
-    from dibs.facts.shell.commands import Call as Inner
-
-    inner: Fields = ["sh", "-c", words[0]] if len(words) == 1 else [*words]
+    command: list[Field] = [*SHELL_TEXT, words[0]] if len(words) == 1 else [*words]
     env = call.env.copy()
     env.cwds = [call.full(place) if place else call.cwd]
-    Inner(call.reader, [*inner], env, call.text, {}).run()
+    call.interpreter.command(command, env, call.text)
 
 
 class _Program:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.facts.shell import parameters as shell_parameters
 from dibs.facts.shell import words as shell_words
-from dibs.facts.shell.findings import Env, Reader, Reading
+from dibs.facts.shell.commands import CommandInterpreter
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from dibs.facts.shell.findings import Value
-    from dibs.facts.shell.globs import Look
+    from dibs.facts.shell.findings import Env, Reading, Value
+    from dibs.facts.shell.globs import FileView
     from dibs.facts.shell.unknown import Field
 
     Span = tuple[int, int, list[Node]]  # a word's start and end, and its nodes
@@ -31,13 +31,13 @@ _EXPANSIONS = frozenset((
 ))  # fmt: skip
 
 
-class Text(Reader):
+class Text(CommandInterpreter):
     """One text that is read as a script."""
 
     __slots__ = ("added", "recovered", "source")
 
-    def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
-        super().__init__(reading, home, look, level)
+    def __init__(self, source: str, reading: Reading, home: str, view: FileView, level: int) -> None:
+        super().__init__(reading, home, view, level)
         self.source = source
         self.added: list[int] = []  # places of blanks that only the grammar has seen
         self.recovered: set[int] = set()  # nodes before which a left-out text is accounted for
@@ -123,7 +123,7 @@ class Text(Reader):
         for start, end, parts in spans:
             self.reading.step()
             holes = self.holes(parts, env, start, cwd)
-            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look, env.separators)
+            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.view, env.separators)
         return found
 
     def spans(self, nodes: list[Node]) -> list[Span]:

@@ -144,6 +144,12 @@ def either(fields: Iterable[Field]) -> Unknown:
     return Unknown(ways)
 
 
+def located(names: list[Field]) -> Unknown:
+    """What `which` and `command -v` print: the place of a program, which ends with its name."""
+    name = names[0] if len(names) == 1 else ANY
+    return Unknown(("/",), f"/{name}") if isinstance(name, str) and name and "/" not in name else ANY
+
+
 def places(unknown: Unknown, cwd: str | None) -> list[str] | None:
     """The beginnings as absolute paths, relative to a directory; None: anywhere."""
     if unknown.below is None or (cwd is None and not all(way.startswith("/") for way in unknown.below)):

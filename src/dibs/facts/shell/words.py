@@ -11,6 +11,7 @@ none of them applies, is one item of several characters.
 from __future__ import annotations
 
 from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.findings import LITERAL_LETTERS
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Item = tuple[Field, int]
     Holes = dict[int, tuple[int, Callable[[], Value]]]  # start of an expansion → its end and its value
 
-LITERAL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # literal everywhere
 QUOTED, LITERAL, EXPANDED, BREAK = range(4)  # from quotes · as typed · from a variable, unquoted · between two fields
 MAX_NESTED_BRACES = 50  # in one word; finding their ends takes the square of it
 MAX_BRACE_FIELDS = 1_000  # made by the braces of one word; with more, unknown
@@ -36,7 +36,7 @@ _CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
 
 
 def fields(
-    text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look, separators: str = " \t\n"
+    text: str, holes: Holes, cwd: str | None, home: str, view: shell_globs.FileView, separators: str = " \t\n"
 ) -> list[Field]:
     """The fields that one word becomes; holes are counted from the start of the text."""
     if not holes and not text.strip(LITERAL_LETTERS):
@@ -44,7 +44,7 @@ def fields(
     found: list[Field] = []
     for word in _braces(_items(text, holes)):
         for field in _split(_tilde(word, cwd, home), separators):
-            found += _files(field, cwd, look)
+            found += _files(field, cwd, view)
     return found
 
 
@@ -236,7 +236,7 @@ def _split(items: list[Item], separators: str) -> list[list[Item]]:
     return [*found, current] if current else found
 
 
-def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[Field]:
+def _files(field: list[Item], cwd: str | None, view: shell_globs.FileView) -> list[Field]:
     vague = _vague(field)
     if vague:
         return [vague]
@@ -244,7 +244,7 @@ def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[F
     if shell_globs.is_pattern(atoms):
         atoms = shell_globs.singly(atoms)
         try:
-            found = shell_globs.files(atoms, cwd, look)
+            found = shell_globs.files(atoms, cwd, view)
         except shell_globs.LimitReached:
             start = next(i for i, (text, active) in enumerate(atoms) if active and text in "*?[")
             return [between(shell_globs.plain(atoms[:start]), ANY if start else PLAIN, "")]
