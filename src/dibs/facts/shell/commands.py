@@ -136,8 +136,18 @@ class Command(Call):
         if package and isinstance(first, str):  # `prettier@3`, `@biomejs/biome`
             name = first[:1] + first[1:].partition("@")[0]
             rest = [name.rpartition("/")[2] if name[:1] == "@" else name, *rest[1:]]
-        self.interpreter.command(rest, self.env, self.text, self.assignments, self.stdin)
+        env = self.env.copy()
+        env.cwds = [self._directory()]
+        self.interpreter.command(rest, env, self.text, self.assignments, self.stdin)
         return True
+
+    def _directory(self) -> str | None:
+        """Where a program runs another one: `uv --directory DIR run X`."""
+        if "folder" not in self.program.get("manages", {}):
+            return self.cwd
+        from dibs.facts.shell import managers as shell_managers
+
+        return shell_managers.directory(self)[0]
 
     # Commands that run commands.
 

@@ -47,8 +47,11 @@ class Manifest(TypedDict, total=False):
 
     always: str  # subcommands that write the manifest and the locks in any case; `mod+tidy`: two words
     bare: bool  # without a subcommand it installs
+    climbs: bool  # it takes the nearest manifest, in the directory or above it
+    folder: str  # options that name its directory
     locks: str  # the lock files
     manifest: str  # the manifest
+    project: str  # options that name the folder of the manifest, or the manifest itself
     verbs: str  # subcommands that write both if they have operands, else the locks
 
 

@@ -48,14 +48,17 @@ _ROWS: dict[str, Program] = {
     }},
     "bun": {
         "verbs": "pm",
-        "manages": {"manifest": "package.json", "locks": "bun.lock bun.lockb", "verbs": _INSTALLS, "always": _CHANGES},
+        "manages": {
+            "manifest": "package.json", "locks": "bun.lock bun.lockb", "verbs": _INSTALLS, "always": _CHANGES,
+            "climbs": True, "folder": "--cwd",
+        },
         "runs": ("runners.evaluated", "-e --eval", "x"),
     },
     "bundle": {
         "verbs": "list info show outdated check",
         "manages": {
             "manifest": "Gemfile", "locks": "Gemfile.lock", "verbs": "add install lock remove update", "always": "init",
-            "bare": True,
+            "bare": True, "climbs": True, "project": "--gemfile",
         },
         "runs": ("runners.subcommand", "exec"),
     },
@@ -72,7 +75,7 @@ _ROWS: dict[str, Program] = {
         },
         "manages": {
             "manifest": "Cargo.toml", "locks": "Cargo.lock",
-            "verbs": "add generate-lockfile remove rm set-version update",
+            "verbs": "add generate-lockfile remove rm set-version update", "climbs": True, "project": "--manifest-path",
         },
     },
     "clang-format": {"formatter": {"only": "i", "never": "n dry-run", "long": "style assume-filename lines"}},
@@ -87,7 +90,7 @@ _ROWS: dict[str, Program] = {
         "verbs": "show info outdated validate licenses",
         "manages": {
             "manifest": "composer.json", "locks": "composer.lock", "verbs": "bump remove require update",
-            "always": "init",
+            "always": "init", "folder": "-d --working-dir",
         },
     },
     "conda": {"verbs": "list info env search config", "rule": ("harmless.conda",), "outputs": ("-f --file", "export")},
@@ -127,7 +130,10 @@ _ROWS: dict[str, Program] = {
     "go": {
         "verbs": "version env list doc vet help tool",
         "formatter": {"never": "n", "verbs": "fmt", "kinds": ".go", "here": True},
-        "manages": {"manifest": "go.mod", "locks": "go.sum", "verbs": "get", "always": "mod+edit mod+init mod+tidy"},
+        "manages": {
+            "manifest": "go.mod", "locks": "go.sum", "verbs": "get", "always": "mod+edit mod+init mod+tidy",
+            "climbs": True, "folder": "-C",
+        },
     },
     "gofmt gofumpt goimports golines": {"formatter": {
         "only": "w", "never": "l d", "short": "r", "long": "r local lang", "kinds": ".go",
@@ -166,7 +172,7 @@ _ROWS: dict[str, Program] = {
         ),
         "manages": {
             "manifest": "package.json", "locks": "package-lock.json npm-shrinkwrap.json", "verbs": _INSTALLS,
-            "always": _CHANGES,
+            "always": _CHANGES, "climbs": True, "project": "--prefix -C",
         },
         "runs": ("runners.subcommand", "exec x", "p", "package prefix"),
     },
@@ -181,21 +187,27 @@ _ROWS: dict[str, Program] = {
     "pip pip3": {"verbs": "list show freeze check index config debug inspect help search", "module": True},
     "pipenv": {
         "verbs": "graph check verify",
-        "manages": {"manifest": "Pipfile", "locks": "Pipfile.lock", "verbs": "install lock uninstall update upgrade"},
+        "manages": {
+            "manifest": "Pipfile", "locks": "Pipfile.lock", "verbs": "install lock uninstall update upgrade",
+            "climbs": True,
+        },
         "runs": ("runners.subcommand", "run", "", "python"),
     },
     "pipx": {"runs": ("runners.subcommand", "run", "", "spec")},
     "pm2": {"leaves": ("start restart reload", "")},
     "pnpm": {
         "verbs": "ls list view info outdated why root bin licenses",
-        "manages": {"manifest": "package.json", "locks": "pnpm-lock.yaml", "verbs": _INSTALLS, "always": _CHANGES},
+        "manages": {
+            "manifest": "package.json", "locks": "pnpm-lock.yaml", "verbs": _INSTALLS, "always": _CHANGES,
+            "climbs": True, "folder": "-C --dir",
+        },
         "runs": ("runners.subcommand", "exec dlx", "CF", "dir filter"),
     },
     "poetry": {
         "verbs": "show check env about search config",
         "manages": {
             "manifest": "pyproject.toml", "locks": "poetry.lock", "verbs": "add lock remove update version",
-            "always": "init",
+            "always": "init", "climbs": True, "folder": "-C --directory", "project": "-P --project",
         },
         "runs": ("runners.subcommand", "run", "CP", "directory project"),
     },
@@ -262,6 +274,7 @@ _ROWS: dict[str, Program] = {
         "verbs": "tree version cache python self",
         "manages": {
             "manifest": "pyproject.toml", "locks": "uv.lock", "verbs": "add lock remove sync version", "always": "init",
+            "climbs": True, "folder": "--directory", "project": "--project",
         },
         "runs": (
             "runners.subcommand", "run", "p",
@@ -276,6 +289,7 @@ _ROWS: dict[str, Program] = {
         "verbs": "list info why outdated versions config",
         "manages": {
             "manifest": "package.json", "locks": "yarn.lock", "verbs": _INSTALLS, "always": _CHANGES, "bare": True,
+            "climbs": True, "folder": "--cwd",
         },
         "runs": ("runners.yarn",),
     },
