@@ -107,16 +107,16 @@ def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]])
     path = call.full(archive)
     if call.reading.opened or call.reading.is_written(path):
         return None
-    path = next((one for one in (path, f"{path}.zip", f"{path}.ZIP") if os.path.isfile(one)), "")
+    path = next((place for place in (path, f"{path}.zip", f"{path}.ZIP") if os.path.isfile(place)), "")
     if not path:
         return []  # there is no such archive, and nothing is unpacked
     from dibs.facts import clock
 
     try:
-        found = names(path, clock.since_boot() + LIST_TIMEOUT_MS)
+        members = names(path, clock.since_boot() + LIST_TIMEOUT_MS)
     except Exception:  # noqa: BLE001 - a damaged archive, or one of another kind: each library has errors of its own
         return None
-    return found if len(found) <= MAX_NAMES else None
+    return members if len(members) <= MAX_NAMES else None
 
 
 def tarred(path: str, until: int) -> list[str]:
@@ -125,14 +125,14 @@ def tarred(path: str, until: int) -> list[str]:
 
     from dibs.facts import clock
 
-    found: list[str] = []
+    members: list[str] = []
     # A compressed one is unpacked to its end for the names; in others one name leads to the next.
     with tarfile.open(path, "r:*" if os.stat(path).st_size <= MAX_UNPACKED_BYTES else "r:") as archive:
         for member in archive:
-            if clock.since_boot() > until or len(found) > MAX_NAMES:
+            if clock.since_boot() > until or len(members) > MAX_NAMES:
                 raise TimeoutError
-            found += [] if member.isdir() else [member.name.lstrip("/")]
-    return found
+            members += [] if member.isdir() else [member.name.lstrip("/")]
+    return members
 
 
 def zipped_names(path: str, _until: int) -> list[str]:
@@ -272,13 +272,13 @@ def apply_patch(call: Call) -> None:
     word = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
     text = word if isinstance(word, str) else ""
     try:
-        found = patches.paths(text)
+        files = patches.paths(text)
     except ValueError:
-        found = []
+        files = []
     added = patches.added(text)
-    for action, path in found:
+    for action, path in files:
         target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
         if target and action == "add":
             target.says(added.get(path))
-    if not found:
+    if not files:
         call.doubt()

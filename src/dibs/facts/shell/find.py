@@ -45,14 +45,14 @@ def find(call: Call) -> None:
             _reach(call, root, expression, links)
 
 
-def _together(call: Call, expression: Fields, actions: list[int], found: Unknown) -> None:
+def _together(call: Call, expression: Fields, actions: list[int], entries: Unknown) -> None:
     """The actions for very many entries: each writes one of them, as with xargs."""
     for index in actions:
         if expression[index] == "-delete":
-            call.write(found, "delete")
+            call.write(entries, "delete")
             continue
         words = [
-            between(word.partition("{}")[0], found, word.partition("{}")[2])
+            between(word.partition("{}")[0], entries, word.partition("{}")[2])
             if isinstance(word, str) and "{}" in word
             else word
             for word in _command(expression, index)
@@ -74,12 +74,12 @@ def listed(call: Call) -> list[str] | None:
             _walk(call, str(root), tree, _Names(expression), view, links)
     except shell_globs.LimitReached:
         return None
-    found = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
-    folders = tuple([name for name in found if name.endswith("/")])
+    names = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
+    folders = tuple([name for name in names if name.endswith("/")])
     if "./" in folders:
         return ["./"]
-    found = [*folders, *[name for name in found if not name.startswith(folders)]] if folders else found
-    return found if len(found) <= MAX_NAMES else None
+    names = [*folders, *[name for name in names if not name.startswith(folders)]] if folders else names
+    return names if len(names) <= MAX_NAMES else None
 
 
 def _is_folder(path: str) -> bool:
@@ -247,14 +247,14 @@ class _Names:
 
 def _left_out(words: list[str]) -> list[list[shell_globs.Atom]]:
     """Folders excluded by `-not -path 'DIR/*'`, as patterns that end with the slash."""
-    found: list[list[shell_globs.Atom]] = []
+    folders: list[list[shell_globs.Atom]] = []
     if "-o" in words or "-or" in words or "," in words:
-        return found
+        return folders
     for index, word in enumerate(words[:-2]):
         path = words[index + 2]
         if word in {"!", "-not"} and words[index + 1] in {"-path", "-wholename"} and path.endswith("/*"):
-            found.append(shell_globs.of_text(path[:-1]))
-    return found
+            folders.append(shell_globs.of_text(path[:-1]))
+    return folders
 
 
 def _bracketed(words: list[str]) -> bool:
@@ -296,30 +296,30 @@ class _Expression:
             self.pruned.add(path)
         if self.shallowest <= depth <= self.deepest:
             self._at, self._path, self._depth = 0, path, depth
-            found: bool | None = True
+            result: bool | None = True
             while self._at < len(self._words):
-                found = self._either(live=True)
+                result = self._either(live=True)
                 self._at += 1  # a comma, or an extra bracket
-            if self._lists and not self._prints and found is not False:
+            if self._lists and not self._prints and result is not False:
                 self.listed.append(path)
 
     def _either(self, *, live: bool | None) -> bool | None:
-        found = self._both(live=live)
+        result = self._both(live=live)
         while self._peek() in {"-o", "-or"}:
             self._at += 1
-            other = self._both(live=False if found is True else live if found is False else None)
-            found = True if found or other else None if found is None or other is None else False
-        return found
+            other = self._both(live=False if result is True else live if result is False else None)
+            result = True if result or other else None if result is None or other is None else False
+        return result
 
     def _both(self, *, live: bool | None) -> bool | None:
-        found: bool | None = True
+        result: bool | None = True
         while self._at < len(self._words) and self._peek() not in {"-o", "-or", ")", ","}:
             if self._peek() in {"-a", "-and"}:
                 self._at += 1
                 continue
-            one = self._one(live=False if found is False else live if found else None)
-            found = False if found is False or one is False else None if found is None or one is None else True
-        return found
+            test = self._one(live=False if result is False else live if result else None)
+            result = False if result is False or test is False else None if result is None or test is None else True
+        return result
 
     def _peek(self) -> Field:
         return self._words[self._at] if self._at < len(self._words) else ")"
@@ -328,12 +328,12 @@ class _Expression:
         word = self._peek()
         self._at += 1
         if word in {"!", "-not"}:
-            found = self._one(live=live)
-            return None if found is None else not found
+            result = self._one(live=live)
+            return None if result is None else not result
         if word == "(":
-            found = self._either(live=live)
+            result = self._either(live=live)
             self._at += 1
-            return found
+            return result
         if word == "-delete":
             # A folder goes only when everything in it is gone, which is found entry by entry.
             full = self._call.full(self._path)

@@ -226,9 +226,9 @@ class Reading:
         if not self.writes:
             return None
         place, places = links.real(path), self._places()
-        found = places.get(place, [])
-        once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
-        return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
+        targets = places.get(place, [])
+        once = len(targets) == 1 and targets[0].is_told and not _lies_in(os.path.dirname(place), places)
+        return targets[0].text if once and targets[0].how == "write" and not self._may_be_doubted(place) else None
 
     def _places(self) -> dict[str, list[Target]]:
         """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
@@ -317,11 +317,11 @@ class Reading:
             both = None if known.below is None or below is None else sorted({*known.below, *below})
             known.below = both if both is not None and len(both) <= (MAX_NAMES if exact else MAX_BEGINNINGS) else None
             known.exact = exact and known.below is not None
-            known.without = [one for one in known.without if one in without]
+            known.without = [path for path in known.without if path in without]
             return
-        found = self._doubts[words, cwd, end, exact] = Doubt(words, below, cwd, end, exact=exact)
-        found.whole, found.without = whole, list(without)
-        self.unresolved.append(found)
+        doubt = self._doubts[words, cwd, end, exact] = Doubt(words, below, cwd, end, exact=exact)
+        doubt.whole, doubt.without = whole, list(without)
+        self.unresolved.append(doubt)
 
     def may_write(self, words: str, path: str) -> None:
         """Note a file, by its absolute path, that a command may write, though no claim is taken for it."""
@@ -366,9 +366,9 @@ def _resolved(beginning: str) -> str:
     return f"{links.real(folder or '/').rstrip('/')}/{start}"
 
 
-def _is_letter(one: str) -> bool:
+def _is_letter(character: str) -> bool:
     """May this character be in the name of a variable?"""
-    return one.isalnum() or one == "_"
+    return character.isalnum() or character == "_"
 
 
 def _is_device(path: str) -> bool:
@@ -404,8 +404,8 @@ class Env:
     @property
     def separators(self) -> str:
         """The characters at which the values of unquoted variables are split."""
-        found = self.variables.get("IFS")
-        return found if isinstance(found, str) else " \t\n"
+        characters = self.variables.get("IFS")
+        return characters if isinstance(characters, str) else " \t\n"
 
     @property
     def exported(self) -> list[str]:
@@ -453,9 +453,9 @@ class Env:
             if theirs == value:
                 joined[name] = value
             elif theirs is not None and not isinstance(value, list) and not isinstance(theirs, list):
-                one = either([value, theirs])
-                if one.below is not None:
-                    joined[name] = one
+                joint = either([value, theirs])
+                if joint.below is not None:
+                    joined[name] = joint
         self.variables = joined
         self.old = self.old if self.old == other.old else None
         self.source = self.source if self.source == other.source else ""

@@ -136,15 +136,15 @@ class FileView:
 
 def of_text(pattern: str) -> list[Atom]:
     """A pattern that a program gets as its argument (`find -name`, `grep --include`): a backslash makes a literal."""
-    found: list[Atom] = []
+    atoms: list[Atom] = []
     escaped = False
     for character in pattern:
         if character == "\\" and not escaped:
             escaped = True
             continue
-        found.append((character, not escaped))
+        atoms.append((character, not escaped))
         escaped = False
-    return found
+    return atoms
 
 
 def is_pattern(atoms: list[Atom]) -> bool:

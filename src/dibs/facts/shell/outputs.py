@@ -277,20 +277,20 @@ def _escaped(text: str) -> str | None:
     """A text with its escapes resolved; None for an escape that is not in the table."""
     if "\\" not in text:
         return text
-    found, i = "", 0
+    resolved, i = "", 0
     while i < len(text):
         if text[i] != "\\":
-            found += text[i]
+            resolved += text[i]
             i += 1
         elif text[i + 1 : i + 2] in _ESCAPES:
-            found += _ESCAPES[text[i + 1]]
+            resolved += _ESCAPES[text[i + 1]]
             i += 2
         elif text[i + 1 : i + 2] == "0" and not text[i + 2 : i + 3].isdigit():
-            found += "\0"
+            resolved += "\0"
             i += 2
         else:
             return None
-    return found
+    return resolved
 
 
 def _vague(words: list[Field]) -> Unknown:
@@ -298,8 +298,8 @@ def _vague(words: list[Field]) -> Unknown:
     before = ""
     for word in words:
         if isinstance(word, Unknown):
-            found = between(before, word, "")
-            return found if word is words[-1] else Unknown(found.below)
+            beginning = between(before, word, "")
+            return beginning if word is words[-1] else Unknown(beginning.below)
         before += word + " "
     return ANY
 
@@ -344,15 +344,15 @@ def printed(words: list[Field]) -> Field:
     known = [word for word in rest if isinstance(word, str)]
     if len(known) != len(rest):
         return either(rest) if form.startswith("%s") else between(pieces[0], ANY, "")
-    if any(one[:1] not in {"s", "d"} for one in pieces[1:]):
+    if any(piece[:1] not in {"s", "d"} for piece in pieces[1:]):
         return between(pieces[0], ANY, "")
     text = pieces[0]
     while True:
-        for one in pieces[1:]:
-            value = known.pop(0) if known else "" if one[0] == "s" else "0"
-            if one[0] == "d" and not value.isdigit():
+        for piece in pieces[1:]:
+            value = known.pop(0) if known else "" if piece[0] == "s" else "0"
+            if piece[0] == "d" and not value.isdigit():
                 return ANY
-            text += value + one[1:]
+            text += value + piece[1:]
         if not known or len(pieces) == 1:
             return text.replace("\x01", "%")
         text += pieces[0]

@@ -88,16 +88,16 @@ class _PowerShell:
         words: Fields = []
         start = 0
         while self._at < len(self._text):
-            one = self._text[self._at]
-            if one in ";\n|&" and not (one == "&" and not words):
+            character = self._text[self._at]
+            if character in ";\n|&" and not (character == "&" and not words):
                 self._statement(words, self._text[start : self._at].strip())
                 words, self._at = [], self._at + 1
                 start = self._at
-            elif one in " \t\r&":
+            elif character in " \t\r&":
                 self._at += 1
-            elif one == "#" or self._text.startswith("<#", self._at):
+            elif character == "#" or self._text.startswith("<#", self._at):
                 self._comment()
-            elif one == ">" or (one in "123456*" and self._text[self._at + 1 : self._at + 2] == ">"):
+            elif character == ">" or (character in "123456*" and self._text[self._at + 1 : self._at + 2] == ">"):
                 self._redirection(start)
             else:
                 words += self._word()
@@ -123,57 +123,57 @@ class _PowerShell:
 
     def _word(self) -> Fields:
         """The next word; several, if commas join them."""
-        found: Fields = []
+        fields: Fields = []
         text: str | None = ""
         while self._at < len(self._text) and self._text[self._at] not in " \t\r\n;|&>":
-            one = self._text[self._at]
-            if one == ",":
-                found.append(ANY if text is None else text)
+            character = self._text[self._at]
+            if character == ",":
+                fields.append(ANY if text is None else text)
                 text = ""
                 self._at += 1
                 while self._text[self._at : self._at + 1] in {" ", "\t", "\n"}:
                     self._at += 1
-            elif one in "'\"":
-                piece = self._quoted(one)
+            elif character in "'\"":
+                piece = self._quoted(character)
                 text = None if text is None or piece is None else text + piece
-            elif one == "`":
+            elif character == "`":
                 text = None if text is None else text + self._text[self._at + 1 : self._at + 2].strip("\n")
                 self._at += 2
-            elif one in _PAIRS:
-                _PowerShell(self._inside(one), self._interpreter, self._env, self._level + 1).read()
+            elif character in _PAIRS:
+                _PowerShell(self._inside(character), self._interpreter, self._env, self._level + 1).read()
                 text = None
-            elif one == "$" and self._text.startswith("$null", self._at):
+            elif character == "$" and self._text.startswith("$null", self._at):
                 self._at, text = self._at + 5, "$null"
             else:
-                text = None if one in "$@}])" or text is None else text + one
+                text = None if character in "$@}])" or text is None else text + character
                 self._at += 1
-        return [*found, ANY if text is None else text]
+        return [*fields, ANY if text is None else text]
 
     def _quoted(self, mark: str) -> str | None:
         """A text in quotes; None if a part of it is computed."""
-        found, at = "", self._at + 1
+        content, at = "", self._at + 1
         while at < len(self._text):
-            one = self._text[at]
-            if one == mark and self._text[at + 1 : at + 2] == mark:
-                found, at = found + mark, at + 2
-            elif one == mark:
+            character = self._text[at]
+            if character == mark and self._text[at + 1 : at + 2] == mark:
+                content, at = content + mark, at + 2
+            elif character == mark:
                 break
-            elif one == "`" and mark == '"':
-                found, at = found + self._text[at + 1 : at + 2], at + 2
+            elif character == "`" and mark == '"':
+                content, at = content + self._text[at + 1 : at + 2], at + 2
             else:
-                found, at = found + one, at + 1
+                content, at = content + character, at + 1
         self._at = at + 1
-        return None if mark == '"' and "$" in found else found
+        return None if mark == '"' and "$" in content else content
 
     def _inside(self, opening: str) -> str:
         """The text up to the bracket that closes."""
         depth, start = 0, self._at + 1
         while self._at < len(self._text):
-            one = self._text[self._at]
-            if one in "'\"":
-                self._quoted(one)
+            character = self._text[self._at]
+            if character in "'\"":
+                self._quoted(character)
                 continue
-            depth += (one == opening) - (one == _PAIRS[opening])
+            depth += (character == opening) - (character == _PAIRS[opening])
             self._at += 1
             if not depth:
                 break
@@ -181,8 +181,8 @@ class _PowerShell:
 
     def _write(self, path: Field, how: str, words: str) -> None:
         wild = isinstance(path, str) and any(mark in path for mark in "*?[")
-        found = matches(path) if wild and isinstance(path, str) else path
-        self._interpreter.reading.write(self._env.cwds[0], found, how, words)
+        target = matches(path) if wild and isinstance(path, str) else path
+        self._interpreter.reading.write(self._env.cwds[0], target, how, words)
 
     def _statement(self, words: Fields, text: str) -> None:
         """One command: a cmdlet of the table, a look, or a program."""

@@ -125,19 +125,19 @@ class _Awk:
         """Scan token by token; a statement that begins with print may end in a file."""
         before, literal = "", ""
         while self._at < len(self._text):
-            one = self._text[self._at]
-            if one == '"':
+            character = self._text[self._at]
+            if character == '"':
                 literal, before = self._string(), '"'
-            elif one == "/" and before not in {"name", '"', ")", "]"}:
+            elif character == "/" and before not in {"name", '"', ")", "]"}:
                 self._pattern()
                 before = '"'
-            elif one in _NAME:
+            elif character in _NAME:
                 self._named(call, self._word(), literal if before == "|" else None)
                 before = "name"
             else:
                 self._at += 1
-                self._sign(call, one)
-                before = one if one not in " \t" else before
+                self._sign(call, character)
+                before = character if character not in " \t" else before
 
     def _named(self, call: Call, name: str, piped: str | None) -> None:
         """A word; `piped`: the text before a pipe that leads to it."""
@@ -148,19 +148,19 @@ class _Awk:
         elif name == "getline" and piped is not None:
             runs(call, piped)
 
-    def _sign(self, call: Call, one: str) -> None:
-        if one == "#":
+    def _sign(self, call: Call, sign: str) -> None:
+        if sign == "#":
             end = self._text.find("\n", self._at)
             self._at = end if end >= 0 else len(self._text)
-        elif one in ";\n{}":
+        elif sign in ";\n{}":
             self._prints = False
-        elif one in "([":
+        elif sign in "([":
             self._depth += 1
-        elif one in ")]":
+        elif sign in ")]":
             self._depth -= 1
-        elif one == ">" and self._prints and self._depth <= 0:
+        elif sign == ">" and self._prints and self._depth <= 0:
             self._target(call)
-        elif one == "|" and self._prints and self._depth <= 0 and self._text[self._at : self._at + 1] != "|":
+        elif sign == "|" and self._prints and self._depth <= 0 and self._text[self._at : self._at + 1] != "|":
             self._pipe(call)
 
     def _word(self) -> str:
@@ -192,25 +192,25 @@ class _Awk:
         """A literal, or a variable of -v, with nothing added to it; None for any other expression."""
         bracket = self._blanks() == "("
         self._at += bracket
-        found: Field | None = None
+        value: Field | None = None
         if self._blanks() == '"':
-            found = self._string()
+            value = self._string()
         elif self._text[self._at : self._at + 1] in set(_NAME):
-            found = self._values.get(self._word())
+            value = self._values.get(self._word())
         ends = self._blanks()
         if bracket and ends == ")":
             self._at += 1
             ends = self._blanks()
-        return found if ends in {"", ";", "\n", "}", "#", ")"} else None
+        return value if ends in {"", ";", "\n", "}", "#", ")"} else None
 
     def _target(self, call: Call) -> None:
         appends = self._text[self._at : self._at + 1] == ">"
         self._at += appends
-        found = self._value()
-        if found is None:
+        target = self._value()
+        if target is None:
             call.reading.opened = True
         else:
-            call.write(found, "append" if appends else "write")
+            call.write(target, "append" if appends else "write")
 
     def _pipe(self, call: Call) -> None:
         self._at += self._text[self._at : self._at + 1] == "&"
@@ -219,16 +219,16 @@ class _Awk:
         if self._text.startswith("getline", self._at):
             self._at = at
             return
-        found = self._value()
-        if isinstance(found, str):
-            runs(call, found)
+        command = self._value()
+        if isinstance(command, str):
+            runs(call, command)
         else:
             call.reading.opened = True
 
     def _system(self, call: Call) -> None:
-        found = self._value()
-        if isinstance(found, str):
-            runs(call, found)
+        command = self._value()
+        if isinstance(command, str):
+            runs(call, command)
         else:
             call.reading.opened = True
 
@@ -253,7 +253,7 @@ def perl(call: Call, text: str) -> None:
 
 def _literals(text: str) -> list[str]:
     """The texts in quotes."""
-    found, at = [], 0
+    texts, at = [], 0
     while at < len(text):
         mark = text[at]
         at += 1
@@ -261,9 +261,9 @@ def _literals(text: str) -> list[str]:
             end = text.find(mark, at)
             if end < 0:
                 break
-            found.append(text[at:end])
+            texts.append(text[at:end])
             at = end + 1
-    return found
+    return texts
 
 
 def _opened(call: Call, word: str, names: list[str]) -> None:
@@ -279,8 +279,9 @@ def _opened(call: Call, word: str, names: list[str]) -> None:
                 return
     elif word == "unlink":
         for name in names:
-            found = any(mark in name for mark in "*?[") and not os.path.lexists(call.full(name))  # `unlink glob("*.o")`
-            call.write(matches(name) if found else name, "delete")
+            # `unlink glob("*.o")`
+            pattern = any(mark in name for mark in "*?[") and not os.path.lexists(call.full(name))
+            call.write(matches(name) if pattern else name, "delete")
     elif word in {"truncate", "write_file"} and names:
         call.write(names[0])
     elif len(names) > 1:
@@ -306,8 +307,8 @@ def editor(call: Call, commands: list[Field]) -> None:
             call.write(words[1].lstrip("!>"))
         elif name in _OPENS and saves:
             for path in words[1:]:
-                found = any(mark in path for mark in "*?[") and not os.path.lexists(call.full(path))
-                call.write(matches(path) if found else path, merges=True)
+                pattern = any(mark in path for mark in "*?[") and not os.path.lexists(call.full(path))
+                call.write(matches(path) if pattern else path, merges=True)
 
 
 def _plain_command(words: list[str]) -> list[str]:

@@ -103,7 +103,7 @@ _ROWS: dict[str, Program] = {
     "exec": {"wraps": {"short": "a"}},
     "expand": {"harmless": True, "reads": ("t", "tabs", 0), "passes": True},
     "fallocate": {"writes": ("writers.operands", "write", "loi", "length offset", "merges")},
-    "fd fdfind": {"unless": "-x -X --exec --exec-batch", "acts": "runners.found", "prints": "outputs.fd"},
+    "fd fdfind": {"unless": "-x -X --exec --exec-batch", "acts": "runners.each_found", "prints": "outputs.fd"},
     "fgrep": {
         "harmless": True, "reads": ("efmABCdD", "regexp file max-count include exclude exclude-dir color", 1),
         "passes": True, "search": "fixed", "prints": "outputs.search",
@@ -259,5 +259,6 @@ def program(name: str) -> Program:
 def function(name: str) -> Callable[..., Any]:
     """The function that a row names."""
     module, _, attribute = name.partition(".")
-    found: Callable[..., Any] = getattr(__import__(f"dibs.facts.shell.{module}", fromlist=(attribute,)), attribute)
-    return found
+    reader: Any = __import__(f"dibs.facts.shell.{module}", fromlist=(attribute,))
+    implementation: Callable[..., Any] = getattr(reader, attribute)
+    return implementation

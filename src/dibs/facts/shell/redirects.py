@@ -41,8 +41,8 @@ class Tail:
         elif node.type == "herestring_redirect":
             self._script.substitutions(node, self._env)
             words = [child for child in node.children if child.is_named]
-            found = self._script.fields(words, self._env, self._cwd)
-            word = found[0] if len(found) == 1 else "" if not found else either(found)
+            fields = self._script.fields(words, self._env, self._cwd)
+            word = fields[0] if len(fields) == 1 else "" if not fields else either(fields)
             self.stdin = Stream(word + "\n", raw=word) if isinstance(word, str) else Stream(word)
         else:
             self._here(node)
@@ -59,14 +59,14 @@ class Tail:
         if not spans:
             return
         self.extras += [part for span in spans[1:] for part in span[2]]
-        found = script.fields(spans[0][2], self._env, self._cwd)
+        paths = script.fields(spans[0][2], self._env, self._cwd)
         text = script.source[script.start(node) : spans[0][1]]
         if operator == "<" and not both:
-            self._input(found[0] if len(found) == 1 else ANY)
+            self._input(paths[0] if len(paths) == 1 else ANY)
         if operator in _READS and not both:
             return
         descriptor = next((script.text(child) for child in node.children if child.type == "file_descriptor"), "1")
-        for path in found:  # none: the shell refuses `> $EMPTY`
+        for path in paths:  # none: the shell refuses `> $EMPTY`
             if operator == ">&" and isinstance(path, str) and not path.rstrip("-").strip("0123456789"):
                 if script.reading.capturing and descriptor == "1":
                     self.out = script.reading.stream()
@@ -247,7 +247,7 @@ def _is_word(node: Node) -> bool:
 
 def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
     """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
-    found: list[Span] = []
+    spans: list[Span] = []
     parts = [*node.children, *tail]
     for before, after in zip(parts, parts[1:], strict=False):  # noqa: RUF007 - itertools would be one more import in a hook
         if before.type == "heredoc_redirect":
@@ -259,6 +259,6 @@ def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
             at = end
             for word in text.split():
                 at = script.source.index(word, at)
-                found.append((at, at + len(word), []))
+                spans.append((at, at + len(word), []))
                 at += len(word)
-    return found
+    return spans

@@ -99,7 +99,7 @@ def evaluated(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
     return subcommand(call, verbs) if verbs else (0, False)
 
 
-def found(call: Call) -> None:
+def each_found(call: Call) -> None:
     """`fd … -x COMMAND`: like xargs, with the names that it finds."""
     places = [call.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in call.words]
     if not places:

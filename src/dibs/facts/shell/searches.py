@@ -42,7 +42,7 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
     wanted = (text.lower() if anycase else text).encode("utf-8", "surrogateescape")
     from dibs.facts import clock
 
-    found: list[str] = []
+    matches: list[str] = []
     files = _files(cwd, roots, given)
     until = clock.since_boot() + SEARCH_TIMEOUT_MS
     if len(files) > MAX_FILES:
@@ -51,10 +51,10 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
         if clock.since_boot() > until:
             return None
         if _contains(os.path.join(cwd, name), wanted, anycase=anycase):
-            found.append(name)
-            if len(found) > MAX_NAMES:
+            matches.append(name)
+            if len(matches) > MAX_NAMES:
                 return None
-    return found
+    return matches
 
 
 def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
@@ -65,22 +65,22 @@ def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
         if option in {"g", "glob"} and isinstance(value, str) and value.startswith("!"):
             without.append(shell_globs.of_text(value[1:].rstrip("/")))
             not_in.append(without[-1])
-    found: list[str] = []
+    paths: list[str] = []
     for root in roots or [""]:
         top = os.path.join(cwd, root)
         if os.path.isfile(top):
-            found.append(root)
+            paths.append(root)
             continue
         for folder, folders, files in os.walk(top):
             below = os.path.join(root, os.path.relpath(folder, top)) if folder != top else root
             below = "" if below == "." and not root else below
             folders[:] = [name for name in folders if not _is_one(not_in, name, below)]
-            names = [name for name in files if not only or any(shell_globs.matches(one, name) for one in only)]
+            names = [name for name in files if not only or any(shell_globs.matches(pattern, name) for pattern in only)]
             names = [name for name in names if not _is_one(without, name, below)]
-            found += [os.path.join(below, name) if below else name for name in names]
-            if len(found) > MAX_FILES:
-                return found
-    return found
+            paths += [os.path.join(below, name) if below else name for name in names]
+            if len(paths) > MAX_FILES:
+                return paths
+    return paths
 
 
 def _globs(given: Given, name: str) -> list[list[shell_globs.Atom]]:
@@ -90,7 +90,7 @@ def _globs(given: Given, name: str) -> list[list[shell_globs.Atom]]:
 def _is_one(patterns: list[list[shell_globs.Atom]], name: str, below: str) -> bool:
     """Does a name match, or the path that it has in the search?"""
     path = os.path.normpath(os.path.join(below, name))
-    return any(shell_globs.matches(one, name) or shell_globs.matches(one, path) for one in patterns)
+    return any(shell_globs.matches(pattern, name) or shell_globs.matches(pattern, path) for pattern in patterns)
 
 
 def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:

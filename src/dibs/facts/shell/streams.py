@@ -88,7 +88,7 @@ class Stream:
         text = self.text
         if text is not None:
             return Unknown([line for line in text.split("\n") if line], whole=True)
-        return Later(lambda: either(pieces)) if any(isinstance(one, Later) for one in pieces) else either(pieces)
+        return Later(lambda: either(pieces)) if any(isinstance(piece, Later) for piece in pieces) else either(pieces)
 
     def source(self) -> str:
         """The one file, as an absolute path, whose content it is; "" if there is none or several."""
