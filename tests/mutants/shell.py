@@ -117,11 +117,7 @@ ROWS = (
     ("payload.read", "drop operand _any_spelling",
      "tests/doors/clients/test_tools.py::test_an_event_is_known_in_any_spelling_and_one_without_a_name_is_a_doubt"),
     # the table of programs, and where package managers work
-    ("Command.judge", "never if quick_verbs",
-     "tests/facts/shell/test_shell_bounds.py::test_the_tools_of_development_are_loaded_only_for_a_name_that_no_system_has"),
-    ("programs.program", "always if row",
-     "tests/facts/shell/test_shell_bounds.py::test_the_tools_of_development_are_loaded_only_for_a_name_that_no_system_has"),
-    ("managers.rewritten", "never ifexp climbs", f"{PROGRAMS}::{MANIFEST}"),
+    ("managers.note_manifest", "never ifexp climbs", f"{PROGRAMS}::{MANIFEST}"),
     ("managers._locks", "drop element roots", f"{PROGRAMS}::{MANIFEST}"),
     ("managers._is_workspace", "always return workspace", f"{PROGRAMS}::{MANIFEST}"),
     ("managers._named", "drop assign normpath", f"{PROGRAMS}::{MANIFEST}"),

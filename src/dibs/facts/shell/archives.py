@@ -20,21 +20,21 @@ MAX_UNPACKED_BYTES = 16 << 20  # of a compressed archive whose names are looked 
 LIST_TIMEOUT_MS = 200  # for the names in an archive
 
 
-def packed(call: Call, suffixes: str, keeps: str = "") -> None:
+def pack(call: Call, suffixes: str, keeps: str = "") -> None:
     """Gzip and its like: FILE becomes FILE.gz; with -d, the other way round."""
     given, _ = call.options(*_PACKER_VALUES)
-    _pack(call, suffixes.split(), keeps=bool(keeps), unpacks=has(given, "d", "decompress", "uncompress"))
+    _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=has(given, "d", "decompress", "uncompress"))
 
 
-def unpacked(call: Call, suffixes: str, keeps: str = "") -> None:
+def unpack(call: Call, suffixes: str, keeps: str = "") -> None:
     """Gunzip and its like: FILE.gz becomes FILE."""
-    _pack(call, suffixes.split(), keeps=bool(keeps), unpacks=True)
+    _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=True)
 
 
 _PACKER_VALUES = ("SboT", ("suffix", "threads", "output"))
 
 
-def _pack(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
+def _compress(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
     given, operands = call.options(*_PACKER_VALUES)
     if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
         return
@@ -50,10 +50,10 @@ def _pack(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> Non
             continue
         if not keeps and not has(given, "k", "keep"):
             call.write(path, "delete")
-        call.write(_unpacked(path, suffixes) if unpacks else path + suffixes[0])
+        call.write(_plain_name(path, suffixes) if unpacks else path + suffixes[0])
 
 
-def _unpacked(path: str, suffixes: list[str]) -> str:
+def _plain_name(path: str, suffixes: list[str]) -> str:
     for suffix, plain in ((".tgz", ".tar"), (".tbz2", ".tar"), (".tbz", ".tar"), (".txz", ".tar"), (".tzst", ".tar")):
         if path.endswith(suffix):
             return path.removesuffix(suffix) + plain
@@ -77,9 +77,9 @@ def tar(call: Call) -> None:
         if not has(given, "O", "to-stdout") and not nowhere:
             folder = last(given, "C", "directory") or "."
             renamed = has(given, "T", "files-from", "strip-components", "transform", "xform", "wildcards")
-            packed = None if renamed or operands else _members(call, last(given, "f", "file"), tarred)
-            if packed is not None and isinstance(folder, str):
-                call.write(Unknown([_in_folder(folder, name) for name in packed], whole=True))
+            members = None if renamed or operands else _members(call, last(given, "f", "file"), tar_names)
+            if members is not None and isinstance(folder, str):
+                call.write(Unknown([_in_folder(folder, name) for name in members], whole=True))
             elif operands and isinstance(folder, str) and not renamed:
                 call.doubt(*[_in_folder(folder, name) for name in operands])
             else:
@@ -119,7 +119,7 @@ def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]])
     return members if len(members) <= MAX_NAMES else None
 
 
-def tarred(path: str, until: int) -> list[str]:
+def tar_names(path: str, until: int) -> list[str]:
     """The names in a tar archive."""
     import tarfile
 
@@ -135,7 +135,7 @@ def tarred(path: str, until: int) -> list[str]:
     return members
 
 
-def zipped_names(path: str, _until: int) -> list[str]:
+def zip_names(path: str, _until: int) -> list[str]:
     """The names in a zip archive: its directory is at its end."""
     import zipfile
 
@@ -159,9 +159,7 @@ def unzip(call: Call) -> None:
     if has(given, "l", "p", "t", "Z", "v", "c", "z") or ("d", "") in given:
         return
     folder = last(given, "d") or "."
-    names = (
-        None if has(given, "j", "a", "aa", "L", "x") else _members(call, operands[0] if operands else "", zipped_names)
-    )
+    names = None if has(given, "j", "a", "aa", "L", "x") else _members(call, operands[0] if operands else "", zip_names)
     if names is not None and isinstance(folder, str):
         call.write(Unknown([_in_folder(folder, name) for name in names], whole=True))
     else:
@@ -221,7 +219,7 @@ def patch(call: Call) -> None:
         call.write(os.path.join(folder, to) if isinstance(to, str) else to, merges=not has(given, "o", "output"))
         return
     source = last(given, "i", "input")
-    files = shell_git_outputs.patched(call) if source == "" else None
+    files = shell_git_outputs.patch_files(call) if source == "" else None
     for path in files or ():
         call.write(path, merges=True)
     if files is not None:

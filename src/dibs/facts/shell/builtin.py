@@ -121,7 +121,7 @@ def printf(call: Call) -> Env | None:
     from dibs.facts.shell import outputs as shell_outputs
 
     call.env.variables.pop(name, None)
-    text = shell_outputs.printed(call.words[3:])
+    text = shell_outputs.printf_text(call.words[3:])
     if text != ANY and name.isidentifier():
         call.env.variables[name] = text
     return None

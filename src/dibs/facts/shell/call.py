@@ -117,7 +117,7 @@ class Call:
         """The program runs this command."""
         self.interpreter.command(words, env or self.env, self.text, {**self.assignments, **assignments})
 
-    def printed(self) -> Field:
+    def output(self) -> Field:
         """What the command prints."""
         raise NotImplementedError
 

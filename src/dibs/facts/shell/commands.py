@@ -13,7 +13,7 @@ from dibs.facts.shell.call import Call, Interpreter
 from dibs.facts.shell.findings import ALIAS, Env, Simple, is_positional
 from dibs.facts.shell.options import leading
 from dibs.facts.shell.programs import GIT, SHELL_TEXT, SHELLS, function, program
-from dibs.facts.shell.unknown import ANY, Unknown, between, located
+from dibs.facts.shell.unknown import ANY, Unknown, between, program_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Command(Call):
     def effects(self) -> Env | None:
         """Unwrap it, and follow it as its program's row says."""
         if not self._unwrap():
-            self.reading.prints(located(self.words[2:]) if self.words[1:2] == ["-v"] else ANY)
+            self.reading.prints(program_path(self.words[2:]) if self.words[1:2] == ["-v"] else ANY)
             return None
         first = self.words[0]
         self.name = os.path.basename(first if isinstance(first, str) else _program(first))
@@ -87,7 +87,7 @@ class Command(Call):
             function(name)(self, *arguments)
         return None
 
-    def printed(self) -> Field:
+    def output(self) -> Field:
         """What the command prints."""
         from dibs.facts.shell import outputs as shell_outputs
 
@@ -250,7 +250,7 @@ class Command(Call):
             return
         home = self.interpreter.home
         inside = Env([self.cwd], {"HOME": home} if home else {}, self.env.source)
-        for name in self.env.exported:
+        for name in self.env.exported_names:
             if name in self.env.variables:
                 inside.variables[name] = self.env.variables[name]
         inside.variables.update(self.assignments)
@@ -275,7 +275,7 @@ class Command(Call):
         assert self.stdin is not None, "asked for only with an input"
         from dibs.facts.shell import git_outputs as shell_git_outputs
 
-        files = shell_git_outputs.patched(self)
+        files = shell_git_outputs.patch_files(self)
         text = None if files is not None else self.stdin.raw if self.stdin.raw is not None else self.stdin.text
         return text or "", self.stdin.source() if text is None else "", files
 
@@ -301,7 +301,7 @@ class Command(Call):
         place = next((value for option, value in given if option == "I"), None)
         place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
         text = None if any(option in {"a", "arg-file"} for option, _ in given) or not self.stdin else self.stdin.text
-        word = self._listed(given) or (self.stdin.lines if self.stdin else ANY)
+        word = self._file_words(given) or (self.stdin.lines if self.stdin else ANY)
         if not isinstance(place, str):
             null = any(option in {"0", "null"} for option, _ in given)
             split = "\0" if null else None
@@ -317,7 +317,7 @@ class Command(Call):
             fed = "${" + FED_VARIABLE + "}"
         return [_replaced(word, place, fed) for word in words]
 
-    def _listed(self, given: Given) -> Unknown | None:
+    def _file_words(self, given: Given) -> Unknown | None:
         """The words of `xargs -a FILE`."""
         file = next((value for option, value in given if option in {"a", "arg-file"}), None)
         if not isinstance(file, str) or self.cwd is None or self.reading.is_written(self.full(file)):

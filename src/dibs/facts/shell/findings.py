@@ -408,14 +408,14 @@ class Env:
         return characters if isinstance(characters, str) else " \t\n"
 
     @property
-    def exported(self) -> list[str]:
+    def exported_names(self) -> list[str]:
         """The names of the variables that programs get."""
         names = self.variables.get(EXPORTED)
         return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
     def export(self, name: str) -> None:
         """Programs get this variable from now on."""
-        self.variables[EXPORTED] = [*self.exported, name]
+        self.variables[EXPORTED] = [*self.exported_names, name]
 
     def position(self, words: Fields) -> None:
         """Set the parameters `$1`, `$2`, … and `$@`."""

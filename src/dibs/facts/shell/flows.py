@@ -36,7 +36,7 @@ def flow(call: Call) -> None:
         return
     shown: list[Shown] = []
     if "reads" in row:
-        given, files = named(call)
+        given, files = file_operands(call)
         if "in_place" in row and any(option[:1] == "i" for option, _ in given):
             return  # the writer handles it
         shown = _read(call, given, files)
@@ -47,7 +47,7 @@ def flow(call: Call) -> None:
     call.reading.prints(call, shown)
 
 
-def named(call: Call) -> tuple[Given, list[Field]]:
+def file_operands(call: Call) -> tuple[Given, list[Field]]:
     """The options of a command that reads files, and the files that it names."""
     short, long, first = call.program["reads"]
     given, operands = options(call.words[1:], short, tuple(long.split()))

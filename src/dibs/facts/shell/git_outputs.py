@@ -38,7 +38,7 @@ _GIT_PLAIN = frozenset((
 _PATHS_ONLY = ("--name-only", "--name-status", "-l", "--files-with-matches", "--porcelain", "-s", "--short")
 
 
-def lists(call: Call) -> Field:
+def text(call: Call) -> Field:
     """What a git command prints."""
     cwd, words = git_words(call)
     if words == ["rev-parse", "--show-toplevel"]:
@@ -53,7 +53,7 @@ def lists(call: Call) -> Field:
     if name in _GIT_PLAIN and not any(word.startswith(("--show-toplevel", "--absolute")) for word in words):
         return PLAIN
     if name == "ls-files" or any(word in _PATHS_ONLY for word in words):
-        around = _listed(cwd, words)
+        around = _beginnings(cwd, words)
         whole = len([word for word in call.words if isinstance(word, str)]) == len(call.words)
         if call.reading.opened or not whole or cwd is None or not isinstance(around, Unknown):
             return around
@@ -62,7 +62,7 @@ def lists(call: Call) -> Field:
 
 
 def _names(cwd: str, words: list[str], around: Unknown) -> Unknown:
-    names = _asked(cwd, words)
+    names = _ask(cwd, words)
     return around if names is None else Unknown(names, whole=True)
 
 
@@ -80,7 +80,7 @@ _SAFELY = {
 }  # fmt: skip
 
 
-def _asked(cwd: str, words: list[str]) -> list[str] | None:
+def _ask(cwd: str, words: list[str]) -> list[str] | None:
     """What git lists; None if it is too much, or if git is asked in a way that is not known here."""
     allowed = _OPTIONS.get(words[0])
     if allowed is None:
@@ -101,7 +101,7 @@ def _asked(cwd: str, words: list[str]) -> list[str] | None:
     return names if len(names) <= MAX_NAMES else None
 
 
-def _listed(cwd: str | None, words: list[str]) -> Field:
+def _beginnings(cwd: str | None, words: list[str]) -> Field:
     """File names relative to the directory or to the top: below the named folders, or below the directory."""
     if any(".." in word.split("/") for word in words) or cwd is None:
         return ANY
@@ -134,17 +134,17 @@ def top(cwd: str | None) -> str | None:
     return here
 
 
-def patched(call: Call) -> list[str] | None:
+def patch_files(call: Call) -> list[str] | None:
     """The files of the patch that `git diff` puts on the input; None if it comes from anything else."""
     printer = call.stdin.printer() if call.stdin else None
     if printer is None or printer.name != GIT or call.reading.opened:
         return None
     cwd, words = git_words(printer)
     whole = cwd is not None and not any(isinstance(word, Unknown) for word in printer.words)
-    return _patch_files(cwd, words) if whole and cwd is not None else None
+    return _diff_files(cwd, words) if whole and cwd is not None else None
 
 
-def _patch_files(cwd: str, words: list[str]) -> list[str] | None:
+def _diff_files(cwd: str, words: list[str]) -> list[str] | None:
     """The files, absolute, in the patch that `git diff` or `git show` prints; None if it is not known."""
     odd = ("--output", "--no-index", "--relative", "--ext-diff", "--textconv", "--src-prefix", "--dst-prefix", "-o")
     if words[:1] not in (["diff"], ["show"]) or any(word.startswith(odd) for word in words):

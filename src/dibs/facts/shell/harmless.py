@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from dibs.facts.shell.call import Call
 
 _ASKS = (["--version"], ["--help"], ["-V"], ["-v"], ["version"], ["-h"], ["help"], ["-version"])
-_SOURCED = "activate .bashrc .bash_profile .profile .zshrc nvm.sh .env env .envrc env.sh"  # files that set up a shell
+_SETUP_FILES = (
+    "activate .bashrc .bash_profile .profile .zshrc nvm.sh .env env .envrc env.sh"  # files that set up a shell
+)
 
 
 def judge(call: Call) -> None:
@@ -36,7 +38,7 @@ def judge(call: Call) -> None:
         if "manages" in row:
             from dibs.facts.shell import managers as shell_managers
 
-            shell_managers.rewritten(call)
+            shell_managers.note_manifest(call)
     if "leaves" in row and _leaves(row["leaves"], words):
         call.reading.detached = True
 
@@ -105,9 +107,9 @@ _PROGRAMS = (
 )  # fmt: skip
 
 
-def sourced(_call: Call, words: list[str]) -> bool:
+def source(_call: Call, words: list[str]) -> bool:
     """`source x`: a file that sets up a shell does not write."""
-    return bool(words) and os.path.basename(words[0]) in _SOURCED.split()
+    return bool(words) and os.path.basename(words[0]) in _SETUP_FILES.split()
 
 
 def git(call: Call, _words: list[str]) -> bool:

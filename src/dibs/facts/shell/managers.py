@@ -31,8 +31,8 @@ _NO_LOCKS = frozenset((
 ))  # fmt: skip
 
 
-def rewritten(call: Call) -> None:
-    """The manifest and the locks that this command may rewrite."""
+def note_manifest(call: Call) -> None:
+    """Note the manifest and the locks that this command may rewrite."""
     row = call.program["manages"]
     folder, words = directory(call)
     project, words = _named(row.get("project", ""), folder, words)

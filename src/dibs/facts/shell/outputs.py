@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller, links
-from dibs.facts.shell.flows import named
+from dibs.facts.shell.flows import file_operands
 from dibs.facts.shell.options import has, last, options
 from dibs.facts.shell.programs import function, program
 from dibs.facts.shell.streams import lines_of
-from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either, located, places
+from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either, places, program_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ def piece(call: Call) -> Field:
     """What a command prints."""
     kind = call.program.get("prints", "")
     if "." in kind:
-        printed: Field = function(kind)(call)
-        return printed
+        output: Field = function(kind)(call)
+        return output
     return ANY if not kind else PLAIN if kind == "plain" else _filtered(call, kind)
 
 
 def _filtered(call: Call, kind: str) -> Field:
     """A command between pipes."""
-    names = [word for word in named(call)[1] if word != "-"] if "reads" in call.program else []
+    names = [word for word in file_operands(call)[1] if word != "-"] if "reads" in call.program else []
     passes = kind in {"copy", "lines"}
     if names and passes:
         return _of_files(call, names)
@@ -89,7 +89,7 @@ def _first_column(call: Call, kind: str) -> bool:
 
 def search(call: Call) -> Field:
     """File names, lines after their file names, or lines alone."""
-    given, names = named(call)
+    given, names = file_operands(call)
     below = call.program["search"] == "perl"  # it searches below the directory, without operands
     if below and has(given, "files", "g", "f"):
         names = _operands(call)
@@ -328,10 +328,10 @@ def echo(call: Call) -> Field:
 
 def printf(call: Call) -> Field:
     """Its words in their form; nothing with -v."""
-    return "" if call.words[1:2] == ["-v"] else printed(call.words[1:])
+    return "" if call.words[1:2] == ["-v"] else printf_text(call.words[1:])
 
 
-def printed(words: list[Field]) -> Field:
+def printf_text(words: list[Field]) -> Field:
     """What `printf` makes of its words."""
     if words[:1] == ["--"]:
         words = words[1:]
@@ -388,13 +388,13 @@ def basename(call: Call) -> Field:
 
 def which(call: Call) -> Field:
     """The place of a program."""
-    return located(call.options()[1])
+    return program_path(call.options()[1])
 
 
 def type_path(call: Call) -> Field:
     """With -P, the place of a program."""
     given, names = call.options()
-    return located(names) if has(given, "P") else ANY
+    return program_path(names) if has(given, "P") else ANY
 
 
 def seq(call: Call) -> Field:

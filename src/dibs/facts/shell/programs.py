@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 GIT = "git"  # more than a program here: the reading lists its commands
 SHELL_TEXT = ("sh", "-c")  # the words before a text that some program gives to a shell
+_SHELLS = "ash bash dash ksh sh zsh"
 
 _ROWS: dict[str, Program] = {
     (
@@ -37,7 +38,7 @@ _ROWS: dict[str, Program] = {
         "pidof sha1sum sha256sum sha512sum shasum sum tty uptime uuidgen"
     ): {"harmless": True, "prints": "plain"},
     ": bg break chgrp chmod chown continue exit false kill return unalias": {"silent": True, "harmless": True},
-    ". source": {"builtin": "builtin.source", "rule": ("harmless.sourced",)},
+    ". source": {"builtin": "builtin.source", "rule": ("harmless.source",)},
     "7z": {"writes": ("archives.seven",)},
     "[ sleep true": {"silent": True, "look": True},
     "ack": {"harmless": True, "reads": ("ABCgm", "", 1), "passes": True, "search": "perl", "prints": "outputs.search"},
@@ -45,7 +46,7 @@ _ROWS: dict[str, Program] = {
     "alias": {"builtin": "builtin.alias", "silent": True, "lists": True, "harmless": True},
     "apt apt-get": {"verbs": "list search show policy depends"},
     "apt-cache": {"verbs": "search show policy depends madison"},
-    "ash bash dash ksh sh zsh": {"shell": True},
+    _SHELLS: {"shell": True},
     "at batch daemon daemonize start-stop-daemon systemd-run": {"leaves": ("", "")},
     "awk gawk": {"writes": ("writers.awk",), "reads": ("fFv", "file field-separator assign", 1), "prints": "fields"},
     "base64": {"harmless": True, "reads": ("w", "wrap", 0)},
@@ -56,8 +57,8 @@ _ROWS: dict[str, Program] = {
     },
     "bsdtar gtar tar": {"writes": ("archives.tar",)},
     "builtin busybox cross-env nocorrect noglob unbuffer": {"wraps": {}},
-    "bunzip2": {"writes": ("archives.unpacked", ".bz2")},
-    "bzip2": {"writes": ("archives.packed", ".bz2 .bz")},
+    "bunzip2": {"writes": ("archives.unpack", ".bz2")},
+    "bzip2": {"writes": ("archives.pack", ".bz2 .bz")},
     "caffeinate": {"wraps": {"short": "tw"}},
     "cat": {"look": True, "reads": ("", "", 0), "shows": True, "prints": "copy"},
     "cd chdir": {"builtin": "builtin.cd", "silent": True},
@@ -103,7 +104,7 @@ _ROWS: dict[str, Program] = {
     "exec": {"wraps": {"short": "a"}},
     "expand": {"harmless": True, "reads": ("t", "tabs", 0), "passes": True},
     "fallocate": {"writes": ("writers.operands", "write", "loi", "length offset", "merges")},
-    "fd fdfind": {"unless": "-x -X --exec --exec-batch", "acts": "runners.each_found", "prints": "outputs.fd"},
+    "fd fdfind": {"unless": "-x -X --exec --exec-batch", "acts": "runners.for_each_name", "prints": "outputs.fd"},
     "fgrep": {
         "harmless": True, "reads": ("efmABCdD", "regexp file max-count include exclude exclude-dir color", 1),
         "passes": True, "search": "fixed", "prints": "outputs.search",
@@ -116,7 +117,7 @@ _ROWS: dict[str, Program] = {
     "getopts local unset": {"builtin": "builtin.declare", "silent": True},
     "git": {
         "rule": ("harmless.git",), "quick_verbs": "status log diff show rev-parse ls-files blame fetch",
-        "acts": "flows.git_output", "prints": "git_outputs.lists",
+        "acts": "flows.git_output", "prints": "git_outputs.text",
     },
     "gmv": {"writes": ("copies.mv",)},
     "grep": {
@@ -128,8 +129,8 @@ _ROWS: dict[str, Program] = {
         "writes": ("writers.sed",), "in_place": True, "reads": ("efl", "expression file line-length", 1), "shows": True,
         "prints": "edited",
     },
-    "gunzip": {"writes": ("archives.unpacked", ".gz .z .Z")},
-    "gzip": {"writes": ("archives.packed", ".gz .z .Z")},
+    "gunzip": {"writes": ("archives.unpack", ".gz .z .Z")},
+    "gzip": {"writes": ("archives.pack", ".gz .z .Z")},
     "head": {"look": True, "reads": ("nc", "lines bytes", 0), "shows": True, "prints": "lines"},
     "hexdump": {"harmless": True, "reads": ("efns", "", 0), "shows": True},
     "iconv": {"writes": ("writers.output", "o", "output", "ft"), "reads": ("fto", "from-code to-code output", 0)},
@@ -144,7 +145,7 @@ _ROWS: dict[str, Program] = {
     "link": {"writes": ("copies.link",)},
     "ln": {"silent": True, "writes": ("copies.ln",)},
     "ls": {"look": True, "prints": "outputs.ls", "exec_names": True},
-    "lzma": {"writes": ("archives.packed", ".lzma")},
+    "lzma": {"writes": ("archives.pack", ".lzma")},
     "mapfile readarray": {"builtin": "builtin.mapfile", "silent": True},
     "mkdir": {"builtin": "builtin.mkdir", "silent": True, "harmless": True},
     "mkfifo": {"silent": True, "writes": ("writers.operands", "write", "m", "mode")},
@@ -163,7 +164,7 @@ _ROWS: dict[str, Program] = {
         "rule": ("harmless.perl",), "writes": ("writers.perl",), "in_place": True, "reads": ("eEIMm", "", 1),
         "prints": "changed",
     },
-    "pigz": {"writes": ("archives.packed", ".gz")},
+    "pigz": {"writes": ("archives.pack", ".gz")},
     "popd": {"builtin": "builtin.popd", "harmless": True},
     "printf": {"builtin": "builtin.printf", "harmless": True, "prints": "outputs.printf"},
     "pushd": {"builtin": "builtin.pushd", "harmless": True},
@@ -223,9 +224,9 @@ _ROWS: dict[str, Program] = {
         "prints": "lines",
     },
     "unshare": {"wraps": {"short": "RwSGl", "long": "root wd setuid setgid propagation setgroups map-user map-group"}},
-    "unxz": {"writes": ("archives.unpacked", ".xz .lzma")},
+    "unxz": {"writes": ("archives.unpack", ".xz .lzma")},
     "unzip": {"writes": ("archives.unzip",)},
-    "unzstd": {"writes": ("archives.unpacked", ".zst", "keeps")},
+    "unzstd": {"writes": ("archives.unpack", ".zst", "keeps")},
     "wait": {"builtin": "builtin.wait", "silent": True, "harmless": True},
     "watch": {"wraps": {"short": "n", "long": "interval", "text": "*"}},
     "wc": {"look": True, "prints": "plain", "exec_names": True},
@@ -237,12 +238,12 @@ _ROWS: dict[str, Program] = {
     }},
     "xmllint": {"unless": "-o --output", "reads": ("o", "xpath output encode", 0)},
     "xxd": {"writes": ("writers.second", "clos"), "operands": 2, "reads": ("clos", "", 0), "shows": True},
-    "xz": {"writes": ("archives.packed", ".xz .lzma")},
+    "xz": {"writes": ("archives.pack", ".xz .lzma")},
     "zip": {"writes": ("archives.zip_archive",)},
-    "zstd": {"writes": ("archives.packed", ".zst", "keeps")},
+    "zstd": {"writes": ("archives.pack", ".zst", "keeps")},
 }  # fmt: skip
 PROGRAMS: dict[str, Program] = {name: row for names, row in _ROWS.items() for name in names.split()}
-SHELLS = frozenset([name for name, row in PROGRAMS.items() if "shell" in row])
+SHELLS = frozenset(_SHELLS.split())
 _UNKNOWN: Program = {}
 
 

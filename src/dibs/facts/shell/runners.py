@@ -89,7 +89,7 @@ def ruby(call: Call) -> tuple[int, bool]:
     return node(call)
 
 
-def evaluated(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
+def inline_program(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
     """`deno eval TEXT`, `php -r TEXT`, `bun -e TEXT`; else `bun x PROGRAM`."""
     for index, word in enumerate(call.words[1:-1], 1):
         text = call.words[index + 1]
@@ -99,14 +99,14 @@ def evaluated(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
     return subcommand(call, verbs) if verbs else (0, False)
 
 
-def each_found(call: Call) -> None:
+def for_each_name(call: Call) -> None:
     """`fd … -x COMMAND`: like xargs, with the names that it finds."""
     places = [call.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in call.words]
     if not places:
         return
     end = min(places)
     rest, call.words = call.words[end + 1 :], call.words[:end]
-    name = either([call.printed()])
+    name = either([call.output()])
     rest = rest[: rest.index(";")] if ";" in rest else rest
     named = any(isinstance(word, str) and word.startswith("{") for word in rest)
     words = [name if isinstance(word, str) and word.startswith("{") else word for word in rest]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         words: list[Field]
         cwd: str | None
 
-        def printed(self) -> Field:
+        def output(self) -> Field:
             """What it prints."""
 
     class Written(Protocol):
@@ -63,7 +63,7 @@ class Stream:
         fields: list[Field] = []
         for piece in self._pieces:
             if isinstance(piece, tuple):
-                field = piece[0].printed()
+                field = piece[0].output()
                 fields.append(field if piece[1] else either([field]))
             else:
                 fields.append(piece)

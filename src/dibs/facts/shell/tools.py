@@ -52,7 +52,7 @@ _ROWS: dict[str, Program] = {
             "manifest": "package.json", "locks": "bun.lock bun.lockb", "verbs": _INSTALLS, "always": _CHANGES,
             "climbs": True, "folder": "--cwd",
         },
-        "runs": ("runners.evaluated", "-e --eval", "x"),
+        "runs": ("runners.inline_program", "-e --eval", "x"),
     },
     "bundle": {
         "verbs": "list info show outdated check",
@@ -103,7 +103,7 @@ _ROWS: dict[str, Program] = {
             "never": "check", "short": "c", "long": "config ext ignore line-width indent-width", "verbs": "fmt",
             "kinds": f"{_SCRIPTS} {_STYLES} .json .jsonc .md .yaml .yml .html", "here": True,
         },
-        "runs": ("runners.evaluated", "eval"),
+        "runs": ("runners.inline_program", "eval"),
     },
     "djhtml": {"formatter": {"never": "c check", "short": "t", "long": "tabwidth", "kinds": ".html"}},
     "djlint": {"formatter": {
@@ -179,7 +179,7 @@ _ROWS: dict[str, Program] = {
     "nvm": {"unless": "install uninstall"},
     "pdm": {"runs": ("runners.subcommand", "run", "p", "project")},
     "pg_dump": {"outputs": ("-f --file", "")},
-    "php": {"runs": ("runners.evaluated", "-r")},
+    "php": {"runs": ("runners.inline_program", "-r")},
     "php-cs-fixer": {"formatter": {
         "never": "dry-run", "long": "config rules", "verbs": "fix", "kinds": ".php", "here": True,
     }},

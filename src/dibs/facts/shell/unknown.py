@@ -144,7 +144,7 @@ def either(fields: Iterable[Field]) -> Unknown:
     return Unknown(ways)
 
 
-def located(names: list[Field]) -> Unknown:
+def program_path(names: list[Field]) -> Unknown:
     """What `which` and `command -v` print: the place of a program, which ends with its name."""
     name = names[0] if len(names) == 1 else ANY
     return Unknown(("/",), f"/{name}") if isinstance(name, str) and name and "/" not in name else ANY
