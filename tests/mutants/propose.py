@@ -37,7 +37,7 @@ def where(scope: syntax.Scope) -> str:
                 return end
         except syntax.StaleRowError:
             continue
-    return scope.name.lstrip(".")
+    return scope.name
 
 
 def target(scope: syntax.Scope, node: ast.AST) -> str:

@@ -68,7 +68,7 @@ ROWS = (
     ("raise_", "never if containing assign name_of", REPORT),
     ("_Reader._tree", "drop operand _place", REPORT),
     ("answer_out", "never ifexp len", GUARDED),
-    ("undo._done", "replace name #1 beneath assign undo_of -> _",
+    ("undo._done", "drop assign undo_of",
      f"{LINK}::test_an_undo_is_told_to_those_whose_work_it_was_allowed_for"),
     ("queue.tell", "replace attribute voice -> 'dibs'",
      f"{LINK}::test_a_landing_is_reported_by_a_machine_or_a_person_in_its_own_name"),

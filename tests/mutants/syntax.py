@@ -26,6 +26,7 @@ that breaks least: `python -m tests.mutants.propose FILE LINE` prints the rows f
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import functools
 import re
@@ -73,14 +74,14 @@ class Scope(NamedTuple):
 
 def scope(where: str) -> Scope:
     """Find the one function, class or constant whose dotted name ends so."""
-    parts = where.split(".")
-    there = [one for file in _files_by_name().get(parts[-1], ()) for one in scopes(file)]
-    named = [one for one in there if one.name.endswith(f".{parts[-1]}")]
-    found = [one for one in named if one.name.endswith(f".{where}")]
+    last = where.rpartition(".")[2]
+    there = [one for file in _files_by_name().get(last, ()) for one in scopes(file)]
+    named = [one for one in there if one.name.endswith(f".{last}")]
+    found = [one for one in named if f".{one.name}".endswith(f".{where}")]
     if len(found) == 1:
         return found[0]
     near = found or named
-    names = [one.name.lstrip(".") for one in near] or get_close_matches(parts[-1], _files_by_name(), MOST_SHOWN)
+    names = [one.name for one in near] or get_close_matches(last, _files_by_name(), MOST_SHOWN)
     what = "several names end" if found else "no name ends"
     raise StaleRowError(f"{what} with {where!r}; write one of: {', '.join(names[:MOST_SHOWN])}")
 
@@ -99,7 +100,7 @@ def _files_by_name() -> dict[str, tuple[str, ...]]:
 def scopes(file: str) -> tuple[Scope, ...]:
     """Every function, class and constant of a file, with its dotted name below dibs."""
     found: dict[str, list[ast.AST]] = {}
-    _define(tree(file), ".".join(("", *Path(file).with_suffix("").parts)).removesuffix(".__init__"), found)
+    _define(tree(file), ".".join(Path(file).with_suffix("").parts).removesuffix(".__init__"), found)
     return tuple([Scope(file, name, tuple(nodes)) for name, nodes in found.items()])
 
 
@@ -257,7 +258,7 @@ def _edit(where: Scope, step: str) -> Edit:
     if verb == "drop":
         return _drop(node)
     if verb == "replace":
-        new = _code(node, code)
+        new = _code(where, node, code)
         return _whole(_statement(node) if isinstance(new, ast.Module) else node, new)
     assert verb in {"never", "always"}, f"not a change: {step!r}"
     condition = getattr(node, "test", None) or (getattr(node, "value", None) if isinstance(node, ast.stmt) else None)
@@ -281,10 +282,13 @@ def _drop(node: ast.AST) -> Edit:
     return _whole(above, new)
 
 
-def _code(node: ast.AST, code: str) -> ast.AST:
+def _code(where: Scope, node: ast.AST, code: str) -> ast.AST:
     """The code of a row, with the parts of the node that it asks for."""
-    code = re.sub(r"\$([\d.]*\d)", lambda match: "at_" + match[1].replace(".", "_"), code)
-    module = ast.parse(code)
+    module = ast.parse(re.sub(r"\$([\d.]*\d)", lambda match: "at_" + match[1].replace(".", "_"), code))
+    names = [one for one in ast.walk(module) if isinstance(one, ast.Name) and not one.id.startswith("at_")]
+    own = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+    if unknown := {one.id for one in names} - own - _known(where) - {*dir(builtins)}:
+        raise StaleRowError(f"{where.name} knows no {', '.join(sorted(unknown))}, which the code of the row names")
 
     class Parts(ast.NodeTransformer):
         def visit_Name(self, name: ast.Name) -> ast.AST:
@@ -298,6 +302,15 @@ def _code(node: ast.AST, code: str) -> ast.AST:
     Parts().visit(module)
     only = module.body[0]
     return only.value if isinstance(only, ast.Expr) and isinstance(node, ast.expr) and len(module.body) == 1 else module
+
+
+def _known(where: Scope) -> set[str]:
+    """The names of a function, and those of its module."""
+    known = [part for top in where.nodes for part in ast.walk(top)]
+    for top in tree(where.file).body:
+        is_scope = isinstance(top, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        known += [top] if is_scope else ast.walk(top)
+    return {str(getattr(part, field, "")) for part in known for field in ("id", "arg", "asname", "name")}
 
 
 def _statement(node: ast.AST) -> ast.AST:
