@@ -9,7 +9,7 @@ import os
 
 from dibs.facts.shell.findings import Reading, TooComplex, unreadable
 from dibs.facts.shell.options import options
-from dibs.facts.shell.programs import program
+from dibs.facts.shell.programs import PROGRAMS
 from dibs.facts.shell.unknown import ANY, either
 
 TYPE_CHECKING = False
@@ -150,5 +150,5 @@ def signs(text: str) -> bool:
         return True
     for mark in "\"'`$(){};&|":
         text = text.replace(mark, " ")
-    rows = [program(os.path.basename(word)) for word in text.split()]
+    rows = [PROGRAMS[os.path.basename(word)] for word in text.split()]
     return any("writes" in row and "downloads" not in row for row in rows)  # what downloads print is run, not kept

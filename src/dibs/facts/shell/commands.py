@@ -12,7 +12,7 @@ from dibs.facts.shell import flows as shell_flows
 from dibs.facts.shell.call import Call, Interpreter
 from dibs.facts.shell.findings import ALIAS, Env, Simple, is_positional
 from dibs.facts.shell.options import leading
-from dibs.facts.shell.programs import GIT, SHELL_TEXT, SHELLS, function, program
+from dibs.facts.shell.programs import GIT, PROGRAMS, SHELL_TEXT, SHELLS, function
 from dibs.facts.shell.unknown import ANY, Unknown, between, program_path
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ class Command(Call):
             self._made_here(first) if "/" in first else self._function() or self._alias()
         ):  # fmt: skip
             return None
-        self.program = program(self.name)
+        self.program = PROGRAMS[self.name]
         if "shell" in self.program:
             self._shell()
             return None
@@ -163,7 +163,7 @@ class Command(Call):
                     self.assignments[name] = value
             first = self.words[0] if self.words else ""
             name = os.path.basename(first if isinstance(first, str) else _program(first))
-            wrapper = program(name).get("wraps") if name else None
+            wrapper = PROGRAMS[name].get("wraps") if name else None
             self.foreign = self.foreign or _is_foreign(first)
             if wrapper is None:
                 return bool(self.words)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import globs as shell_globs
-from dibs.facts.shell.programs import program
+from dibs.facts.shell.programs import PROGRAMS
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, between
 
 TYPE_CHECKING = False
@@ -118,7 +118,8 @@ def _does_something(call: Call, expression: Fields, index: int) -> bool:
     for simple in reading.commands:
         call.reading.note(simple)
     call.reading.opened = call.reading.opened or reading.opened
-    shows = any(simple.words and simple.words[0] and "shows" in program(simple.words[0]) for simple in reading.commands)
+    names = [simple.words[0] for simple in reading.commands if simple.words]
+    shows = any(name and "shows" in PROGRAMS[name] for name in names)
     return bool(reading.writes or reading.unresolved or reading.git or shows)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts import links
-from dibs.facts.shell.programs import GIT, program
+from dibs.facts.shell.programs import GIT, PROGRAMS
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, either, places
 
@@ -343,7 +343,7 @@ class Reading:
         name, *rest = command.words or [None]
         if name == GIT:
             self.git.append(command)
-        elif name and rest[1:] and _ASKS.isdisjoint(rest) and program(name).get("switches") == f"{rest[0]} {rest[1]}":
+        elif name and rest[1:] and _ASKS.isdisjoint(rest) and PROGRAMS[name].get("switches") == f"{rest[0]} {rest[1]}":
             self.git.append(Simple([GIT, "switch", "--detach"], command.cwd, command.text, {}))
 
 

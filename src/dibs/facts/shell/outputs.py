@@ -11,7 +11,7 @@ import os
 from dibs.facts import caller, links
 from dibs.facts.shell.flows import file_operands
 from dibs.facts.shell.options import has, last, options
-from dibs.facts.shell.programs import function, program
+from dibs.facts.shell.programs import PROGRAMS, function
 from dibs.facts.shell.streams import lines_of
 from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either, places, program_path
 
@@ -185,7 +185,7 @@ def find(call: Call) -> Field:
             return PLAIN if form and form[0].startswith(("%f", "%P", "%T", "%s", "%C", "%A", "%h")) and not end else ANY
     if any(word in {"-exec", "-execdir"} for word in rest):
         runs = rest[min(rest.index(word) for word in rest if word in {"-exec", "-execdir"}) + 1 :]
-        if not runs or "exec_names" not in program(runs[0]):
+        if not runs or "exec_names" not in PROGRAMS[runs[0]]:
             return ANY
     around = either([_below(call, root) for root in words[:end]] or ["./"])
     if call.reading.opened:  # an earlier command may have made files that it finds

@@ -242,19 +242,20 @@ _ROWS: dict[str, Program] = {
     "zip": {"writes": ("archives.zip_archive",)},
     "zstd": {"writes": ("archives.pack", ".zst", "keeps")},
 }  # fmt: skip
-PROGRAMS: dict[str, Program] = {name: row for names, row in _ROWS.items() for name in names.split()}
 SHELLS = frozenset(_SHELLS.split())
 _UNKNOWN: Program = {}
 
 
-def program(name: str) -> Program:
-    """The row of a program; an empty one if it is not known."""
-    row = PROGRAMS.get(name)
-    if row is None:
+class _Table(dict):  # type: ignore[type-arg] # its type is that of PROGRAMS
+    """The rows by their names. A name that is not here is looked up among the tools, which are loaded for it."""
+
+    def __missing__(self, name: str) -> Program:
         from dibs.facts.shell.tools import TOOLS
 
-        row = TOOLS.get(name, _UNKNOWN)
-    return row
+        return TOOLS.get(name, _UNKNOWN)
+
+
+PROGRAMS: dict[str, Program] = _Table({name: row for names, row in _ROWS.items() for name in names.split()})
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ the name of a package.
 from __future__ import annotations
 
 from dibs.facts.shell.options import has, last, leading, options
-from dibs.facts.shell.programs import SHELL_TEXT, program
+from dibs.facts.shell.programs import PROGRAMS, SHELL_TEXT
 from dibs.facts.shell.unknown import ANY, either
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def yarn(call: Call) -> tuple[int, bool]:
 
 
 def _is_formatter(word: Field) -> bool:
-    return isinstance(word, str) and "formatter" in program(word)
+    return isinstance(word, str) and "formatter" in PROGRAMS[word]
 
 
 def python(call: Call) -> tuple[int, bool]:
@@ -61,7 +61,7 @@ def python(call: Call) -> tuple[int, bool]:
                 given, operands = options(call.words[at + 1 :], "", ())
                 if has(given, "e", "extract"):
                     call.doubt_in(operands[1] if len(operands) > 1 else ".")
-            row = program(value)
+            row = PROGRAMS[value]
             return (at if "formatter" in row or "module" in row else 0), False
         if option == "c" and isinstance(value, str):
             _program(call, value, end)
