@@ -118,7 +118,7 @@ ROWS = (
      "tests/doors/clients/test_tools.py::test_an_event_is_known_in_any_spelling_and_one_without_a_name_is_a_doubt"),
     # the table of programs, and where package managers work
     ("managers.note_manifest", "never ifexp climbs", f"{PROGRAMS}::{MANIFEST}"),
-    ("managers._locks", "drop element roots", f"{PROGRAMS}::{MANIFEST}"),
+    ("managers._locks", "never call _is_workspace", f"{PROGRAMS}::{MANIFEST}"),
     ("managers._is_workspace", "always return workspace", f"{PROGRAMS}::{MANIFEST}"),
     ("managers._named", "drop assign normpath", f"{PROGRAMS}::{MANIFEST}"),
     ("Command._directory", "always if folder",

@@ -91,10 +91,9 @@ def _folders(folder: str) -> list[str]:
 
 def _locks(row: Manifest, home: str) -> list[str]:
     """The lock files next to the manifest; those of the workspace that it belongs to, if it has none of its own."""
-    roots = [at for at in _folders(home)[1:] if _is_workspace(at, row["manifest"])] if "climbs" in row else []
-    for folder in [home, *roots]:
+    for folder in _folders(home) if "climbs" in row else [home]:
         paths = [f"{folder}/{name}" for name in row["locks"].split()]
-        if any(map(os.path.isfile, paths)):
+        if any(map(os.path.isfile, paths)) and (folder == home or _is_workspace(folder, row["manifest"])):
             return paths
     return []
 

@@ -9,12 +9,15 @@ from dibs.facts.shell.unknown import ANY, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tree_sitter import Node
 
     from dibs.facts.shell.findings import Env
-    from dibs.facts.shell.text import Span
+    from dibs.facts.shell.text import Span, Text
     from dibs.facts.shell.unknown import Field
-    from dibs.facts.shell.walk import Script, Walk
+
+    Walk = Callable[[Node, Env], Env | None]
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))
@@ -27,7 +30,7 @@ class Tail:
 
     __slots__ = ("_cwd", "_env", "_script", "extras", "out", "stdin")
 
-    def __init__(self, script: Script, nodes: list[Node], env: Env, cwd: str | None) -> None:
+    def __init__(self, script: Text, nodes: list[Node], env: Env, cwd: str | None) -> None:
         self._script, self._env, self._cwd = script, env, cwd
         self.extras: list[Node] = []  # words of the command after a redirection
         self.stdin: Stream | None = None
@@ -149,7 +152,7 @@ def _is_descriptor(source: str, text: str) -> bool:
     return "{" + name + "}>" in source or "{" + name + "}<" in source
 
 
-def body(script: Script, node: Node) -> str:
+def body(script: Text, node: Node) -> str:
     """The text of a here-document."""
     last, end, start = script.start(node), script.end(node), None
     for child in node.children:
@@ -165,7 +168,7 @@ def body(script: Script, node: Node) -> str:
     return text
 
 
-def go_on(script: Script, tail: list[Node], env: Env) -> None:
+def go_on(script: Text, tail: list[Node], env: Env) -> None:
     """The text after a here-document in its line, where the grammar misread it: `cat <<X > f; rm y`."""
     for node in tail:
         if node.type == "heredoc_redirect" and node.has_error:
@@ -173,7 +176,7 @@ def go_on(script: Script, tail: list[Node], env: Env) -> None:
             _again(script, node, env)
 
 
-def _again(script: Script, node: Node, env: Env) -> None:
+def _again(script: Text, node: Node, env: Env) -> None:
     """Read the rest of the line as a separate line."""
     start = next((script.end(child) for child in node.children if child.type == "heredoc_start"), None)
     if start is None:
@@ -189,7 +192,7 @@ def _again(script: Script, node: Node, env: Env) -> None:
     script.reading.mixing = before
 
 
-def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | None:
+def command(script: Text, node: Node, env: Env, tail: list[Node]) -> Env | None:
     """One simple command, in the one directory that `env` knows."""
     cwd = env.cwds[0]
     own = [child for child in node.children if child.type in REDIRECTS]
@@ -227,7 +230,7 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
     return failed
 
 
-def _goes_on(script: Script, node: Node) -> bool:
+def _goes_on(script: Text, node: Node) -> bool:
     """Does a word continue after its node? The grammar cuts it short where an escape follows quotes."""
     following = script.source[script.end(node) : script.end(node) + 2]
     return bool(following) and following != "\\\n" and following[0] not in " \t\n\r;&|<>()`"
@@ -245,7 +248,7 @@ def _is_word(node: Node) -> bool:
     return not node.is_missing and node.end_byte > node.start_byte
 
 
-def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
+def _dropped(script: Text, node: Node, tail: list[Node]) -> list[Span]:
     """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
     spans: list[Span] = []
     parts = [*node.children, *tail]

@@ -42,6 +42,10 @@ class Text(CommandInterpreter):
         self.added: list[int] = []  # places of blanks that only the grammar has seen
         self.recovered: set[int] = set()  # nodes before which a left-out text is accounted for
 
+    def run(self, node: Node, env: Env, tail: list[Node] | None = None) -> Env | None:
+        """Walk one statement; `tail` are the redirections after it."""
+        raise NotImplementedError
+
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
         """Walk statements, one after the other."""
         raise NotImplementedError

@@ -19,13 +19,10 @@ from dibs.facts.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tree_sitter import Node
 
     from dibs.facts.shell.unknown import Field
 
-    Walk = Callable[[Node, Env], Env | None]
 
 MAX_DEPTH = 60  # of nested statements; each takes some frames of Python's stack
 LOOP_ROUNDS = 3  # until the state is stable: the first drops what changes, the second what depended on it
@@ -138,7 +135,7 @@ class Script(Text):
             if node.type == "command":
                 return self._everywhere(node, env, tail or [])
             name = _STATEMENTS.get(node.type, "substitutions")
-            walk: Walk = getattr(self, name)
+            walk: shell_redirects.Walk = getattr(self, name)
             with_tail = self._redirect(tail, env) if tail else None
             if with_tail is None:
                 return walk(node, env)
