@@ -79,10 +79,10 @@ def hook_of(ada: Agent, tool: str, **given: str) -> dict[str, list[str]]:
 
 
 def hold(modules: dict[str, list[str]], figures: dict[str, int]) -> None:
-    """There are as many as is written down; else they are named."""
-    for name, was in figures.items():
-        said = verdict(f"modules {name}", len(modules[name]), was)
-        assert not said, "\n".join([said, *modules[name]])
+    """There are as many as is written down; else they are named, with a star if they are entered."""
+    said = [verdict(f"modules {name}", len(modules[name]), was) for name, was in figures.items()]
+    names = [f"{'*' if name in modules['entered'] else ' '} {name}" for name in modules["loaded"]]
+    assert not any(said), "\n".join([*filter(None, said), *names])
 
 
 def test_an_edit_that_claims_its_file_passes_through_no_more_modules(ada: Agent) -> None:
