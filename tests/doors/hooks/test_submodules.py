@@ -66,6 +66,8 @@ def test_unfinished_work_in_a_submodule_stays_its_agents_after_a_look_at_the_who
     bob.bash("git add b.py")
     assert "sm" in bob.may_run("git submodule update --force").refusal
     assert "work of ada" in bob.may_run("cd sm && git checkout .").refusal
+    assert "sm/x.py" in bob.may_run("git reset --hard --recurse-submodules").refusal
+    assert bob.may_run("git reset -q --hard").allowed, "what is in a submodule stays"
 
 
 def test_an_update_does_not_take_another_agents_checkout_off_its_branch(nested: Repository) -> None:
