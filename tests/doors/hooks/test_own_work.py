@@ -147,6 +147,31 @@ def test_what_a_clients_formatter_does_to_its_edit_is_the_edits_own(
     assert not news(bob)
 
 
+@pytest.mark.parametrize("company", ["none", "dead", "alive"])
+def test_a_formatter_that_adds_words_is_told_once_and_what_it_made_has_to_be_read(
+    company: str, repo: Repository
+) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    if company != "none":
+        bob.boot()
+    if company == "dead":
+        bob.client.kill()
+    told = []
+    for turn, name in enumerate(["a.py", "b.py", "a.py", "a.py"]):
+        path = repo.folder / name
+        ada.read(name)
+        ada.edit(name, f"x = {turn}\n")
+        path.write_text(f"# Copyright of somebody\nx = {turn}\nadded{turn} = 1\n")
+        told.append(ada.bash("ls")[1].told)
+    assert "a.py changed right after your edit" in told[0]
+    assert told[1:] == ["", "", ""]
+    assert "a.py" in ada.may_write("a.py", "over it\n").refusal, "it has not read what is there"
+    ada.read("a.py")
+    assert ada.may_write("a.py", "over it\n").silent
+    assert not accusations(repo)
+
+
 def test_the_next_agents_edit_with_the_same_words_is_its_own(repo: Repository, two: tuple[Agent, Agent]) -> None:
     """Both edit one file in turn, each commits, and the second one only puts the words in another order."""
     ada, bob = two

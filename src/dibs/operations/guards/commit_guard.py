@@ -80,9 +80,9 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
         found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
         for name, ids in found.items():
             return Conflict(
-                f"{name} was changed; {changes.actor_of(tx, ids[-1])}, and it is not settled what it should contain. "
-                f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
-                f"`dibs ack {ids[-1]}` if it is right as it is.",
+                f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
+                f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "
+                f"or `dibs ack {ids[-1]}` if it is right as it is.",
                 path=name,
                 violations=ids,
             )

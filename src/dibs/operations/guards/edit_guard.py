@@ -151,7 +151,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if disputed:
         from dibs.operations.guards import changes
 
-        changes.settle(tx, tree, disputed)
+        changes.settle(tx, call, tree, disputed)
     return [held]
 
 

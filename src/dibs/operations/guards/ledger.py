@@ -317,6 +317,7 @@ class State:
         head.authors[change.after] = maker
         if len(head.authors) > MAX_AUTHORS:
             del head.authors[next(iter(head.authors))]
+        usual = False  # its client's formatter again: the agent was told of the first time
         if change.is_named:
             self._spend(change)
             head.named = max(head.named, change.looked)
@@ -326,8 +327,9 @@ class State:
             and GITTED not in change.flags
             and change.after != MISSING
         ):
+            usual = change.actor in self.formats
             self.formats.add(change.actor)
-        if change.id not in self.told and (returns or not _is_plain(change)):
+        if change.id not in self.told and (returns or not (usual or _is_plain(change))):
             self.untold[change.id] = change  # what was taken away is there again: that settles it, by whoever it came
         return change
 

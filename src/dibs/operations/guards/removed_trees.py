@@ -51,7 +51,7 @@ def _removed(
         text = resources.show(path)
         record: Record = {
             "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
-            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
+            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW, "ledger": name,
         }  # fmt: skip
         kept_contents.keep(tx, call, record)
         for owner in owners:
@@ -70,7 +70,8 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore --list` names it, and `dibs restore ID` writes it into the working tree in which you run it."
+            "`dibs restore --list` names it, and `dibs restore PATH` writes it into the working tree in which you run "
+            "it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
