@@ -16,6 +16,7 @@ from dibs.operations.core import kept_contents
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
 from dibs.operations.guards.changes import CONTENT_LIFE_MS
+from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
@@ -94,9 +95,9 @@ REMOVED = Operation(
         Field("work", "rows", "the unfinished work in it", default=(),
               items=(
                   Field("id", "channel", "its copy", required=True),
-                  Field("path", "resource", "the path", required=True),
+                  PATH,
                   Field("content", "text", "the content", required=True),
-                  Field("owners", "words", "the agents whose work it is", required=True),
+                  OWNERS,
               )),
         Field("age", "integer", "for how many ms another working tree is there", default=0),
     ),
