@@ -27,10 +27,10 @@ def _recall(
         return {"recalled": False}
     decided = known.get("result") if known is not None else None
     decided = decided if isinstance(decided, dict) else {}
-    claim = "" if kept or decided.get("renewed") else decided.get("claim", "")
+    claims = [] if kept else waiters.taken_by(decided)
     place = decided.get("waiting") or waiter
-    if place or claim:
-        waiters.WITHDRAW.body(tx, call, got, waiter=place, claim=claim)
+    if place or claims:
+        waiters.WITHDRAW.body(tx, call, got, waiter=place, claims=claims)
     return {"recalled": True}
 
 

@@ -553,6 +553,7 @@ OPERATIONS = (
         ahead=ahead,
         may="worker",
         answer="TaskDoneAnswer",
+        withdraws=True,
     ),
     Operation(
         "task fail",

@@ -86,5 +86,6 @@ OPERATIONS = (
         may="worker",
         answer="TaskTurnAnswer",
         takes=True,
+        withdraws=True,
     ),
 )
