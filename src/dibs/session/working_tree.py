@@ -196,18 +196,26 @@ class Tree:
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
 
+    def inside(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """Those of these paths that are in a repository inside this tree (a submodule), by the folder of that one."""
+        inner: dict[str, str] = {}  # a folder → that of the repository, "" for this tree's own
+        found: dict[str, list[str]] = {}
+        for path in paths:
+            above = os.path.dirname(path)
+            if above not in inner:
+                folder = above
+                while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
+                    folder = os.path.dirname(folder)
+                inner[above] = folder
+            if inner[above]:
+                found.setdefault(inner[above], []).append(path)
+        return found
+
     def _changed_inside(self, paths: Iterable[str]) -> set[str]:
-        """The changed ones of these paths in repositories inside this tree (submodules): its git does not name them."""
+        """The changed ones of these paths in repositories inside this tree: its git does not name them."""
         from dibs.facts.git.queries import dirty
 
-        inner: dict[str, None] = {}
-        for path in paths:
-            folder = os.path.dirname(path)
-            while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
-                folder = os.path.dirname(folder)
-            if folder:
-                inner[folder] = None
-        return {f"{folder}/{change.path}" for folder in inner for change in dirty(f"{self.top}/{folder}")}
+        return {f"{folder}/{change.path}" for folder in self.inside(paths) for change in dirty(f"{self.top}/{folder}")}
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made the changes just seen."""
