@@ -25,6 +25,7 @@ from dibs.operations.guards.ledger import (
     NAMED,
     OPEN,
     OUTSIDE,
+    OWN,
     STAGED,
     SURE,
     UNKNOWN,
@@ -318,6 +319,8 @@ class Tree:
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_staged:
             flags += STAGED
+        if verdict.own:
+            flags += OWN
         if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
             flags += CARRIED
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
@@ -471,7 +474,7 @@ class Tree:
         from dibs.operations.guards import attribution
 
         knows = attribution.knowledge(
-            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
+            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE or OWN in change.flags,
             before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip

@@ -531,7 +531,10 @@ def test_what_an_agents_program_does_to_its_own_file_right_after_anothers_ended_
     for text in ("new words", "and others"):
         bob.bash("python3 put.py build.log x")
         assert ada.bash(f"python3 put.py a.py '{text}'")[1].told == ""
+        changes = [line.split("\t") for line in repo.ledger.read_text().splitlines() if line.startswith("T\t")]
+        assert changes[-1][6:9] == ["ada", "likely", "ada bob"], "bob's program may have gone on: nothing is certain"
     assert not repo.events("edit.doubted", "edit.unattributed")
+    assert ada.may_write("a.py", "over it\n").silent, "it knows its own work"
     assert ada.bash("git commit -qm x a.py")[0].code == 0
 
 

@@ -48,12 +48,15 @@ BLIND = "?"  # an agent's knowledge of a path that it changed without reading it
 class Verdict:
     """Who changed a path, how certain that is, and the other suspects."""
 
-    __slots__ = ("actor", "grade", "how", "suspects")
+    __slots__ = ("actor", "grade", "how", "own", "suspects")
 
-    def __init__(self, actor: str, grade: str, suspects: Iterable[str] = (), how: str = "") -> None:
+    def __init__(
+        self, actor: str, grade: str, suspects: Iterable[str] = (), how: str = "", *, own: bool = False
+    ) -> None:
         self.actor, self.grade = actor, grade
         self.suspects = sorted(set(suspects))
         self.how = how  # how the call that named the path writes it; "" if none did
+        self.own = own  # it alone ran, on its own work; the calls of the other suspects had ended
 
 
 class _Suspect:
@@ -167,16 +170,16 @@ def _first_fit(
     owners = head.owners if head is not None else []
     if len(running) == 1 and running[0].agent in owners:  # its own work, and the others' calls had ended
         suspects = [one for one in suspects if one.running or one.late or not one.after]
-        names = [one.agent for one in suspects]
     alone = len(suspects) == 1
+    certain = SURE if alone and len(names) == 1 else LIKELY  # a program may go on for a moment after its call
     if len(named) > 1:
         return nobody
     if named and named[0].announced and not alone and not any(tidies(one) for one in named[0].announced):
         return nobody
     if named:
-        return Verdict(named[0].agent, SURE if alone else LIKELY, names, named[0].how)
+        return Verdict(named[0].agent, certain, names, named[0].how)
     if alone and running:
-        return Verdict(names[0], SURE, names)
+        return Verdict(running[0].agent, certain, names, own=certain == LIKELY)
     format_ = [one.agent for one in suspects if one.after and one.agent in owners]
     there = head is not None and head.content != MISSING  # a formatter makes no file
     if format_ and there and not git and (alone or format_[0] in state.formats):

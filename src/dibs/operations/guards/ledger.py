@@ -32,9 +32,10 @@ A line is a kind and its fields:
     A agent                                     its files change by themselves right after an edit
 
 The flags of a change end in the kinds of the file before and after it, unless both are plain: `0` plain, `x`
-executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, and `p` that
-uncommitted changes of a person are in it which the actor had not read. A time is
-nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
+executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, `p` that
+uncommitted changes of a person are in it which the actor had not read, and `o` that the actor's program alone ran, on
+its own work. A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one
+since boot.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ UNSURE = "u"  # a flag: the first look at a path found it, and no look at the wh
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
 CARRIED = "p"  # a flag: it contains uncommitted changes that no agent made, and that its actor had not read
+OWN = "o"  # a flag of a likely change: its actor's program alone ran on its own work, just after others' had ended
 CLOSED, OPEN = "closed", "open"  # classes of calls
 NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
@@ -618,7 +620,7 @@ def _is_plain(change: Change) -> bool:
         own = all(related(owner, change.actor) for owner in change.was_owned)
         if change.is_drop and any(owner != change.actor for owner in change.was_owned):
             return False  # a subagent's sweep may take its parent's work away, and the other way round
-        return own and (change.grade == SURE or change.is_named)
+        return own and (change.grade == SURE or change.is_named or OWN in change.flags)
     return change.is_named
 
 
