@@ -202,6 +202,16 @@ def test_a_change_that_several_may_have_made_accuses_nobody_and_is_told_to_all_o
     assert len(fleet.told("c")) == 1
 
 
+def test_the_holder_is_not_told_of_what_it_alone_may_have_made_where_nobody_had_work(fleet: Fleet) -> None:
+    """A cherry-pick that stops on a conflict brings a file that no look has seen before."""
+    fleet.edit("a", "x.py")
+    assert fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a"])) == []
+    (found,) = fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a", "b"]))
+    assert found["how"] == "doubted"
+    (found,) = fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a"], owners=["a"]))
+    assert found["how"] == "doubted"
+
+
 def test_one_that_may_have_made_a_change_is_not_told_its_own_name(fleet: Fleet) -> None:
     fleet.edit("a", "x.py")
     fleet.edit("b", "y.py")

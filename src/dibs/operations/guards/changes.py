@@ -96,6 +96,8 @@ def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, dire
         _put_back(tx, report)
         if change["grade"] == SURE or change["named"]:
             return None
+        if not change["owners"] and not report.suspects:  # nobody's work was there, and nobody else may have done it
+            return None
         return _record(tx, report, "doubted")
     there = [victim for victim in victims if not _is_gone(tx, call, victim)]
     report.left = not there  # an agent that is gone holds nothing: nobody has to settle it
