@@ -110,7 +110,7 @@ def test_of_several_the_only_one_that_ran_at_that_time_is_likely(book: Book) -> 
 @pytest.mark.parametrize("named", [False, True])
 def test_the_owner_that_alone_runs_is_likely_while_anothers_program_ended_just_before(book: Book, named: bool) -> None:
     """That program may go on for a moment after its call: nothing is certain."""
-    book.end(book.begin("b", 5), 11)
+    book.end(book.begin("b", 5), 9.5)
     if named:
         book.edit("a", 11)
     else:
