@@ -172,6 +172,23 @@ def test_a_formatter_that_adds_words_is_told_once_and_what_it_made_has_to_be_rea
     assert not accusations(repo)
 
 
+def test_a_formatter_that_adds_words_is_known_after_two_changes_while_anothers_program_runs(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run("make", "long").allowed
+    for turn in range(4):
+        ada.read("a.py")
+        ada.edit("a.py", f"x = {turn}\n")
+        repo.write("a.py", f"# Copyright of somebody\nx = {turn}\nadded{turn} = 1\n")
+        told = ada.bash("ls")[1].told
+        assert ("probably bob did it" in told) is (turn < 2), told
+        assert ("changed while your command ran, and bob was at work too" in told) is (turn > 1), told
+    assert len(accusations(repo)) == 2
+    ada.read("a.py")
+    assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
 def test_the_next_agents_edit_with_the_same_words_is_its_own(repo: Repository, two: tuple[Agent, Agent]) -> None:
     """Both edit one file in turn, each commits, and the second one only puts the words in another order."""
     ada, bob = two

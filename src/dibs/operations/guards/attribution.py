@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dibs.operations.core.call import within
 from dibs.operations.guards.ledger import (
+    FORMATTER_NS,
     INODE_LAG_NS,
     LIKELY,
     MERGES,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Call, Head, State
 
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
-AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
+AFTER_NAMED_NS = FORMATTER_NS  # after the end of a call that names the path
 AFTER_EDIT_NS = 60 * SECOND_NS  # the same, if it left the words as they were: clients give a hook a minute
 WORD_SHARE = 20  # a formatter drops at most one of this many different words (an unused import), and brings none
 AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late

@@ -65,6 +65,7 @@ CLOSED, OPEN = "closed", "open"  # classes of calls
 NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
+FORMATTER_NS = 10 * SECOND_NS  # after an edit: a client's formatter
 INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
@@ -197,8 +198,8 @@ class Change:
 class State:
     """The state that the lines of a ledger describe together."""
 
-    __slots__ = ("began", "calls", "changes", "cost", "count", "ended", "formats", "full", "heads", "left", "looks",
-                 "moves", "spare", "told", "untold")  # fmt: skip
+    __slots__ = ("began", "calls", "changes", "cost", "count", "ended", "followed", "formats", "full", "heads", "left",
+                 "looks", "moves", "spare", "told", "untold")  # fmt: skip
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -206,6 +207,7 @@ class State:
         self.began: dict[str, int] = {}  # agent whose calls are reported → when it first appeared
         self.ended: dict[str, int] = {}  # agent → when its session ended
         self.formats: set[str] = set()  # agents whose files change by themselves right after an edit
+        self.followed: set[str] = set()  # agents of which that was seen once, while another's program ran
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
@@ -310,7 +312,8 @@ class State:
         if change.is_drop and head.change is not None and head.change.grade == NOBODY:
             # What is thrown away may be the work of any of them.
             change.was_owned = [*dict.fromkeys([*head.owners, *head.change.suspects])]
-        returns = head.change is not None and head.change.before == change.after and not _is_plain(head.change)
+        last = head.change
+        returns = last is not None and last.before == change.after and not _is_plain(last)
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
@@ -331,9 +334,21 @@ class State:
         ):
             usual = change.actor in self.formats
             self.formats.add(change.actor)
+        elif self._follows_edit(last, change):
+            # Another's program ran, as before: twice is no chance.
+            owner = change.was_owned[0]
+            (self.formats if owner in self.followed else self.followed).add(owner)
         if change.id not in self.told and (returns or not (usual or _is_plain(change))):
             self.untold[change.id] = change  # what was taken away is there again: that settles it, by whoever it came
         return change
+
+    def _follows_edit(self, last: Change | None, change: Change) -> bool:
+        """Did the content of a fresh edit change within seconds, by its owner's formatter or by another's program?"""
+        if last is None or not last.is_named or change.grade != LIKELY or change.was_owned != [last.actor]:
+            return False
+        if change.actor == last.actor or GITTED in change.flags or change.after == MISSING:
+            return False
+        return 0 <= _written(change.signature) - last.looked < FORMATTER_NS
 
     def _spend(self, change: Change) -> None:
         """A name with an announced content explains one change; a second change is judged as if it were unnamed."""
