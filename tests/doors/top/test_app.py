@@ -11,7 +11,7 @@ import pytest
 import dibs
 from dibs.doors.top import actions
 from dibs.doors.top.app import INTERRUPTED
-from tests.doors.overwriting import BEFORE, overwritten
+from tests.doors.overwritten_file import BEFORE, overwritten
 from tests.doors.top.looking import Look, opened
 
 

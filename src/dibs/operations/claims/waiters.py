@@ -18,11 +18,11 @@ from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_BLOCKERS_SHOWN = 4  # in the answer to a waiter; it changes with every poll
 POLL_MS = 5_000  # three polls within a waiter's lease, so that one missed poll costs nothing
@@ -127,7 +127,7 @@ def suspect(tx: Transaction, record: Record) -> None:
     )  # fmt: skip
 
 
-def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claims: Sequence[str]) -> dict[str, Any]:
+def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -> dict[str, Any]:
     """An interrupted call leaves nothing: neither its place, nor claims whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
@@ -148,7 +148,7 @@ def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claims: Se
     return {}
 
 
-def taken_by(answer: dict[str, Any]) -> list[str]:
+def taken_by(answer: Mapping[str, Any]) -> list[str]:
     """The claims that an answer gave its caller. What the agent had before is not among them.
 
     A finished task stays finished: of `task done` and `task turn` it is what they took next.

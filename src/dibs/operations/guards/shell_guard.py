@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, TypedDict, Unpack
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
     class Command(TypedDict):
         """A command that is about to run: the fields of `COMMAND`, where each is explained."""
@@ -60,9 +60,9 @@ MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
-def _command(tx: Transaction, call: Call, got: Fetched, **command: Unpack[Command]) -> Any:
+def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
     """May it run? What it may write, and git's index, are held for it while it runs."""
-    refusal = _forbidden(tx, call, got.values[f"a\t{call.agent}"], command)
+    refusal = _forbidden(tx, call, command)
     if refusal is not None:
         return refusal
     tree, unresolved, index = command["tree"], command["unresolved"], command["index"]
@@ -78,9 +78,9 @@ def _command(tx: Transaction, call: Call, got: Fetched, **command: Unpack[Comman
     return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
 
 
-def _forbidden(tx: Transaction, call: Call, agent: Record, command: Command) -> DibsError | None:
+def _forbidden(tx: Transaction, call: Call, command: Command) -> DibsError | None:
     """Refuse what the agent's role forbids, what speaks for another agent, and a deploy by its bare command."""
-    client, spoken = command["client"], command["spoken"]
+    agent, client, spoken = tx.get(f"a\t{call.agent}"), command["client"], command["spoken"]
     for act in command["acts"]:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
@@ -133,7 +133,7 @@ def _hold_files(
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, None, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            claim = grants.take(tx, call, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -176,7 +176,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, None, both, by=SHELL, ttl=ttl, reason=RUNS)
+    held = grants.take(tx, call, both, by=SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
