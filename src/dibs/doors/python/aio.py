@@ -16,6 +16,7 @@ from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import DibsError, Unavailable
+from dibs.operations.claims.waiters import WITHDRAW, taken_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,14 +139,16 @@ class AsyncWorkspace(AsyncMethods):
 
     async def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
         """The answer of one declared operation. Every method calls this."""
-        takes = self.workspace.session.operation(name).takes
+        withdraws = self.workspace.session.operation(name).withdraws
 
-        def undo(answer: Any) -> None:
-            if not request_id and "token" in answer:  # a retry with the request id will be told of it
-                self.workspace.task_release(answer["task"]["id"], token=answer["token"])
+        def give_back(answer: Any) -> None:
+            claims = taken_by(answer)
+            if claims:
+                self.workspace.session.run(WITHDRAW, self.workspace.caller(""), {"claims": claims})
 
+        undo = give_back if withdraws and not request_id else None  # a retry with the request id will be told of it
         if given.get("wait"):
-            return await self._wait(lambda ws: ws.ask_for(name, request_id, given), undo if takes else None)
+            return await self._wait(lambda ws: ws.ask_for(name, request_id, given), undo)
         return await self._whole(self._thread, lambda: self.workspace.ask_for(name, request_id, given), undo)
 
     def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> ClaimRequest:

@@ -10,7 +10,7 @@
 | silent | an agent is alive, gave no sign for `[alerts] silent`, and holds what others wait for | error | it gave a sign, ended, or nobody wants it any more |
 | violation | a file was changed although another agent held it | error, warning if the actor is not certain | the path is settled: restored, accepted, edited |
 | bypass | a commit or a push bypassed the guards | error if it is a push or has files that others held, else warning | a day after it was acknowledged |
-| removed | a working tree was removed with unfinished work in it | error | a day after it was acknowledged |
+| removed | a working tree was removed with unfinished work in it | error | all of it was restored; else a day after it was acknowledged |
 | deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
 | deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
 | poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
@@ -55,7 +55,7 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     judged = _KINDS[kind][0](tx, call, suspicion)
     if judged is None:
         return False
-    known: Record | None = tx.get(records.key_of(kind, suspicion["subject"]))
+    known = tx.get(records.key_of(kind, suspicion["subject"]))
     if known is not None:
         why = gone(tx, call, known)
         if not why:
@@ -75,6 +75,15 @@ def gone(tx: Transaction, call: Call, alert: Record) -> str:
     if not alert["acknowledged"] and tx.now - alert["last"] >= call.policy.work["alerts"]["keep"]:
         return "nobody acknowledged it, and it is old"
     return ""
+
+
+def recheck(tx: Transaction, call: Call, kind: str, subject: str) -> None:
+    """Clear an alert whose cause this very transaction took away: what is read next no longer has it."""
+    key = records.key_of(kind, subject)
+    alert = tx.get(key)
+    why = "" if alert is None else gone(tx, call, alert)
+    if alert is not None and why:
+        records.clear(tx, call, alert, why)
 
 
 def _observed(alert: Record) -> bool:
@@ -366,7 +375,24 @@ def _removed(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     more = facts["count"] - len(facts["paths"])
     files = _few(facts["paths"]) + (f" and {more} more" if more and len(facts["paths"]) <= FEW else "")
     text = f"the working tree {facts['tree']} was removed with unfinished work of {_few(facts['owners'])}: {files}."
-    return {"severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"]}
+    return {
+        "severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"],
+        "left": facts["count"],
+    }  # fmt: skip
+
+
+def _removed_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    return "all of it was restored" if alert["facts"].get("left") == 0 else ""
+
+
+def note_restored(tx: Transaction, call: Call, ledger: str) -> None:
+    """One more content of a removed working tree was restored; with the last one its alert ends."""
+    key = records.key_of("removed", ledger)
+    alert = tx.get(key)
+    if alert is not None and "left" in alert["facts"]:  # an earlier version did not count
+        alert["facts"]["left"] -= 1
+        records.put(tx, alert)
+        recheck(tx, call, "removed", ledger)
 
 
 def _never(tx: Transaction, call: Call, alert: Record) -> str:
@@ -466,7 +492,7 @@ _KINDS: dict[str, tuple[Callable[..., Judged], Callable[..., str]]] = {
     "silent": (_silent, _silent_gone),
     "violation": (_violation, _violation_gone),
     "bypass": (_bypass, _never),
-    "removed": (_removed, _never),
+    "removed": (_removed, _removed_gone),
     "deploy_stale": (_deploy, _deploy_gone),
     "deploy_unverified": (_deploy, _deploy_gone),
     "poison": (_poison, _poison_gone),

@@ -11,7 +11,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, SHELL, is_present
+from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
@@ -235,7 +235,7 @@ KNOWN = Operation("known", _known, "Am I registered?", sent_by=ANYWHERE, writes=
 _RELEASE = Field("release", "words", "the claims that end with the call", default=())
 _UNMADE = Field(
     "unmade", "rows", "files that the call named, and that are as missing as before it", default=(),
-    items=(Field("tree", "tree", "the working tree", required=True), Field("path", "resource", "it", required=True)),
+    items=(IN_TREE, PATH),
 )  # fmt: skip
 AUDIT = Operation(
     "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE,

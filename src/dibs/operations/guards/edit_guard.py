@@ -150,7 +150,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if disputed:
         from dibs.operations.guards import changes
 
-        changes.settle(tx, tree, disputed)
+        changes.settle(tx, call, tree, disputed)
     return [held]
 
 
@@ -456,6 +456,11 @@ _TARGETS = Field(
     ),
 )  # fmt: skip
 _TREE = Field("tree", "tree", "the top of their working tree", required=True)
+# Columns of the rows in which doors bring paths, and the unfinished work in them, to this guard's neighbours.
+IN_TREE = Field("tree", "tree", "the working tree", required=True)
+PATH = Field("path", "resource", "the path", required=True)
+OWNERS = Field("owners", "words", "the agents whose work it is", required=True)
+READ = Field("read", "flag", "the caller has read what is there", required=True)
 EDIT = Operation(
     "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(

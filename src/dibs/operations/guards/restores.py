@@ -112,7 +112,12 @@ def _restore(
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
     if owner:
         _tell(tx, call, owner, record)
-    changes.settle(tx, tree, [record["path"]])
+    changes.settle(tx, call, tree, [record["path"]])
+    if record.get("ledger") and not record.get("restored"):
+        from dibs.operations.alerts import kinds
+
+        kept_contents.keep(tx, call, {**record, "restored": True})
+        kinds.note_restored(tx, call, record["ledger"])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"

@@ -271,7 +271,7 @@ def _done(
         return {"undo": undo}
     from dibs.operations.messages import mailbox
 
-    changes.settle(tx, tree, paths)
+    changes.settle(tx, call, tree, paths)
     data = {
         "of": list(of), "what": what, "tree": tree, "paths": list(paths[:SHOWN]), "restored": restored,
         "conflicts": conflicts, "claim": claim,

@@ -543,6 +543,7 @@ OPERATIONS = (
         ahead=ahead,
         may="worker",
         answer="TaskDoneAnswer",
+        withdraws=True,
     ),
     Operation(
         "task fail",
