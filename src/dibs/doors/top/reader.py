@@ -1,8 +1,8 @@
-"""Reads what `dibs top` shows: a snapshot, then the log as it grows; and asks and acts for the person who looks.
+"""Reads what `dibs top` shows: a snapshot, then the log as it grows.
 
-Two threads, each with a session of its own. `Reader` follows the log (`store.follow`: the store's own way to wait, the
+`Reader` is a thread with a session of its own. It follows the log (`store.follow`: the store's own way to wait, the
 same for SQLite, Redis and a server elsewhere) and reads a topic again when an event concerns it, not more often than
-that can be afforded. `Desk` does one thing after the other that a person asked for: a story, older events, an action.
+that can be afforded. What a person asks for is desk.py's.
 
 What a server or a store does not answer is said (`State.lost`), and tried again; nothing is missed meanwhile: the next
 events are those after the last one that was read.
@@ -10,7 +10,6 @@ events are those after the last one that was read.
 
 from __future__ import annotations
 
-import queue
 import random
 import threading
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
     from dibs.doors.top.state import State
     from dibs.session.session import Session
-
-    Done = Callable[[Any, str], None]
 
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000
@@ -86,9 +83,10 @@ class Asker:
 class Reader(threading.Thread):
     """Follows the log."""
 
-    def __init__(self, asker: Asker, state: State, changed: Callable[[], None]) -> None:
+    def __init__(self, asker: Asker, state: State) -> None:
         super().__init__(name="dibs-top-reader", daemon=True)
-        self._asker, self._state, self._changed = asker, state, changed
+        self._asker, self._state = asker, state
+        self.changed: Callable[[], object] = lambda: None  # called by this thread after each change of the state
         self._due: dict[str, int] = {}  # topic → when to read it, by the monotonic clock
         self._last: dict[str, tuple[int, int]] = {}  # topic → when it was read, and how long that took
         self._stopping = threading.Event()
@@ -173,7 +171,7 @@ class Reader(threading.Thread):
                 pause = min(LONGEST_PAUSE_MS, 500 * 2 ** min(attempt, 5)) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts
                 attempt += 1
                 self._state.lost(str(error), clock.store_wall() + int(pause))
-                self._changed()
+                self.changed()
                 self._asker.close()
                 self._stopping.wait(pause / 1000)
         self._asker.close()
@@ -198,7 +196,7 @@ class Reader(threading.Thread):
             state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()
         self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "worktrees", "usage"), now)
-        self._changed()
+        self.changed()
 
     def _step(self) -> None:
         """Read what is due; else wait for the log to grow."""
@@ -208,7 +206,7 @@ class Reader(threading.Thread):
         for topic in [one for one, at in self._due.items() if at <= now]:
             del self._due[topic]
             self.read(topic)
-            self._changed()
+            self.changed()
         for topic in ("status", "agents", "alerts", "worktrees", "usage"):
             if topic not in self._due:
                 self._due[topic] = self._last.get(topic, (now, 0))[0] + max(REFRESH_MS, SHARE * self._cost(topic))
@@ -216,7 +214,7 @@ class Reader(threading.Thread):
         store = self._asker.session.store
         if store.follow(self._state.seq, wait):
             self._hear()
-            self._changed()
+            self.changed()
         elif wait == FOLLOW_S and store.head().seq < self._state.seq:
             self._anew("the log is another one now: a new snapshot was taken")
 
@@ -247,47 +245,3 @@ class Reader(threading.Thread):
     def _anew(self, why: str) -> None:
         self.snapshot()
         self._state.mark(why)
-
-
-class Desk(threading.Thread):
-    """Does what the person asked for, one after the other."""
-
-    def __init__(self, asker: Asker, changed: Callable[[], None]) -> None:
-        super().__init__(name="dibs-top-desk", daemon=True)
-        self._asker, self._changed = asker, changed
-        self._jobs: queue.SimpleQueue[tuple[Callable[[Asker], Any], Done] | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[Done, Any, str]] = queue.SimpleQueue()
-
-    def give(self, job: Callable[[Asker], Any], done: Done) -> None:
-        """Do this; then `done(answer, "")` or `done(None, why)` is called, by the thread that calls `deliver`."""
-        self._jobs.put((job, done))
-
-    def deliver(self) -> bool:
-        """Call what is done; returns whether there was anything."""
-        found = False
-        while True:
-            try:
-                done, answer, why = self._results.get_nowait()
-            except queue.Empty:
-                return found
-            found = True
-            done(answer, why)
-
-    def stop(self) -> None:
-        """End it after what is under way."""
-        self._jobs.put(None)
-
-    def run(self) -> None:
-        """Until `stop`."""
-        while (one := self._jobs.get()) is not None:
-            self.do(*one)
-        self._asker.close()
-
-    def do(self, job: Callable[[Asker], Any], done: Done) -> None:
-        """One job, now."""
-        try:
-            self._results.put((done, job(self._asker), ""))
-        except FAULTS as error:
-            self._asker.close()
-            self._results.put((done, None, getattr(error, "message", "") or str(error)))
-        self._changed()

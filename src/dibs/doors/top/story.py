@@ -37,19 +37,15 @@ class Story:
         self.index = self.top = 0
 
     @property
-    def query(self) -> tuple[str, Record] | None:
+    def query(self) -> Record:
         """What to ask the log about it."""
-        if self.kind == "agent":
-            return "log", {"agent": self.id, "limit": SHOWN}
-        if self.kind == "file":
-            return "log", {"path": [self.id], "limit": SHOWN}
-        if self.kind == "task":
-            return "log", {"path": [f"task:{self.id}"], "limit": SHOWN}
-        if self.kind == "worktrees":
-            return "log", {"kind": "landing.", "limit": SHOWN}
-        if self.kind == "alert":
-            return "log", {"text": self.id, "limit": SHOWN}
-        return "log", {"after": int(self.id) - 1, "limit": 1}
+        fields: dict[str, Record] = {
+            "agent": {"agent": self.id}, "file": {"path": [self.id]}, "task": {"path": [f"task:{self.id}"]},
+            "worktrees": {"kind": "landing."}, "alert": {"text": self.id},
+        }  # fmt: skip
+        if self.kind not in fields:
+            return {"after": int(self.id) - 1, "limit": 1}
+        return {**fields[self.kind], "limit": SHOWN}
 
     def title(self, model: Model) -> str:
         """What it is, in some words."""
