@@ -177,8 +177,8 @@ async def _watched(state: State, reader: Reader, folder: str, seconds: float) ->
     async with app.run_test(headless=False, size=SIZES[-1]):
         reader.changed = lambda: app.post_message(Changed())
         reader.start()
-        while not any(claim["resources"][0].startswith("busy/") for claim in list(state.claims.values())):
-            await asyncio.sleep(0.01)  # noqa: ASYNC110 - the reader is another thread
+        while not any(claim["resources"][0].startswith("busy/") for claim in list(state.claims.values())):  # noqa: ASYNC110 - by a thread
+            await asyncio.sleep(0.01)
         first, began, cpu, written = state.seq, time.monotonic(), time.process_time(), Terminal.written
         await asyncio.sleep(seconds)
         passed, used = time.monotonic() - began, time.process_time() - cpu

@@ -60,6 +60,18 @@ class Look:
 
         self._run(pressed())
 
+    def burst(self, *keys: str) -> None:
+        """Press keys as one packet of a slow connection brings them: all at once."""
+
+        async def sent() -> None:
+            for key in keys:
+                character = key if len(key) == 1 else None
+                self.app.post_message(events.Key("space" if key == " " else key, character))
+            await self.pilot.pause()
+            await self._settled()
+
+        self._run(sent())
+
     async def _settled(self) -> None:
         await self.app.workers.wait_for_complete()
         await self.pilot.pause()

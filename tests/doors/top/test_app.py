@@ -77,6 +77,21 @@ def test_facts_that_changed_are_shown_and_nothing_is_done(held: Look, ada: Any) 
     assert kinds(ada, "agent.killed")
 
 
+def test_what_is_typed_in_one_go_is_done_in_its_order(held: Look, ada: Any) -> None:
+    """Letters that come faster than a picture are the text that was asked for before them, never keys."""
+    held.burst("slash", *"xyz", "backspace", "home", "delete", *"aa", "enter", "enter")
+    assert held.app.view.query[0] == "aay"
+    held.burst("escape", *"xno", "backspace", "backspace", *"a reason", "enter", "enter")
+    assert kinds(ada, "agent.killed")[0]["data"]["why"] == "a reason"
+    assert not kinds(ada, "agent.revived")
+
+
+def test_a_paste_is_one_line_and_no_longer_than_its_field(held: Look) -> None:
+    held.press("x")
+    held.type("p\x1bq\nr" + "s" * 1_000)
+    assert held.dialog.text("Why") == "p q r" + "s" * 495
+
+
 def test_a_subject_that_is_gone_is_said(held: Look, ada: Any) -> None:
     held.press("2", "r")
     held.type("needed elsewhere")

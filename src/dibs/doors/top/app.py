@@ -17,6 +17,7 @@ from rich.style import Style
 from textual.app import App
 from textual.binding import Binding
 from textual.containers import Horizontal
+from textual.events import Key, Paste
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
@@ -26,7 +27,7 @@ from textual.widgets import Static
 from dibs.doors.top import actions, words, worktrees
 from dibs.doors.top.desk import reason_of
 from dibs.doors.top.dialogs import Compose, Confirm, Field, Keys
-from dibs.doors.top.keys import CHORDS, KEYS
+from dibs.doors.top.keys import ACTIONS, CHORDS
 from dibs.doors.top.panes import AGENTS, ALERT, LOG
 from dibs.doors.top.picture import frame
 from dibs.doors.top.reader import FAULTS
@@ -68,7 +69,6 @@ _CSS = """
 Screen { layers: picture filter; }
 Picture { layer: picture; }
 #filter { layer: filter; dock: bottom; height: 1; display: none; }
-#filter.shown { display: block; }
 #filter Static { width: auto; }
 #filter Field { width: 1fr; }
 ModalScreen { align: center middle; background: transparent; }
@@ -91,11 +91,6 @@ Choice:disabled { text-style: dim; }
 class Picture(Widget, can_focus=True):
     """The picture: lines of texts with styles."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, f"app.{action}", text, show=False)
-        for _, rows in KEYS for _, text, bound in rows for action, keys in bound.items()
-    ]  # fmt: skip
-
     def __init__(self, view: View, *, colored: bool) -> None:
         super().__init__()
         self._view = view
@@ -103,7 +98,6 @@ class Picture(Widget, can_focus=True):
         self._styles = {"": Style()}
         self._lines: list[Line] = []
         self._strips: list[Strip] = []
-        self._chord = False  # after a `g`
 
     def paint(self) -> None:
         """Show what is there now: the lines that differ from those that are shown."""
@@ -133,17 +127,6 @@ class Picture(Widget, can_focus=True):
         self._lines = []
         self.paint()
 
-    async def on_key(self, event: events.Key) -> None:
-        """A key after a `g` is no key of its own."""
-        if self._chord:
-            self._chord = False
-            event.stop()
-            if event.key in CHORDS:
-                await self.run_action(f"app.{CHORDS[event.key]}")
-        elif event.key == "g":
-            self._chord = True
-            event.stop()
-
     async def on_click(self, event: events.Click) -> None:
         """Select what is pointed at; a second click opens it."""
         if self._view.point(event.x, event.y) and event.chain > 1:
@@ -165,8 +148,9 @@ class Filter(Field):
     """Where the filter is typed, in the place of the last line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "app.clear_filter", show=False),
-        Binding("tab,shift+tab", "app.keep_filter", show=False),
+        Binding("escape", "app.clear_filter", show=False, priority=True),
+        Binding("enter", "app.submit_filter", show=False, priority=True),
+        Binding("tab,shift+tab", "app.keep_filter", show=False, priority=True),
     ]
 
 
@@ -191,6 +175,7 @@ class Top(App[None]):
         self._desk, self._want = desk, want
         self.picture = Picture(self.view, colored=colored)
         self.filter = Filter("", QUERY_CHARS)
+        self._known = ACTIONS  # the keys; after a `g`: CHORDS
         self._painted = 0
         self._due: Timer | None = None
 
@@ -207,6 +192,27 @@ class Top(App[None]):
         self.theme = "ansi-dark"
         self.picture.focus()
         self.set_interval(SECOND, self.paint)
+
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed is done before the next key is looked at: letters after a `/` are its text, not keys."""
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
+            if isinstance(self.focused, Field) and text:
+                self.focused.write(text)
+                return
+            if isinstance(event, Key) and self.focused is self.picture and await self._press(event.key):
+                return
+        await super().on_event(event)
+
+    async def _press(self, key: str) -> bool:
+        """A key of the picture; whether it is one."""
+        known, self._known = self._known, ACTIONS
+        if key == "g" and known is ACTIONS:
+            self._known = CHORDS
+            return True
+        if key in known:
+            await self.run_action(known[key])
+        return key in known or known is CHORDS
 
     # --- the picture
 
@@ -276,9 +282,9 @@ class Top(App[None]):
         self.view.toggle_follow()
         self.paint()
 
-    def action_keys(self) -> None:
+    async def action_keys(self) -> None:
         """All keys."""
-        self.push_screen(Keys())
+        await self.push_screen(Keys())
 
     def action_leave(self) -> None:
         """End it."""
@@ -297,31 +303,32 @@ class Top(App[None]):
             view.go(AGENTS)
         self.filter.value = view.query[view.pane]
         self.filter.cursor_position = len(self.filter.value)
-        self.query_one("#filter").add_class("shown")
-        self.filter.focus()
+        self.query_one("#filter").display = True
+        self.screen.set_focus(self.filter)
 
     def action_keep_filter(self) -> None:
         """It is typed."""
-        self.query_one("#filter").remove_class("shown")
-        self.picture.focus()
+        self.view.query[self.view.pane] = self.filter.value
+        self.query_one("#filter").display = False
+        self.screen.set_focus(self.picture)
         self.paint()
 
     def action_clear_filter(self) -> None:
         """No filter."""
-        self.filter.value = self.view.query[self.view.pane] = ""
+        self.filter.value = ""
         self.action_keep_filter()
 
-    def on_input_changed(self, event: Field.Changed) -> None:
-        """What is shown follows what is typed."""
-        if event.input is self.filter:
-            self.view.query[self.view.pane] = event.value
-            self.paint()
-
-    def on_input_submitted(self) -> None:
-        """In the log, enter searches all of it."""
+    def action_submit_filter(self) -> None:
+        """It is typed; in the log, all of it is searched."""
         self.action_keep_filter()
         if self.view.pane == LOG and self.view.query[LOG].strip():
             self.run_worker(self._search(self.view.query[LOG].strip()))
+
+    def on_input_changed(self, event: Field.Changed) -> None:
+        """What is shown follows what is typed."""
+        if event.input is self.filter is self.focused:
+            self.view.query[self.view.pane] = event.value
+            self.paint()
 
     async def _search(self, query: str) -> None:
         """The whole log for what was typed, the newest first; again: from further back."""
@@ -408,39 +415,39 @@ class Top(App[None]):
         if answers is not None:
             self.tell("Acknowledged. It clears itself when the cause is gone")
 
-    def action_act(self, kind: str) -> None:
+    async def action_act(self, kind: str) -> None:
         """Begin an action on what is selected."""
         find, hint = SUBJECTS[kind]
         subject = find(self.view)
         if subject:
-            self.action_act_on(kind, subject)
+            await self.action_act_on(kind, subject)
         else:
             self.tell(hint)
 
-    def action_act_on(self, kind: str, subject: str) -> None:
+    async def action_act_on(self, kind: str, subject: str) -> None:
         """Begin an action: its dialog is opened."""
         if self._refused(kind):
             return
         if kind in {"message", "ask"}:
             who = "all agents" if subject == "all" else self.state.name_of(subject)
             title = f"Ask for {plain(subject)}" if kind == "ask" else f"Message {plain(who)}"
-            self.push_screen(Compose(self._desk, kind, subject, title), self.tell)
+            await self.push_screen(Compose(self._desk, kind, subject, title), self.tell)
         elif kind == "restore":
             self.run_worker(self._restore(subject))
         else:
-            self._confirm(kind, subject, None, "there is nothing to do any more: it changed meanwhile")
+            await self._confirm(kind, subject, None, "there is nothing to do any more: it changed meanwhile")
 
     async def _restore(self, path: str) -> None:
         kept = await self.ask(actions.kept_contents)
         if kept is not None:
-            self._confirm("restore", path, kept, f"nothing is kept of {path}")
+            await self._confirm("restore", path, kept, f"nothing is kept of {path}")
 
-    def _confirm(self, kind: str, subject: str, kept: list[dict[str, Any]] | None, otherwise: str) -> None:
+    async def _confirm(self, kind: str, subject: str, kept: list[dict[str, Any]] | None, otherwise: str) -> None:
         action = actions.describe(self.view.model, kind, subject, kept)
         if action is None:
             self.tell(otherwise)
         else:
-            self.push_screen(Confirm(self._desk, self.state, kind, subject, action), self._confirmed)
+            await self.push_screen(Confirm(self._desk, self.state, kind, subject, action), self._confirmed)
 
     def _confirmed(self, told: str | None) -> None:
         self._want("status", "agents", "tasks", "alerts")

@@ -45,48 +45,53 @@ HINTS = "tab next  enter choose  esc keep as it is"
 BUSY = "…"
 
 
-class Field(Input):
-    """One line of text. A paste of several lines becomes one line, without control characters."""
+class Field(Input, inherit_bindings=False):
+    """One line of text. Its keys have priority: each is done before the next key is looked at."""
 
-    def __init__(self, text: str = "", longest: int = REASON_CHARS, **more: Any) -> None:
-        super().__init__(text, max_length=longest, compact=True, select_on_focus=False, **more)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(binding.key, binding.action, show=False, priority=True)
+        for binding in Input.BINDINGS
+        if isinstance(binding, Binding) and binding.key != "enter"
+    ]
+
+    def __init__(self, text: str = "", longest: int = REASON_CHARS) -> None:
+        super().__init__(text, compact=True, select_on_focus=False)
         self.cursor_blink = False
+        self._longest = longest
 
-    def _on_paste(self, event: events.Paste) -> None:
-        event.prevent_default()
-        event.stop()
-        self.insert_text_at_cursor("".join([letter if letter.isprintable() else " " for letter in event.text]))
+    def write(self, text: str) -> None:
+        """What was typed or pasted, as one line without control characters."""
+        line = "".join([letter if letter.isprintable() else " " for letter in text])
+        begin, end = sorted(self.selection)
+        self.replace(line[: max(0, self._longest - len(self.value) + end - begin)], begin, end)
 
 
 class Choice(Static, can_focus=True):
     """A button. Its brackets say that it has the focus, also where there are no colours."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "press", show=False)]
-
-    def __init__(self, label: str, pressed: Callable[[], object]) -> None:
+    def __init__(self, label: str, press: Callable[[], object]) -> None:
         super().__init__()
-        self._label, self._pressed = label, pressed
+        self._label, self.press = label, press
 
     def render(self) -> Content:
         """Its label."""
         return Content(f"[{self._label}]" if self.has_focus else f" {self._label} ")
 
-    def action_press(self) -> None:
-        """Enter."""
-        self._pressed()
-
     def on_click(self) -> None:
-        """A click."""
-        self._pressed()
+        """A click is a press."""
+        self.press()
 
 
 class Dialog(ModalScreen[str]):
     """Something that is asked. Its result is what the person is told afterwards; None: all is kept as it is."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", show=False),
-        Binding("down,right", "app.focus_next", show=False),
-        Binding("up,left", "app.focus_previous", show=False),
+        Binding("escape", "dismiss", show=False, priority=True),
+        Binding("enter", "enter", show=False, priority=True),
+        Binding("tab,down", "app.focus_next", show=False, priority=True),
+        Binding("shift+tab,up", "app.focus_previous", show=False, priority=True),
+        Binding("right", "app.focus_next", show=False),
+        Binding("left", "app.focus_previous", show=False),
     ]
 
     def __init__(self, desk: Desk, title: str, verb: str, fields: dict[str, Field]) -> None:
@@ -124,7 +129,7 @@ class Dialog(ModalScreen[str]):
         self.tell("")
         self._body.update(self.body())
         self.on_input_changed()
-        next(iter(self._fields.values()), self._keep).focus()
+        self.set_focus(next(iter(self._fields.values()), self._keep))
 
     def tell(self, refusal: str) -> None:
         """A refusal; "": there is none."""
@@ -157,14 +162,15 @@ class Dialog(ModalScreen[str]):
         self._do.disabled = not self.is_enough()
         self._command.update(Content(plain(self.command())))
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in a field moves on: to the next one, then to the button."""
-        fields = list(self._fields.values())
-        place = next(place for place, field in enumerate(fields, 1) if field is event.input)
-        if place < len(fields):
-            fields[place].focus()
+    def action_enter(self) -> None:
+        """Enter presses a button; in a field it moves on: to the next one, then to the button."""
+        self.on_input_changed()
+        if isinstance(self.focused, Choice):
+            self.focused.press()
+        elif self.focused is not list(self._fields.values())[-1]:
+            self.focus_next(Field)
         elif self.is_enough():
-            self._do.focus()
+            self.set_focus(self._do)
 
     def begin(self) -> None:
         """Do it, unless it is being done."""
@@ -251,11 +257,12 @@ class Compose(Dialog):
         """What becomes of it."""
         return Text("Told at the next call, as information from you. It changes nobody's rights.", "dim")
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter sends it."""
-        event.stop()
-        if self.is_enough():
+    def action_enter(self) -> None:
+        """Enter in the text sends it."""
+        if isinstance(self.focused, Field) and self.is_enough():
             self.begin()
+        else:
+            super().action_enter()
 
     async def do(self) -> str:
         """Send it."""

@@ -46,6 +46,9 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
         ("q, ctrl-c", "leave", {"leave": "q,Q"}),
     )),
 )  # fmt: skip
+ACTIONS = {
+    key: action for _, rows in KEYS for _, _, bound in rows for action, keys in bound.items() for key in keys.split(",")
+}  # fmt: skip
 CHORDS = {
     "g": f"move({FIRST})", "o": f"pane({AGENTS})", "h": f"pane({HELD})", "w": f"pane({WAITS})", "b": f"pane({TASKS})",
     "l": f"pane({LOG})", "a": f"pane({ALERT})", "m": "worktrees",
