@@ -65,7 +65,7 @@ class Look:
 
         async def sent() -> None:
             for key in keys:
-                character = key if len(key) == 1 else None
+                character = key if len(key) == 1 else key[4:] if key.startswith("alt+") else None
                 self.app.post_message(events.Key("space" if key == " " else key, character))
             await self.pilot.pause()
             await self._settled()

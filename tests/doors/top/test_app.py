@@ -84,6 +84,11 @@ def test_what_is_typed_in_one_go_is_done_in_its_order(held: Look, ada: Any) -> N
     held.burst("escape", *"xno", "backspace", "backspace", *"a reason", "enter", "enter")
     assert kinds(ada, "agent.killed")[0]["data"]["why"] == "a reason"
     assert not kinds(ada, "agent.revived")
+    held.burst("question_mark")
+    assert held.dialog
+    held.burst("alt+2")  # what a terminal makes of an escape and a letter in one packet
+    assert not held.dialog
+    assert held.app.view.pane == 1
 
 
 def test_a_paste_is_one_line_and_no_longer_than_its_field(held: Look) -> None:

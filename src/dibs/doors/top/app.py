@@ -195,6 +195,9 @@ class Top(App[None]):
 
     async def on_event(self, event: events.Event) -> None:
         """What is typed is done before the next key is looked at: letters after a `/` are its text, not keys."""
+        if isinstance(event, Key) and event.key.startswith("alt+") and event.character:
+            await self.on_event(Key("escape", None))  # an escape and a letter that came together
+            event = Key(event.character, event.character)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
             if isinstance(self.focused, Field) and text:

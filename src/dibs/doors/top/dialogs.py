@@ -277,10 +277,11 @@ class Keys(ModalScreen[None]):
     """All keys. It scrolls; any other key closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("j,down", "scroll('down')", show=False),
-        Binding("k,up", "scroll('up')", show=False),
-        Binding("space,pagedown", "scroll('page_down')", show=False),
-        Binding("pageup", "scroll('page_up')", show=False),
+        Binding("escape", "dismiss", show=False, priority=True),
+        Binding("j,down", "scroll(1)", show=False),
+        Binding("k,up", "scroll(-1)", show=False),
+        Binding("space,pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
     ]
 
     def compose(self) -> ComposeResult:
@@ -296,9 +297,13 @@ class Keys(ModalScreen[None]):
                 yield Static(grid)
             yield Static(Content("j/k move  any other key: back"), classes="hints")
 
-    def action_scroll(self, way: str) -> None:
+    def action_scroll(self, lines: int) -> None:
         """Scroll."""
-        getattr(self.query_one(VerticalScroll), f"scroll_{way}")(animate=False)
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False, immediate=True)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by a page."""
+        self.action_scroll(by * self.query_one(VerticalScroll).size.height)
 
     def on_key(self, event: events.Key) -> None:
         """Close it."""
