@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from textual import events
+from textual.geometry import Region
 
 import dibs
 from dibs.doors.above import attach
@@ -111,6 +112,28 @@ class Look:
             await self._settled()
 
         self._run(clicked())
+
+    def scroll(self, by: int) -> None:
+        """Turn the mouse's wheel."""
+
+        async def scrolled() -> None:
+            kind = events.MouseScrollDown if by > 0 else events.MouseScrollUp
+            await self.pilot._post_mouse_events([kind], offset=(3, 6))
+            await self._settled()
+
+        self._run(scrolled())
+
+    def drawn(self) -> set[int]:
+        """The lines that the next picture has written again."""
+        picture, lines = self.app.picture, set()
+
+        def noted(*regions: Region, **_: Any) -> None:
+            lines.update(region.y for region in regions)
+
+        picture.refresh, kept = noted, picture.refresh  # type: ignore[method-assign,assignment] # looked at from outside
+        self.app.paint()
+        picture.refresh = kept  # type: ignore[method-assign]
+        return lines
 
     def lines(self, columns: int = 80, rows: int = 24) -> list[str]:
         """What a terminal of this size shows, with the dialog that is open."""

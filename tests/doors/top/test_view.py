@@ -214,6 +214,47 @@ def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look,
         assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "ways out")), line
 
 
+def test_the_mouse_selects_a_row_or_a_pane_opens_a_story_and_moves(look: Look, ada: Any, ben: Any) -> None:
+    ada.claim("src/ada.py", "docs/ada.md")
+    ben.claim("src/ben.py", "docs/ben.md")
+    look.again()
+    lines = look.lines()
+    look.click(3, place(lines, " ben "))
+    assert ">ben" in look.shown()
+    look.click(lines[3].index("2 Held") + 1, 3)
+    assert "[2 Held]" in look.shown()
+    look.scroll(1)
+    assert ">src/" in look.shown()
+    look.scroll(-1)
+    assert ">docs/" in look.shown()
+    look.click(3, place(look.lines(), "  ada.py"), times=2)
+    assert "─ src/ada.py" in look.shown()
+    look.click(3, place(look.lines(), "claim.granted"), times=2)
+    assert "─ event" in look.shown()
+    look.press("escape", "escape")
+    wide = look.lines(160, 50)
+    look.click(wide[1].index("3 Waits") + 1, 1)
+    assert "[3 Waits 0]" in look.shown(160, 50)
+    column = next(line.index("ben.md") for line in look.lines(160, 50) if "ben.md" in line)
+    look.click(column, place(look.lines(160, 50), "ben.md"), times=2)
+    assert "─ docs/ben.md" in look.shown(160, 50)
+
+
+def place(lines: list[str], text: str) -> int:
+    return next(number for number, line in enumerate(lines) if text in line)
+
+
+def test_only_lines_that_changed_are_drawn_again(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    look.shown()
+    drawn = look.drawn()
+    assert len(drawn) <= 3, drawn  # of 24: clocks, if a second has passed
+    look.app.view.go(panes.HELD)
+    assert len(look.drawn()) >= 3
+    assert len(look.drawn()) <= 3
+
+
 def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, ben: Any) -> None:
     ada.claim("src/b.py")
     look.again()
