@@ -20,7 +20,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race corpus torture mutants generate docs clean
+.PHONY: help setup demo test slow e2e e2e-all frameworks lint format bench race corpus torture mutants generate stored docs clean
 
 help: ## list what can be done
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -90,6 +90,9 @@ mutants: setup ## take out the lines that keep the promises, one by one; each ti
 
 generate: setup ## write the sources that are derived from the declarations of the operations
 	$(BIN)/python -m tools.generate
+
+stored: setup ## freeze a workspace of the present version for tests/stored; one that is there stays
+	$(BIN)/python -m tests.stored.make
 
 docs: setup ## write the outputs that documents show, and the pictures of the README, anew
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'

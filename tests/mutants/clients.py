@@ -1,12 +1,8 @@
-"""The checks of clients: file, text, what stands instead, the test that fails then."""
+"""The checks of clients: function, change, the test that fails then."""
 
 from __future__ import annotations
 
 ROWS = (
-    (
-        "doors/clients/claude/install.py",
-        "MATCHERS = {",
-        'MATCHERS = {"PreToolUse": "^(Read|Edit|Write|Bash)$", ',
-        "tests/doors/install/test_init.py::test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write",
-    ),
+    ("MATCHERS", "replace dict WRITES -> {'PreToolUse': '^(Read|Edit|Write|Bash)$', 'PostToolUse': $2, 'PostToolUseFailure': $2}",
+     "tests/doors/install/test_init.py::test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write"),
 )  # fmt: skip

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests import leftovers
+from tests.mutants import syntax
 
 TOP = Path(__file__).resolve().parent.parent.parent
 WARM_PYTEST = str(Path(__file__).with_name("warm_pytest.py"))
@@ -33,34 +34,33 @@ TIMED_OUT = -1  # warm_pytest.py's own
 class Mutant(NamedTuple):
     """One check, taken out."""
 
-    file: str
-    text: str
-    instead: str
+    where: str  # these two: syntax.py
+    change: str  # empty: nothing is changed
     test: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.change}"
 
 
 def survives(mutant: Mutant) -> str:
     """Run the mutant's test on a tree without the check. Says what went wrong; empty if the test failed as it must."""
-    source = TOP / "src" / "dibs" / mutant.file
-    text = source.read_text()
-    if text.count(mutant.text) != 1:
-        return f"{mutant.file} holds the text {text.count(mutant.text)} times, not once: {mutant.text!r}"
+    scope = syntax.scope(mutant.where)
     with tempfile.TemporaryDirectory(dir=_room()) as folder:
         tree = Path(folder)
         link(TOP / "src" / "dibs", tree / "src" / "dibs")
-        changed = tree / "src" / "dibs" / mutant.file
+        changed = tree / "src" / "dibs" / scope.file
         changed.unlink()
-        changed.write_text(text.replace(mutant.text, mutant.instead))
+        changed.write_text(syntax.mutated(scope, mutant.change))
         for stale in (changed.parent / "__pycache__").glob(f"{changed.stem}.*"):
             stale.unlink()
         # With its line in place a test has all the time that it has elsewhere (tests/waiting.py).
-        profile = "default" if mutant.instead == mutant.text else "mutants"
+        profile = "mutants" if mutant.change else "default"
         code, said = _run({"src": str(tree / "src"), "test": mutant.test, "temporary": str(tree / "t"),
                            "profile": profile, "limit_s": LIMIT_S})  # fmt: skip
     if code in KILLED and " failed" in said:
         return ""
     how = f"not finished in {LIMIT_S} s" if code == TIMED_OUT else f"exit {code}"
-    return f"{how}: {mutant.test} without {mutant.text!r}:\n{said[-2000:]}"
+    return f"{how}: {mutant.test} on {scope.file} with {mutant}:\n{said[-2000:]}"
 
 
 def link(source: Path, target: Path) -> None:

@@ -307,6 +307,7 @@ def test_an_undo_says_whose_work_it_took_back_and_how_that_is_undone() -> None:
         "me@here undid what ada changed in 1 file, in commit cccccccc. `dibs undo u1` takes that back.",
     ]
     assert story(fleet, "u1") == story(fleet, "x.py")[3:4] + story(fleet, "x.py")[5:]
+    assert [message["undo"] for message in fleet.call("ada", "inbox")["messages"]] == ["u1"]
 
 
 def test_a_claim_s_story_has_what_others_tried_while_it_lived() -> None:

@@ -181,7 +181,8 @@ def test_claude_code_asks_before_every_tool_and_tells_of_each_that_may_write(too
     entries = clients.of("claude").entries()
     assert "matcher" not in entries["PreToolUse"]
     for event in ("PostToolUse", "PostToolUseFailure"):
-        assert bool(re.search(entries[event]["matcher"], tool)) is met
+        for way in (re.search, re.fullmatch):  # Claude Code's, and that of Copilot, which runs these hooks as well
+            assert bool(way(entries[event]["matcher"], tool)) is met
 
 
 def test_clients_are_found_in_the_repository_at_home_and_on_the_path(plain: Shell, tmp_path: Path) -> None:

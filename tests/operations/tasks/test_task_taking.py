@@ -458,6 +458,12 @@ def test_a_boot_in_the_same_process_keeps_the_token(crew: Crew) -> None:
     crew.done("t", token, client=5)
 
 
+def test_a_boot_tells_how_far_the_task_is(crew: Crew) -> None:
+    crew.add("t")
+    crew.call("w", "task progress", id="t", token=crew.take("t"), percent=40)
+    assert crew.call("w", "boot")["task"]["progress"] == 40
+
+
 def test_a_boot_tells_of_a_task_that_was_lost(crew: Crew) -> None:
     crew.add("t")
     crew.take("t")

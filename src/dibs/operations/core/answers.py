@@ -381,6 +381,7 @@ class CurrentTask(TypedDict):
     token: int
     expires_at: str
     title: NotRequired[str]
+    progress: NotRequired[int]  # percent
     note: NotRequired[str]
     note_by: NotRequired[str]
     note_by_name: NotRequired[str]
@@ -522,6 +523,7 @@ class MessageView(_From):
     resource: NotRequired[str]
     resources: NotRequired[list[str]]
     violation: NotRequired[str]
+    undo: NotRequired[str]
     tree: NotRequired[str]
     commit: NotRequired[str]
     task: NotRequired[str]

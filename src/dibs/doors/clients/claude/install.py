@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 # Before a call it asks about every tool: a new one must not bypass the guard, and a killed agent is refused all calls.
 # Afterwards it tells of all but those that write nothing. Claude Code reads a matcher that holds anything but letters,
 # digits, `_`, `-`, `|` and spaces as a regular expression that may match anywhere in the name: so it is anchored.
+# Copilot, which runs these hooks too, wants the whole name matched: so it takes the name in up to its end.
 READS = ("Read", *hook.HARMLESS)
-WRITES = f"^(?!({'|'.join(READS)})$)"
+WRITES = f"^(?!({'|'.join(READS)})$).*$"
 MATCHERS = {"PostToolUse": WRITES, "PostToolUseFailure": WRITES}
 # without asking: what neither runs programs nor raises rights
 ALLOWED = tuple([f"Bash({command} {' '.join(words)}:*)" for command in COMMANDS for words in approved.prefixes()])
