@@ -125,9 +125,13 @@ def test_every_dialog_fits_and_no_markup_or_control_character_of_others_is_obeye
     busy.state.agents["ada"]["name"] = busy.state.agents["ada"]["killed"] = LINK
     busy.press("1")
     check_screen(busy, LINK[:5])
-    for kind, verb in (("kill", f"Kill {LINK}"), ("message", f"Message {LINK}"), ("revive", f"Revive {LINK}?")):
+    for kind, texts in (
+        ("kill", (f"Kill {LINK}?", f" Kill {LINK} ", f"told to {LINK} and")),  # its title, its button, its note
+        ("message", (f"Message {LINK}",)),
+        ("revive", (f"Revive {LINK}?", f"It was killed: {LINK}")),
+    ):
         busy.do(f"act_on({kind!r}, 'ada')")
-        check_screen(busy, verb)
+        check_screen(busy, *texts)
         styles = [segment.style for strip in strips(busy) for segment in strip if LINK in segment.text]
         assert styles
         assert not any(style.link or "@click" in style.meta for style in styles if style)
