@@ -126,7 +126,7 @@ def test_every_dialog_fits_and_no_markup_or_control_character_of_others_is_obeye
     busy.press("1")
     check_screen(busy, LINK[:5])
     for kind, texts in (
-        ("kill", (f"Kill {LINK}?", f" Kill {LINK} ", f"told to {LINK} and")),  # its title, its button, its note
+        ("kill", (f"Kill {LINK}?", f" Kill {LINK} ")),  # its title, its button
         ("message", (f"Message {LINK}",)),
         ("revive", (f"Revive {LINK}?", f"It was killed: {LINK}")),
     ):

@@ -72,7 +72,7 @@ Picture { layer: picture; }
 #filter Static { width: auto; }
 #filter Field { width: 1fr; }
 ModalScreen { align: center middle; background: transparent; }
-ModalScreen > Vertical { width: 100%; max-width: 110; height: 100%; max-height: 20; border: round ansi_default;
+ModalScreen > Vertical { width: 100%; max-width: 110; height: 100%; max-height: 22; border: round ansi_default;
     padding: 0 1; }
 Keys > Vertical { max-height: 40; }
 ModalScreen VerticalScroll { height: 1fr; }

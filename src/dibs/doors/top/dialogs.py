@@ -82,11 +82,28 @@ class Choice(Static, can_focus=True):
         self.press()
 
 
-class Dialog(ModalScreen[str]):
-    """Something that is asked. Its result is what the person is told afterwards; None: all is kept as it is."""
+class Sheet(ModalScreen[str]):
+    """What is in front of the picture. It scrolls; escape closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+    ]
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False, immediate=True)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by a page."""
+        self.action_scroll(by * self.query_one(VerticalScroll).size.height)
+
+
+class Dialog(Sheet):
+    """Something that is asked. Its result is what the person is told afterwards; None: all is kept as it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "enter", show=False, priority=True),
         Binding("tab,down", "app.focus_next", show=False, priority=True),
         Binding("shift+tab,up", "app.focus_previous", show=False, priority=True),
@@ -273,15 +290,13 @@ class Compose(Dialog):
         return f"Sent: {self._title.lower()}"
 
 
-class Keys(ModalScreen[None]):
-    """All keys. It scrolls; any other key closes it."""
+class Keys(Sheet):
+    """All keys. Any key that does not scroll closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", show=False, priority=True),
         Binding("j,down", "scroll(1)", show=False),
         Binding("k,up", "scroll(-1)", show=False),
-        Binding("space,pagedown", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
+        Binding("space", "page(1)", show=False),
     ]
 
     def compose(self) -> ComposeResult:
@@ -296,14 +311,6 @@ class Keys(ModalScreen[None]):
             with VerticalScroll(can_focus=False):
                 yield Static(grid)
             yield Static(Content("j/k move  any other key: back"), classes="hints")
-
-    def action_scroll(self, lines: int) -> None:
-        """Scroll."""
-        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False, immediate=True)
-
-    def action_page(self, by: int) -> None:
-        """Scroll by a page."""
-        self.action_scroll(by * self.query_one(VerticalScroll).size.height)
 
     def on_key(self, event: events.Key) -> None:
         """Close it."""
