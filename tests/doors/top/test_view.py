@@ -275,10 +275,10 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.Mon
     """A picture makes and draws its rows and no more, however many there are; nothing is sorted twice."""
     state = State()
     at = "2026-01-01T00:00:00Z"
-    state.take("tasks", [
+    state.take("tasks", {"tasks": [
         {"id": f"t{n}", "title": "x", "state": "planned", "priority": n % 9, "agent": None, "by": "lead",
          "created_at": at, "attempt": 1, "max_attempts": 5} for n in range(5_000)
-    ])  # fmt: skip
+    ]})  # fmt: skip
     view = View(state)
     view.go(panes.TASKS)
     rows = view.rows(panes.TASKS)

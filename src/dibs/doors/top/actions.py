@@ -253,13 +253,8 @@ def kept_contents(asker: Asker) -> list[Record]:
 
 def commit(asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str) -> Record:
     """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
-    for topic, name, key in (
-        ("status", "status", "claims"),
-        ("agents", "agents", "agents"),
-        ("tasks", "task list", "tasks"),
-    ):
-        answer, more = asker.pages(name, key, 10_000)
-        state.take(topic, answer if topic == "status" else answer[key], more=more)
+    for topic in ("status", "agents", "tasks"):
+        state.take(topic, *asker.listing(topic))
     kept = kept_contents(asker) if kind == "restore" else None
     with state.mutex:
         model = Model(state)

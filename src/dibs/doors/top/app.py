@@ -133,15 +133,13 @@ class Picture(Widget, can_focus=True):
             await self.run_action("app.open")
         self.paint()
 
-    def on_mouse_scroll_down(self) -> None:
+    async def on_mouse_scroll_down(self) -> None:
         """Further down."""
-        self._view.move(WHEEL_ROWS)
-        self.paint()
+        await self.run_action(f"app.move({WHEEL_ROWS})")
 
-    def on_mouse_scroll_up(self) -> None:
+    async def on_mouse_scroll_up(self) -> None:
         """Further up."""
-        self._view.move(-WHEEL_ROWS)
-        self.paint()
+        await self.run_action(f"app.move({-WHEEL_ROWS})")
 
 
 class Filter(Field):
@@ -249,41 +247,20 @@ class Top(App[None]):
 
     # --- choosing
 
-    def action_pane(self, pane: int) -> None:
-        """Show a pane."""
-        self.view.go(pane)
-        self.paint()
-
-    def action_next_pane(self, by: int) -> None:
-        """Show the next pane."""
-        self.view.go_next(by)
+    def action_choose(self, what: str, *given: int) -> None:
+        """Another pane, order or filter: a method of the view."""
+        getattr(self.view, what)(*given)
         self.paint()
 
     def action_move(self, by: int) -> None:
         """Select another row. At the end of the log, what is before it is read."""
-        self.view.move(by)
-        self.paint()
-        if by > 0 and self._wants_older():
+        self.action_choose("move", by)
+        if by > 0 and self.view.is_at_end_of_log() and self.state.is_older:
             self.run_worker(self._older())
 
     def action_page(self, by: int) -> None:
         """A page."""
         self.action_move(by * max(1, self.size.height - OUTSIDE_PANE))
-
-    def action_go_back(self) -> None:
-        """Out of a story, a filter, the alerts."""
-        self.view.back()
-        self.paint()
-
-    def action_sort(self) -> None:
-        """Another order."""
-        self.view.sort_next()
-        self.paint()
-
-    def action_follow(self) -> None:
-        """Stop or follow the log."""
-        self.view.toggle_follow()
-        self.paint()
 
     async def action_keys(self) -> None:
         """All keys."""
@@ -348,12 +325,6 @@ class Top(App[None]):
             events = words.count(len(answer["events"]), "earlier event")
             more = f"; searched back to {answer['first']}: / enter continues" if answer["earlier"] else ""
             self.tell(f"{events} in the log{more}")
-
-    def _wants_older(self) -> bool:
-        view = self.view
-        if view.pane != LOG or view.stories or not self.state.is_older or view.query[LOG]:
-            return False
-        return view.index[LOG] >= len(view.rows(LOG)) - 1
 
     async def _older(self) -> None:
         """Read the events before the first that is here."""

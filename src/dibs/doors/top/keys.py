@@ -9,9 +9,9 @@ FIRST, LAST = -(1 << 30), 1 << 30  # rows to move by
 # Heading → (keys as people read them, what they do, {action: keys by Textual's names}). CHORDS has what follows a `g`.
 KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
     ("Go to", (
-        ("1 2 3 4 5", "a pane", {f"pane({pane})": str(pane + 1) for pane in range(5)}),
-        ("tab, h l", "next pane", {"next_pane(1)": "tab,l,right", "next_pane(-1)": "shift+tab,h,left"}),
-        ("!, g a", "the alerts", {f"pane({ALERT})": "exclamation_mark"}),
+        ("1 2 3 4 5", "a pane", {f"choose('go', {pane})": str(pane + 1) for pane in range(5)}),
+        ("tab, h l", "next pane", {"choose('go_next', 1)": "tab,l,right", "choose('go_next', -1)": "shift+tab,h,left"}),
+        ("!, g a", "the alerts", {f"choose('go', {ALERT})": "exclamation_mark"}),
         ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log", {}),
         ("g m", "worktrees: coming conflicts, what lands (merges)", {}),
     )),
@@ -21,7 +21,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
          {"page(1)": "pagedown,ctrl+f,ctrl+d", "page(-1)": "pageup,ctrl+b,ctrl+u"}),
         ("g g, G", "first, last", {f"move({FIRST})": "home", f"move({LAST})": "end,G"}),
         ("enter", "open its story", {"open": "enter"}),
-        ("esc", "back, clear the filter", {"go_back": "escape"}),
+        ("esc", "back, clear the filter", {"choose('back')": "escape"}),
     )),
     ("Act on what is selected", (
         ("m", "message its agent", {"act('message')": "m"}),
@@ -39,8 +39,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
     ("Anywhere", (
         ("/", "filter; in the log: words, agent:ada, kind:claim., about:src/db; enter searches all of it",
          {"filter": "slash"}),
-        ("s", "another order", {"sort": "s"}),
-        ("space", "stop or follow the log", {"follow": "space"}),
+        ("s", "another order", {"choose('sort_next')": "s"}),
+        ("space", "stop or follow the log", {"choose('toggle_follow')": "space"}),
         ("click, twice, wheel", "select, open, move (with shift the terminal selects text)", {}),
         ("?", "this", {"keys": "question_mark"}),
         ("q, ctrl-c", "leave", {"leave": "q,Q"}),
@@ -49,7 +49,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
 ACTIONS = {
     key: action for _, rows in KEYS for _, _, bound in rows for action, keys in bound.items() for key in keys.split(",")
 }  # fmt: skip
-CHORDS = {
-    "g": f"move({FIRST})", "o": f"pane({AGENTS})", "h": f"pane({HELD})", "w": f"pane({WAITS})", "b": f"pane({TASKS})",
-    "l": f"pane({LOG})", "a": f"pane({ALERT})", "m": "worktrees",
-}  # fmt: skip
+CHORDS = {"g": f"move({FIRST})", "m": "worktrees", **{
+    key: f"choose('go', {pane})"
+    for key, pane in (("o", AGENTS), ("h", HELD), ("w", WAITS), ("b", TASKS), ("l", LOG), ("a", ALERT))
+}}  # fmt: skip

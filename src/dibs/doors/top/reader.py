@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000
 PAGE = 1_000  # claims, agents, tasks in one answer
-MOST = {"status": 5_000, "agents": 2_000, "tasks": 10_000, "usage": 2_000}
+# Topic → the operation that lists it, the key of its list, how many are read at most, fields.
+LISTINGS: dict[str, tuple[str, str, int, dict[str, Any]]] = {
+    "status": ("status", "claims", 5_000, {}), "agents": ("agents", "agents", 2_000, {}),
+    "tasks": ("task list", "tasks", 10_000, {}), "usage": ("agents", "agents", 2_000, {"usage": True}),
+}  # fmt: skip
 MOST_ALERTS = 200
 MOST_PAIRS, MOST_LANDINGS = 100, 100
 REFRESH_MS = 10_000  # what changes without an event: who was heard, what is used
@@ -60,14 +64,15 @@ class Asker:
         values = read_fields.request(session, operation, fields or {}, typed=True)
         return session.answer(operation, session.identify(self._agent, request=request), values)
 
-    def pages(self, name: str, key: str, most: int, **fields: Any) -> tuple[dict[str, Any], bool]:
-        """All entries of a listing up to `most`, in the first answer's place; and whether there are more."""
+    def listing(self, topic: str) -> tuple[dict[str, Any], bool]:
+        """All entries of a topic up to a limit, in the first answer's place; and whether there are more."""
+        name, key, most, fields = LISTINGS[topic]
         first = answer = self.ask(name, {"limit": PAGE, **fields})
-        found = list(answer[key])
-        while answer["more"] and len(found) < most:
+        entries = list(answer[key])
+        while answer["more"] and len(entries) < most:
             answer = self.ask(name, {"limit": PAGE, "after": answer["cursor"], **fields})
-            found += answer[key]
-        return {**first, key: found}, bool(answer["more"])
+            entries += answer[key]
+        return {**first, key: entries}, bool(answer["more"])
 
     def rights(self) -> tuple[dict[str, Any], dict[str, bool]]:
         """Who this is, and which operations may be called."""
@@ -117,38 +122,23 @@ class Reader(threading.Thread):
     def read(self, topic: str) -> None:
         """Read one topic now."""
         began = clock.since_boot()
-        answer, more = getattr(self, f"_read_{topic}")()
-        self._state.take(topic, answer, more=more)
+        read = self._asker.listing if topic in LISTINGS else getattr(self, f"_read_{topic}")
+        self._state.take(topic, *read(topic))
         now = clock.since_boot()
         self._last[topic] = now, now - began
         if topic == "status":
             self._state.latency = now - began
 
-    def _read_status(self) -> tuple[Any, bool]:
-        return self._asker.pages("status", "claims", MOST["status"])
-
-    def _read_agents(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("agents", "agents", MOST["agents"])
-        return answer["agents"], more
-
-    def _read_usage(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("agents", "agents", MOST["usage"], usage=True)
-        return answer["agents"], more
-
-    def _read_tasks(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("task list", "tasks", MOST["tasks"])
-        return answer["tasks"], more
-
-    def _read_runs(self) -> tuple[Any, bool]:
+    def _read_runs(self, _: str) -> tuple[Any, bool]:
         runs = self._asker.ask("run list", {"limit": 20})["runs"]
         live = next((one for one in runs if one["state"] == "active"), None)
         return (runs, self._asker.ask("run progress", {"run": live["id"]})["run"] if live else None), False
 
-    def _read_worktrees(self) -> tuple[Any, bool]:
+    def _read_worktrees(self, _: str) -> tuple[Any, bool]:
         ask = self._asker.ask
         return (ask("radar", {"limit": MOST_PAIRS}), ask("landings", {"limit": MOST_LANDINGS})), False
 
-    def _read_alerts(self) -> tuple[Any, bool]:
+    def _read_alerts(self, _: str) -> tuple[Any, bool]:
         answer = self._asker.ask("alerts", {"limit": MOST_ALERTS})
         return answer, bool(answer["more"])
 

@@ -89,7 +89,7 @@ class State:
 
     # --- reading
 
-    def take(self, topic: str, answer: Any, *, more: bool = False) -> None:
+    def take(self, topic: str, answer: Any, more: bool = False) -> None:
         """A topic was read: what is known of it is replaced."""
         with self.mutex:
             getattr(self, f"_take_{topic}")(answer)
@@ -106,17 +106,18 @@ class State:
         self.warnings = answer.get("warnings") or []
         self.undelivered = answer.get("undelivered") or []
 
-    def _take_agents(self, found: list[Record]) -> None:
-        self.agents = {one["agent"]: {**one, **self.usage.get(one["agent"], {})} for one in found}
+    def _take_agents(self, answer: Record) -> None:
+        self.agents = {one["agent"]: {**one, **self.usage.get(one["agent"], {})} for one in answer["agents"]}
 
-    def _take_usage(self, found: list[Record]) -> None:
+    def _take_usage(self, answer: Record) -> None:
         self.usage = {
-            one["agent"]: {"cpu": one["cpu"], "memory": one["memory"]} for one in found if one.get("cpu") is not None
-        }
+            one["agent"]: {"cpu": one["cpu"], "memory": one["memory"]}
+            for one in answer["agents"] if one.get("cpu") is not None
+        }  # fmt: skip
         self.agents = {agent: {**one, **self.usage.get(agent, {})} for agent, one in self.agents.items()}
 
-    def _take_tasks(self, found: list[Record]) -> None:
-        self.tasks = {one["id"]: one for one in found}
+    def _take_tasks(self, answer: Record) -> None:
+        self.tasks = {one["id"]: one for one in answer["tasks"]}
         self.task_version += 1
         self.whole = True
 

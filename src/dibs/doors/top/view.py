@@ -140,6 +140,12 @@ class View:
                 return place >= 0
         return False
 
+    def is_at_end_of_log(self) -> bool:
+        """Is the last row of the whole log selected?"""
+        if self.pane != LOG or self.stories or self.query[LOG]:
+            return False
+        return self.index[LOG] >= len(self.rows(LOG)) - 1
+
     def sort_next(self) -> None:
         """Another order."""
         orders = SORTS[self.pane]
