@@ -125,7 +125,8 @@ class Look:
 
     def drawn(self) -> set[int]:
         """The lines that the next picture has written again."""
-        picture, lines = self.app.picture, set()
+        picture = self.app.picture
+        lines: set[int] = set()
 
         def noted(*regions: Region, **_: Any) -> None:
             lines.update(region.y for region in regions)

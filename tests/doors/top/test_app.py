@@ -166,7 +166,11 @@ def test_tasks_are_planned_again_and_cancelled(held: Look, ada: Any) -> None:
     ada.task_claim("bad")
     ada.task_fail("bad", class_="permanent", why="no such table")
     held.again()
-    held.press("4", "p")
+    held.press("4")
+    assert "bad  Fails: no such table" in held.shown()
+    held.press("enter")
+    assert "Why         no such table" in held.shown()
+    held.press("escape", "p")
     assert "Plan bad again?" in held.shown()
     held.press("tab", "enter")
     assert ada.task_show("bad")["task"]["state"] == "planned"

@@ -44,7 +44,8 @@ def busy(look: Look, ada: Any) -> Look:
 
 def spoil(state: State) -> None:
     """What dibs refuses today may be in a record all the same: an older dibs, another engine, a file's name."""
-    for one in [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]:
+    shown: list[Any] = [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]
+    for one in shown:
         for key in ("name", "reason", "title", "text", "why", "type", "client", "host_name"):
             if isinstance(one.get(key), str):
                 one[key] = HOSTILE + one[key]
@@ -192,7 +193,8 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
     look.again()
     look.state.alerts = [
         {"id": f"a{n}", "kind": "hold", "severity": "warning", "state": "open", "subject": "s", "agent": "ada",
-         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
         for n in range(40)
     ]  # fmt: skip
     look.state.version += 1
@@ -206,10 +208,12 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
 def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:
     ada.claim("src/a.py")
     look.again()
+    kind: Any
     for kind, word in words.ALERTS.items():
         look.state.alerts = [
             {"id": "a1", "kind": kind, "severity": "error", "state": "open", "subject": "src/a.py", "agent": "ada",
-             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
         ]  # fmt: skip
         look.state.version += 1
         line = look.shown().split("\n")[3]

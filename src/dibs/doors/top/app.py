@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from dibs.doors.top.draw import Line
     from dibs.doors.top.reader import Asker, Reader
     from dibs.doors.top.state import State
+    from dibs.operations.core import answers
 
 SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once
@@ -363,7 +364,7 @@ class Top(App[None]):
             story.events.append(event)
         if story.kind == "task":
             answer = await self.ask(lambda asker: asker.ask("task show", {"id": story.id}))
-            story.full = (answer or {}).get("task") or {}
+            story.full = answer["task"] if answer else None
         self.paint()
 
     # --- actions
@@ -416,7 +417,7 @@ class Top(App[None]):
         if kept is not None:
             await self._confirm("restore", path, kept, f"nothing is kept of {path}")
 
-    async def _confirm(self, kind: str, subject: str, kept: list[dict[str, Any]] | None, otherwise: str) -> None:
+    async def _confirm(self, kind: str, subject: str, kept: list[answers.KeptView] | None, otherwise: str) -> None:
         action = actions.describe(self.view.model, kind, subject, kept)
         if action is None:
             self.tell(otherwise)

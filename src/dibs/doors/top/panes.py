@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from dibs.doors.top.draw import Line, Span
     from dibs.doors.top.model import Model
-
-    Record = dict[str, Any]
+    from dibs.doors.top.records import Agent, Event, OpenAlert, TreeRow
+    from dibs.operations.core import answers
 
 NAMES = ("Agents", "Held", "Waits", "Tasks", "Log")
 AGENTS, HELD, WAITS, TASKS, LOG = range(5)
@@ -130,7 +130,7 @@ def _agent_columns(columns: int, name: int) -> tuple[int, int]:
     return task, rest - task
 
 
-def state_word(model: Model, agent: Record) -> tuple[str, str]:
+def state_word(model: Model, agent: Agent) -> tuple[str, str]:
     """What an agent does, in a few letters, and its style."""
     now, shown = model.state.now, agent["shown"]
     shape, tone = SHAPES[shown], TONES[shown]
@@ -173,19 +173,19 @@ class _Drawn:
         return self._function(*self._given, columns)
 
 
-def _agent_text(model: Model, agent: Record) -> str:
-    task = model.task_of.get(agent["agent"], {})
+def _agent_text(model: Model, agent: Agent) -> str:
+    task = model.task_of.get(agent["agent"])
     files = " ".join(model.files_of(agent["agent"])[:50])
-    about = " ".join([str(agent[key]) for key in ("name", "agent", "shown", "type", "client")])
-    return f"{about} {task.get('id', '')} {files}"
+    about = f"{agent['name']} {agent['agent']} {agent['shown']} {agent['type']} {agent['client']}"
+    return f"{about} {task['id'] if task else ''} {files}"
 
 
-def _begun(model: Model, agent: Record) -> int:
-    task = model.task_of.get(agent["agent"], {})
-    return ms(task.get("started_at") or agent["since"])
+def _begun(model: Model, agent: Agent) -> int:
+    task = model.task_of.get(agent["agent"])
+    return ms((task.get("started_at") if task else "") or agent["since"])
 
 
-def _agent(model: Model, agent: Record, name: int, columns: int) -> Line:
+def _agent(model: Model, agent: Agent, name: int, columns: int) -> Line:
     task_columns, holds_columns = _agent_columns(columns, name)
     word, tone = state_word(model, agent)
     task = model.task_of.get(agent["agent"])
@@ -202,7 +202,7 @@ def _agent(model: Model, agent: Record, name: int, columns: int) -> Line:
     )  # fmt: skip
 
 
-def _holds(model: Model, agent: Record, columns: int) -> list[Span]:
+def _holds(model: Model, agent: Agent, columns: int) -> list[Span]:
     """What an agent waits for and whose it is; else what it holds."""
     wait = model.wait_of.get(agent["agent"])
     if wait:
@@ -230,7 +230,7 @@ def _held(model: Model, order: str) -> Sequence[Row]:
     rows = tree(model)
     if order != "path":
         rows = [{**row, "depth": 0, "name": row["path"]} for row in rows if "claim" in row]
-        key: Callable[[Record], Any] = lambda row: row["claim"].get("expires_at") or "9"  # noqa: E731 - one of two
+        key: Callable[[TreeRow], Any] = lambda row: row["claim"].get("expires_at") or "9"  # noqa: E731 - one of two
         if order == "holder":
             key = lambda row: (row["claim"].get("name") or "", row["path"])  # noqa: E731 - the other
         rows.sort(key=key)
@@ -241,17 +241,18 @@ def _held(model: Model, order: str) -> Sequence[Row]:
     ))  # fmt: skip
 
 
-def _is_thing(row: Record) -> bool:
+def _is_thing(row: TreeRow) -> bool:
     return "claim" in row or "wait" in row
 
 
-def _held_text(row: Record) -> str:
-    about = row.get("claim") or row.get("wait") or {}
-    waiters = " ".join([str(wait["name"]) for wait in row["waits"]])
-    return f"{row['path']} {about.get('name', '')} {about.get('agent', '')} {about.get('mode', '')} {waiters}"
+def _held_text(row: TreeRow) -> str:
+    about = row.get("claim") or row.get("wait")
+    waiters = " ".join([wait.get("name", "") for wait in row["waits"]])
+    holder = f"{about.get('name', '')} {about['agent']} {about['mode']}" if about else ""
+    return f"{row['path']} {holder} {waiters}"
 
 
-def _held_row(model: Model, row: Record, name: int, columns: int) -> Line:
+def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     now, width = model.state.now, _held_column(columns, name)
     indent = "  " * min(row["depth"], 6)
     text, claim, wait = plain(row["name"]), row.get("claim"), row.get("wait")
@@ -281,7 +282,7 @@ def _held_row(model: Model, row: Record, name: int, columns: int) -> Line:
     )  # fmt: skip
 
 
-def part_left(claim: Record, now: int) -> float:
+def part_left(claim: answers.ClaimView, now: int) -> float:
     """How much of a claim's time is left, from 0 to 1."""
     end = ms(claim["expires_at"])
     whole = claim["ttl"] * 1000 if claim.get("ttl") else end - ms(claim.get("renewed_at") or claim["since"])
@@ -345,7 +346,7 @@ def _task_column(columns: int, name: int) -> int:
     return max(8, columns - name - 30)
 
 
-def task_counts(model: Model, board: dict[str, list[Record]]) -> list[str]:
+def task_counts(model: Model, board: dict[str, list[answers.TaskView]]) -> list[str]:
     """The run, and how many tasks are in each state, in two texts."""
     run = model.state.run
     more = "+" if model.state.more.get("tasks") else ""
@@ -366,7 +367,7 @@ def _tasks(model: Model, order: str) -> Sequence[Row]:
         listed.sort(key=lambda one: str(one[1]["created_at"]), reverse=True)
     name = names_width(model)
 
-    def row(one: tuple[str, Record]) -> Row:
+    def row(one: tuple[str, answers.TaskView]) -> Row:
         state, task = one
         search = f"{task['id']} {task['title']} {state} {task['state']} {task.get('name') or ''}"
         drawn = _Drawn(_task, model, state, task, name)
@@ -375,12 +376,12 @@ def _tasks(model: Model, order: str) -> Sequence[Row]:
     return Rows(listed, lambda one: str(one[1]["id"]), row)
 
 
-def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Line:
+def _task(model: Model, state: str, task: answers.TaskView, name: int, columns: int) -> Line:
     width, now = _task_column(columns, name), model.state.now
     text = plain(task["id"] if task["title"] in {"", task["id"]} else f"{task['id']}  {task['title']}")
     before = model.opened(task) if state == "blocked" else []
     if state == "stopped":
-        text += f": {plain(task.get('why') or '')}" if task.get("why") else ""
+        text += f": {plain(task['error']['why'])}" if "error" in task else ""
     elif before:
         text += f"  after: {plain(words.listed(before, 2))}"
     elif state == "blocked":
@@ -412,7 +413,7 @@ def _kind(columns: int) -> int:
     return KIND if columns > 90 else KIND_SHORT  # noqa: PLR2004 - a pane of its own on a wide terminal
 
 
-def matches(model: Model, event: Record, query: str) -> bool:
+def matches(model: Model, event: Event, query: str) -> bool:
     """Does an event match `agent:ada kind:claim. about:src/db` and words?"""
     for word in query.lower().split():
         key, colon, rest = word.partition(":")
@@ -430,14 +431,13 @@ def matches(model: Model, event: Record, query: str) -> bool:
     return True
 
 
-def event_text(model: Model, event: Record) -> str:
+def event_text(model: Model, event: Event) -> str:
     """All that an event says, in small letters, made once."""
-    text: str | None = event.get("text")
-    if text is None:
+    if "words" not in event:
         about, says = model.state.about(event), event_texts.says(event)
-        parts = (event["seq"], event["kind"], event["agent"], event.get("name") or "", event["subject"], about, says)
-        text = event["text"] = " ".join([str(part) for part in parts]).lower()
-    return text
+        parts = (event["seq"], event["kind"], event["agent"], event["name"], event["subject"], about, says)
+        event["words"] = " ".join([str(part) for part in parts]).lower()
+    return event["words"]
 
 
 def _log(model: Model, order: str, query: str) -> Sequence[Row]:
@@ -450,17 +450,17 @@ def _log(model: Model, order: str, query: str) -> Sequence[Row]:
     return Rows(things, lambda event: str(event["seq"]), lambda event: event_row(model, event))
 
 
-def event_row(model: Model, event: Record) -> Row:
+def event_row(model: Model, event: Event) -> Row:
     """An event as a row."""
     return Row(str(event["seq"]), _Drawn(_event, model, event), open=f"ev:{event['seq']}", agent=event["agent"])
 
 
-def _event(model: Model, event: Record, columns: int) -> Line:
+def _event(model: Model, event: Event, columns: int) -> Line:
     name = names_width(model)
     return fit([(f" {event['seq']:>6} ", "dim"), *event_spans(model, event, name, _kind(columns))], columns)
 
 
-def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]:
+def event_spans(model: Model, event: Event, name: int, kind: int) -> list[Span]:
     """When, who, what, about what."""
     about, says = plain(model.state.about(event)), plain(event_texts.says(event))
     return [
@@ -473,7 +473,7 @@ def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]
 # --- alerts
 
 
-def remedies(model: Model, alert: Record) -> list[tuple[str, str]]:
+def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
     """What can be done about an alert from here: (key and word, action)."""
     kind, agent, known = alert["kind"], alert["agent"], alert["agent"] in model.state.agents
     found: list[tuple[str, str]] = []
@@ -504,7 +504,7 @@ def _alerts(model: Model, _: str) -> list[Row]:
     return rows + worktrees.lines(model)
 
 
-def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
+def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     word = str(ALERTS.get(alert["kind"], alert["kind"])) + (f" x{alert['times']}" if alert["times"] > 1 else "")
     style = "bad" if alert["severity"] == "error" else "wait"
     name = model.state.name_of(alert["agent"])

@@ -240,11 +240,11 @@ def _title(view: View, pane: int, *, with_count: bool) -> Span:
 
 
 def _count(model: Model, pane: int) -> str:
-    topic, things = {
-        AGENTS: ("agents", model.agents), HELD: ("status", model.claims), WAITS: ("", model.waits),
-        TASKS: ("tasks", model.tasks),
+    topic, count = {
+        AGENTS: ("agents", len(model.agents)), HELD: ("status", len(model.claims)), WAITS: ("", len(model.waits)),
+        TASKS: ("tasks", len(model.tasks)),
     }[pane]  # fmt: skip
-    return f"{len(things)}{'+' if model.state.more.get(topic) else ''}"
+    return f"{count}{'+' if model.state.more.get(topic) else ''}"
 
 
 # --- all panes

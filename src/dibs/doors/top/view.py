@@ -6,15 +6,16 @@ picture.py draws it, app.py changes it. It knows nothing of a terminal, reads no
 from __future__ import annotations
 
 from dibs.doors.top import panes
-from dibs.doors.top.model import Model, covers
+from dibs.doors.top.model import Model
 from dibs.doors.top.panes import AGENTS, ALERT, LOG, SORTS, Row
+from dibs.doors.top.words import covers
 from dibs.facts import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
+    from dibs.doors.top.records import OpenAlert
     from dibs.doors.top.state import State
     from dibs.doors.top.story import Story
 
@@ -182,7 +183,7 @@ class View:
         paths = [str(path) for claim in self.model.claims for path in claim["resources"]]
         return next((path for path in paths if wanted and covers(path, wanted)), "")
 
-    def alert(self) -> dict[str, Any] | None:
+    def alert(self) -> OpenAlert | None:
         """The alert whose story is open, or that is selected; else the first one."""
         wanted = self._chosen_alert()
         alerts = [alert for alert in self.model.open if wanted is None or wanted in alert["ids"]]
@@ -215,7 +216,8 @@ class View:
     def stopped_task(self) -> str:
         """The selected task, if it can be planned again."""
         task = self.remedy("requeue") or self.subject("task")
-        return task if self.state.tasks.get(task, {}).get("state") in TO_PLAN_AGAIN else ""
+        known = self.state.tasks
+        return task if task in known and known[task]["state"] in TO_PLAN_AGAIN else ""
 
     def overwritten(self) -> str:
         """The selected path; one that was overwritten under its holder, if there is any."""
