@@ -202,7 +202,8 @@ class Top(App[None]):
             if isinstance(self.focused, Field) and text:
                 self.focused.write(text)
                 return
-            if isinstance(event, Key) and self.focused is self.picture and await self._press(event.key):
+            in_front = len(self.screen_stack) == 1 and self.focused is not self.filter
+            if isinstance(event, Key) and in_front and await self._press(event.key):
                 return
         await super().on_event(event)
 
@@ -406,7 +407,7 @@ class Top(App[None]):
         if kind in {"message", "ask"}:
             who = "all agents" if subject == "all" else self.state.name_of(subject)
             title = f"Ask for {plain(subject)}" if kind == "ask" else f"Message {plain(who)}"
-            await self.push_screen(Compose(self._desk, kind, subject, title), self.tell)
+            await self.push_screen(Compose(self._desk, self.tell, kind, subject, title))
         elif kind == "restore":
             self.run_worker(self._restore(subject))
         else:
@@ -422,7 +423,7 @@ class Top(App[None]):
         if action is None:
             self.tell(otherwise)
         else:
-            await self.push_screen(Confirm(self._desk, self.state, kind, subject, action), self._confirmed)
+            await self.push_screen(Confirm(self._desk, self._confirmed, self.state, kind, subject, action))
 
     def _confirmed(self, told: str | None) -> None:
         self._want("status", "agents", "tasks", "alerts")

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from dibs.doors.top.reader import Asker
     from dibs.doors.top.state import State
 
+    Told = Callable[[str | None], None]
+
 REASON_CHARS, MESSAGE_CHARS = 500, 4_000
 MOST_CHANGES = 6  # of facts, that are shown
 HINTS = "tab next  enter choose  esc keep as it is"
@@ -82,7 +84,7 @@ class Choice(Static, can_focus=True):
         self.press()
 
 
-class Sheet(ModalScreen[str]):
+class Sheet(ModalScreen[None]):
     """What is in front of the picture. It scrolls; escape closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -101,7 +103,7 @@ class Sheet(ModalScreen[str]):
 
 
 class Dialog(Sheet):
-    """Something that is asked. Its result is what the person is told afterwards; None: all is kept as it is."""
+    """Something that is asked. `told` is called with what came of it; None: nothing was done yet."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "enter", show=False, priority=True),
@@ -111,12 +113,14 @@ class Dialog(Sheet):
         Binding("left", "app.focus_previous", show=False),
     ]
 
-    def __init__(self, desk: Desk, title: str, verb: str, fields: dict[str, Field]) -> None:
+    def __init__(self, desk: Desk, told: Told, title: str, verb: str, fields: dict[str, Field]) -> None:
         super().__init__()
-        self._desk, self._title, self._fields = desk, title, fields
-        self._keep = Choice("Keep as it is", lambda: self.dismiss(None))
+        self._desk, self._told, self._title, self._fields = desk, told, title, fields
+        self._busy = False
+        self._keep = Choice("Keep as it is", self.dismiss)
         self._do = Choice(plain(verb), self.begin)
-        self._body, self._command, self._refusal = Static(), Static(), Static(classes="refusal")
+        self._body, self._command = Static(), Static()
+        self._refusal, self._hints = Static(classes="refusal"), Static(Content(HINTS), classes="hints")
         self.refusal = ""  # in the words of who refused
         self.request = actions.request_id()
 
@@ -135,7 +139,7 @@ class Dialog(Sheet):
             with Horizontal():
                 yield self._keep
                 yield self._do
-            yield Static(Content(HINTS), classes="hints")
+            yield self._hints
 
     def on_mount(self) -> None:
         """Ask."""
@@ -182,39 +186,42 @@ class Dialog(Sheet):
     def action_enter(self) -> None:
         """Enter presses a button; in a field it moves on: to the next one, then to the button."""
         self.on_input_changed()
+        fields = list(self._fields.values())
         if isinstance(self.focused, Choice):
             self.focused.press()
-        elif self.focused is not list(self._fields.values())[-1]:
-            self.focus_next(Field)
+        elif self.focused in fields[:-1]:
+            self.set_focus(fields[fields.index(self.focused) + 1])
         elif self.is_enough():
             self.set_focus(self._do)
 
     def begin(self) -> None:
-        """Do it, unless it is being done."""
-        if not self._command.loading:
-            self.run_worker(self._work())
+        """Do it, unless it is being done. It is done to its end, also if the person closes this meanwhile."""
+        if not self._busy:
+            self._busy = True
+            self._hints.update(BUSY)
+            self.app.run_worker(self._work())
 
     async def _work(self) -> None:
-        self._command.loading = True
+        text: str | None = None
         try:
-            told = await self.do()
+            text = await self.do()
         except FAULTS as error:
             self.tell(reason_of(error))
-        else:
-            if told is not None:
-                self.dismiss(told)
-        finally:
-            self._command.loading = False
+        self._busy = False
+        self._hints.update(Content(HINTS))
+        if text is not None and self.is_current:
+            self.dismiss()
+        self._told(text)
 
 
 class Confirm(Dialog):
     """Before an action."""
 
-    def __init__(self, desk: Desk, state: State, kind: str, subject: str, action: Action) -> None:
+    def __init__(self, desk: Desk, told: Told, state: State, kind: str, subject: str, action: Action) -> None:
         fields = {"Why": Field()} if action.why else {}
         if action.typed:
             fields["Name"] = Field()
-        super().__init__(desk, plain(action.title), action.verb, fields)
+        super().__init__(desk, told, plain(action.title), action.verb, fields)
         self._state, self._kind, self._subject, self._action = state, kind, subject, action
         self._changed: list[str] = []
 
@@ -265,9 +272,9 @@ class Confirm(Dialog):
 class Compose(Dialog):
     """A message to an agent or to all, or a request to a holder. It takes nothing from any agent: Enter sends it."""
 
-    def __init__(self, desk: Desk, kind: str, subject: str, title: str) -> None:
+    def __init__(self, desk: Desk, told: Told, kind: str, subject: str, title: str) -> None:
         text = "Could you release it soon? " if kind == "ask" else ""
-        super().__init__(desk, title, "Send", {"Text": Field(text, MESSAGE_CHARS)})
+        super().__init__(desk, told, title, "Send", {"Text": Field(text, MESSAGE_CHARS)})
         self._kind, self._subject = kind, subject
 
     def body(self) -> RenderableType:
@@ -314,6 +321,6 @@ class Keys(Sheet):
 
     def on_key(self, event: events.Key) -> None:
         """Close it."""
-        if event.key not in self._bindings.key_to_bindings:
+        if event.key not in self.active_bindings:
             event.stop()
-            self.dismiss(None)
+            self.dismiss()
