@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Coroutine, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from dibs.doors.top.picture import frame
 from dibs.doors.top.reader import Asker, Reader
 from dibs.doors.top.state import State
 from dibs.session.session import Session
+from tests.waiting import LIMIT_S
 
 
 class Look:
@@ -61,7 +65,7 @@ class Look:
 
         self._run(pressed())
 
-    def burst(self, *keys: str) -> None:
+    def burst(self, *keys: str, settle: bool = True) -> None:
         """Press keys as one packet of a slow connection brings them: all at once."""
 
         async def sent() -> None:
@@ -69,9 +73,21 @@ class Look:
                 character = key if len(key) == 1 else key[4:] if key.startswith("alt+") else None
                 self.app.post_message(events.Key("space" if key == " " else key, character))
             await self.pilot.pause()
-            await self._settled()
+            if settle:
+                await self._settled()
 
         self._run(sent())
+
+    @contextmanager
+    def busy_desk(self) -> Iterator[None]:
+        """What is asked for meanwhile is done afterwards."""
+        gate = threading.Event()
+        self._desk._jobs.put((lambda _: gate.wait(LIMIT_S), Future()))
+        try:
+            yield
+        finally:
+            gate.set()
+        self._run(self._settled())
 
     async def _settled(self) -> None:
         await self.app.workers.wait_for_complete()

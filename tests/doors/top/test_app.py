@@ -91,6 +91,19 @@ def test_what_is_typed_in_one_go_is_done_in_its_order(held: Look, ada: Any) -> N
     assert held.app.view.pane == 1
 
 
+def test_an_action_is_done_once_and_told_also_if_its_dialog_is_closed_meanwhile(held: Look, ada: Any) -> None:
+    held.press("x")
+    held.type("over now")
+    with held.busy_desk():
+        held.burst("enter", "enter", "enter", "enter", settle=False)
+        assert "…" in held.shown()
+        held.burst("escape", settle=False)
+        assert held.dialog is None
+        assert not kinds(ada, "agent.killed")
+    (event,) = kinds(ada, "agent.killed")
+    assert f"Killed ada, event {event['seq']}" in held.shown()
+
+
 def test_a_paste_is_one_line_and_no_longer_than_its_field(held: Look) -> None:
     held.press("x")
     held.type("p\x1bq\nr" + "s" * 1_000)
