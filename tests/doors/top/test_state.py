@@ -11,6 +11,7 @@ import pytest
 import dibs
 from dibs.doors.top import panes
 from dibs.doors.top.model import Model, tree
+from dibs.doors.top.rows import Row
 from dibs.doors.top.state import KEPT_EVENTS, State
 from dibs.doors.top.words import covers
 from tests.doors.top.looking import Look, opened
@@ -115,7 +116,7 @@ def test_who_waits_comes_first_and_a_deadlock_is_kept_together(deadlock: Look) -
     assert any("a.py ~ ben" in row for row in held)
 
 
-def text_of_row(row: panes.Row, columns: int) -> str:
+def text_of_row(row: Row, columns: int) -> str:
     return "".join([text for text, _ in row.draw(columns)]).rstrip()
 
 

@@ -14,6 +14,7 @@ from dibs.doors.top import panes, words
 from dibs.doors.top.draw import width_of
 from dibs.doors.top.keys import KEYS
 from dibs.doors.top.picture import frame
+from dibs.doors.top.rows import Row, place_of
 from dibs.doors.top.state import State
 from dibs.doors.top.view import View
 from tests.doors.top.looking import Look, opened
@@ -288,11 +289,10 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.Mon
     rows = view.rows(panes.TASKS)
     assert len(rows) == 5_000
     made: list[str] = []
-    row = panes.Row
 
-    def noted(name: str, *given: Any, **named: Any) -> panes.Row:
+    def noted(name: str, *given: Any, **named: Any) -> Row:
         made.append(name)
-        return row(name, *given, **named)
+        return Row(name, *given, **named)
 
     monkeypatch.setattr(panes, "Row", noted)
     frame(view, 80, 24)
@@ -301,7 +301,7 @@ def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.Mon
     board = view.model.board()
     state.take("alerts", {"alerts": []})
     assert view.model.board() is board  # the tasks are the same
-    assert panes.place_of(rows, rows[4_000].id) == 4_000
+    assert place_of(rows, rows[4_000].id) == 4_000
 
 
 def test_every_key_can_be_read_on_the_smallest_terminal(look: Look, ada: Any) -> None:

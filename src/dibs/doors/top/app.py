@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from textual.timer import Timer
 
     from dibs.doors.top.desk import Desk
-    from dibs.doors.top.draw import Line
     from dibs.doors.top.reader import Asker, Reader
+    from dibs.doors.top.rows import Line
     from dibs.doors.top.state import State
     from dibs.operations.core import answers
 

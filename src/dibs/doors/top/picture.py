@@ -19,9 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.doors.top.draw import Line, Span
     from dibs.doors.top.model import Model
-    from dibs.doors.top.panes import Row
+    from dibs.doors.top.rows import Line, Row, Span
     from dibs.doors.top.state import State
 
 WIDE, TALL = 130, 30  # from this size on all panes are shown

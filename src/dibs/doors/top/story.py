@@ -5,7 +5,8 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.doors.top import event_texts, words, worktrees
 from dibs.doors.top.draw import fit, pad, wrapped
-from dibs.doors.top.panes import Row, event_row, state_word
+from dibs.doors.top.panes import event_row, state_word
+from dibs.doors.top.rows import Row
 from dibs.doors.top.words import covers, length, ms, plain, touches
 
 TYPE_CHECKING = False
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.doors.top import records
-    from dibs.doors.top.draw import Line
     from dibs.doors.top.model import Model
+    from dibs.doors.top.rows import Line
     from dibs.operations.core import answers
 
 SHOWN = 200  # events; the log has the rest

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dibs.doors.top import panes
 from dibs.doors.top.model import Model
-from dibs.doors.top.panes import AGENTS, ALERT, LOG, SORTS, Row
+from dibs.doors.top.panes import AGENTS, ALERT, LOG, SORTS
+from dibs.doors.top.rows import Row, place_of
 from dibs.doors.top.words import covers
 from dibs.facts import clock
 
@@ -79,7 +80,7 @@ class View:
         """The selected row stays selected wherever it is now; the newest event is followed."""
         if pane == LOG and self.follow and self.index[pane] == 0:
             return
-        place = panes.place_of(rows, self.selected[pane]) if pane in self.selected else None
+        place = place_of(rows, self.selected[pane]) if pane in self.selected else None
         self.index[pane] = max(0, min(self.index[pane] if place is None else place, len(rows) - 1))
 
     @property

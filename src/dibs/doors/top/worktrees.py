@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from dibs.doors.top import words
 from dibs.doors.top.draw import fit, pad
-from dibs.doors.top.panes import Row
+from dibs.doors.top.rows import Row
 from dibs.doors.top.words import length, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.doors.top.draw import Line
     from dibs.doors.top.model import Model
+    from dibs.doors.top.rows import Line
     from dibs.operations.core import answers
 
 STORY = "worktrees:"
