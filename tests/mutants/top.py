@@ -15,8 +15,6 @@ ROWS = (
     ("Top.action_act_on", "drop if _refused", f"{APP}::test_a_viewer_sees_all_and_may_do_nothing"),
     ("Top.on_event", "never if Field", f"{APP}::test_what_is_typed_in_one_go_is_done_in_its_order"),
     ("Top.on_event", "never if startswith", f"{APP}::test_what_is_typed_in_one_go_is_done_in_its_order"),
-    ("Dialog.begin", "always if _busy",
-     f"{APP}::test_an_action_is_done_once_and_told_also_if_its_dialog_is_closed_meanwhile"),
     ("Field.write", "replace ifexp isprintable -> $1", f"{APP}::test_a_paste_is_one_line_and_no_longer_than_its_field"),
     ("words.plain", "replace call clean -> $1",
      f"{VIEW}::test_every_pane_and_story_fits_every_size_and_nothing_hostile_gets_through"),
