@@ -107,7 +107,7 @@ ROWS = (
     ("knowledge", "always return beneath if MERGES",
      f"{WHOSE}::test_an_actor_knows_what_it_brought_whole_or_made_from_what_it_knew"),
     # what it means
-    ("changes._one", "drop if fetch", f"{CHANGES}::test_a_change_is_told_once_by_its_id_whoever_tells_it_again"),
+    ("changes._one", "drop if get", f"{CHANGES}::test_a_change_is_told_once_by_its_id_whoever_tells_it_again"),
     ("_victims", "never if OUTSIDE",
      f"{CHANGES}::test_a_change_from_outside_is_the_own_work_of_a_holder_that_runs_no_hooks"),
     ("changes._one", "drop boolop agent",
@@ -212,7 +212,7 @@ ROWS = (
      "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
     ("_covering_claims", "drop operand ttl",
      f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
-    ("edit_guard._take", "replace assign BY -> $0 = $2.0($2.1, $2.2, $2.3, $2.4, tree=$2.5, by=$2.6, interest=False, base=$2.8)",
+    ("edit_guard._take", "replace assign BY -> $0 = $2.0($2.1, $2.2, $2.3, tree=$2.4, by=$2.5, interest=False, base=$2.7)",
      f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     ("attribution.judge", "drop operand how agent",
      "tests/doors/hooks/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),

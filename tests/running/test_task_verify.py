@@ -10,7 +10,7 @@ import pytest
 
 import dibs
 from dibs.errors import Unverified
-from tests.doors.working import Place, alive, number_in, place
+from tests.doors.worker_processes import Place, alive, number_in, place
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import NotFound
 from dibs.lookout.verify import verify_store
 from dibs.stores.seam import read_event
-from tests.running.undoing import Desk, State, get, git, put
+from tests.git import git
+from tests.running.undo_desk import Desk, State, get, put
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
+pytestmark = pytest.mark.slow
 
 SCRIPTS = ("script", "robot")  # agents without hooks: known by their claims alone
 NAMES = ("a", "b", "d/c", "d/with space", "new\nline", "ünï-漢", "-dash", ":colon*[x]")

@@ -127,7 +127,7 @@ def test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent
         ann.told = interrupt
         with pytest.raises(KeyboardInterrupt):
             wait()
-        assert bob.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")], 10).rows) == []
+        assert bob.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")], 10).rows) == []
         if token is not None:
             bob.task_release("t", token=token)
             assert bob.task_next()["task"]["id"] == "t", "it is not kept for the one that was interrupted"

@@ -115,7 +115,7 @@ def _give_up(session: Session, call: Call, place: str) -> None:
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
-        session.store.run(lambda tx: WITHDRAW.body(tx, call, None, waiter=place, claim=""))
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=place, claim=""))
     except DibsError:
         pass  # its lease lapses within seconds
 

@@ -22,7 +22,7 @@ from dibs.doors.clients.opencode import hook as opencode
 from dibs.doors.hooks import payload
 from dibs.doors.install.probe import DETACHED
 from dibs.session import known_clients as index
-from tests.doors.installing import everything, git, write
+from tests.doors.installation import everything, git, write
 
 if TYPE_CHECKING:
     from dibs.doors.clients.adapter import Dialect

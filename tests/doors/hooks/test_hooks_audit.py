@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.doors.hooking import LIMIT, Repository
+from tests.doors.repository import LIMIT, Repository
 
 # --- the audit
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent
+    from tests.doors.repository import Agent
 
 
 class Shared(Repository):
@@ -684,6 +684,7 @@ def test_what_cannot_be_read_is_said_as_that(busy: Shared) -> None:
 # --- one git command at a time
 
 
+@pytest.mark.long
 def test_a_git_command_waits_for_anothers_and_hears_to_try_again_when_that_takes_too_long(shared: Shared) -> None:
     ada, bob = shared.ada, shared.bob
     assert ada.may_run("git add docs/page.md", "call-a").allowed

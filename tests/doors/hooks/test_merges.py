@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doors.hooking import Agent, Repository
+from tests.doors.repository import Agent, Repository
 
 
 def sides(repo: Repository) -> None:

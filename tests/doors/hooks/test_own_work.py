@@ -11,7 +11,7 @@ from dibs.facts import ledger_files
 from tests.doors.hooks.test_found_by_fleets import owners
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Agent, Repository
+    from tests.doors.repository import Agent, Repository
 
 QUICK = "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
 

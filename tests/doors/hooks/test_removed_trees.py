@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.hooking import Agent, Repository
+from tests.doors.repository import Agent, Repository
 
 
 def at_work(repo: Repository, name: str = "tree") -> tuple[Agent, Path]:

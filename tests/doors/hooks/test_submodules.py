@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from dibs.doors import clients
 from dibs.doors.install import mcp_entries, mcp_probe, scripts
-from tests.doors.installing import everything, write
+from tests.doors.installation import everything, write
 from tests.shell import DIBS
 
 if TYPE_CHECKING:

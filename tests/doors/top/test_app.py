@@ -10,7 +10,7 @@ import pytest
 
 import dibs
 from dibs.doors.top import actions
-from tests.doors.overwriting import BEFORE, overwritten
+from tests.doors.overwritten_file import BEFORE, overwritten
 from tests.doors.top.looking import Look, opened
 
 

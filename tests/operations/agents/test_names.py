@@ -134,7 +134,7 @@ def test_a_record_from_before_there_were_names_is_read_by_one_and_gets_it_when_i
     boot(fleet, SESSION)
 
     def without(tx: Any) -> None:
-        record = tx.fetch([f"a\t{SESSION}"]).values[f"a\t{SESSION}"]
+        record = tx.get(f"a\t{SESSION}")
         tx.delete(f"nm\t{record.pop('name')}")
         tx.put(f"a\t{SESSION}", record)
 
@@ -142,7 +142,7 @@ def test_a_record_from_before_there_were_names_is_read_by_one_and_gets_it_when_i
     expected = names.computed(SESSION, "claude")
     assert fleet.call("viewer", "agents")["agents"][0]["name"] == expected
     assert "name" not in fleet.record(f"a\t{SESSION}")
-    fleet.store.run(lambda tx: put_agent(tx, tx.fetch([f"a\t{SESSION}"]).values[f"a\t{SESSION}"]))
+    fleet.store.run(lambda tx: put_agent(tx, tx.get(f"a\t{SESSION}")))
     assert fleet.record(f"a\t{SESSION}")["name"] == expected
     assert fleet.record(f"nm\t{expected}") == {"agent": SESSION}
     fleet.clean()

@@ -15,18 +15,12 @@ from dibs.facts import clock
 from dibs.operations.claims.waiters import WITHDRAW
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
-from tests.stores.redis_server import Server, opened, running
+from tests.stores.redis_server import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MINUTE = 60_000
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
@@ -40,7 +34,7 @@ def fleet(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     else:
         on_server = Fleet()
         on_server.store = opened(  # type: ignore[assignment]
-            request.getfixturevalue("server").socket_url, clock.random_id()
+            request.getfixturevalue("redis_server").socket_url, clock.random_id()
         )
         yield on_server
         on_server.store.close()

@@ -18,7 +18,7 @@ from dibs.operations.guards.attribution import (
     same_words,
 )
 from dibs.operations.guards.ledger import MISSING, SECOND_NS
-from tests.operations.ledgering import Book
+from tests.operations.ledger_book import Book
 
 SURE, LIKELY = "sure", "likely"
 NOBODY, OUTSIDE = ("unknown", "unknown"), ("outside", "outside")

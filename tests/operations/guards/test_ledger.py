@@ -16,7 +16,7 @@ from dibs.operations.guards.ledger import (
     owners_after,
     passes_to,
 )
-from tests.operations.ledgering import Book, ns, signed, stamp
+from tests.operations.ledger_book import Book, ns, signed, stamp
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_ALIASES = 8  # in an agent's record
 MAX_LOSSES_MOVED = 200  # with one alias
@@ -43,12 +43,11 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
     """
     if not _is_id(alias) or alias == call.agent or "/" in call.agent:
         return None
-    got = tx.fetch([f"a\t{alias}", f"nm\t{alias}"]).values
-    record, named = got[f"a\t{alias}"], got[f"nm\t{alias}"]
+    record, named = tx.get_many([f"a\t{alias}", f"nm\t{alias}"]).values()
     owner = record.get("same", alias) if record is not None else named["agent"] if named is not None else ""
     if owner == call.agent:
         return None
-    former = tx.fetch([f"a\t{owner}"]).values[f"a\t{owner}"] if owner else None
+    former = tx.get(f"a\t{owner}") if owner else None
     if not _may_take(tx, call, alias, former):
         return None if former is None else {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None and _is_present(tx, call, former):
@@ -70,11 +69,10 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
 
 def earlier_id(tx: Transaction, agent: str, process: str) -> str:
     """The id that was used by hand in this client process before its agent was known; "" if there is none."""
-    found = tx.fetch([f"p\t{process}"]).values[f"p\t{process}"]
+    found = tx.get(f"p\t{process}")
     if found is None or found.get("program") or found["agent"] == agent:
         return ""
-    key = f"a\t{found['agent']}"
-    record = tx.fetch([key]).values[key]
+    record = tx.get(f"a\t{found['agent']}")
     if record is None or record.get("client_type") or record["left"]:  # a session of its own, in the same process
         return ""
     return str(found["agent"])
@@ -123,7 +121,7 @@ def _bring(tx: Transaction, call: Call, former: Record) -> None:
         endings.grant(tx, given, "handover")
         if given["by"] == endings.BY_TASK:
             holders.follow(tx, given)
-    for key, loss in tx.fetch((), [prefix_range(f"l\t{before}\t")], MAX_LOSSES_MOVED).rows:
+    for key, loss in tx.fetch([prefix_range(f"l\t{before}\t")], MAX_LOSSES_MOVED).rows:
         tx.delete(key)
         loss["agent"] = call.agent
         tx.put(f"l\t{call.agent}\t{loss['claim']}", loss, i2=due(loss["until"]))
@@ -136,14 +134,14 @@ def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
     """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
     found = names.found(tx, agent) if agent else ""
-    record = tx.fetch([f"a\t{found}"]).values[f"a\t{found}"] if found else None
+    record = tx.get(f"a\t{found}") if found else None
     also = record.get("also", ()) if record is not None else ()
     return {"shell": own[0] if own else "", "known_as": also[-1] if also else found}
 
 
-def _same(tx: Transaction, call: Call, got: Fetched, alias: str) -> Any:
+def _same(tx: Transaction, call: Call, alias: str) -> Any:
     """A script in the caller's shell names the caller by this id."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = tx.get(f"a\t{call.agent}")
     before = list(agent.get("also", ()))
     other = adopt(tx, call, agent, alias)
     if other is not None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 AGENT_KIND, PERSON_KIND, MACHINE_KIND = "agent", "person", "machine"
 LIFE_MS = 90 * DAY  # long enough for a quarter's work, short enough that a forgotten one ends
@@ -66,18 +66,13 @@ def live(tx: Transaction, identifier: str, digest: str, record: Record | None) -
 
 def read(tx: Transaction, identifier: str, digest: str) -> Record:
     """The record of a presented credential; `Unauthorized` if it may not be used."""
-    key = key_of(identifier)
-    return live(tx, identifier, digest, tx.fetch([key]).values[key])
+    return live(tx, identifier, digest, tx.get(key_of(identifier)))
 
 
-def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
-    """Verify the call's credential; take its role; why it does not speak for this agent, or None.
-
-    `got` has the records of the credential, of the agent and of those above it.
-    """
+def enter(tx: Transaction, call: Call) -> Forbidden | None:
+    """Verify the call's credential; take its role; why it does not speak for this agent, or None."""
     assert call.credential is not None
-    identifier, digest = call.credential
-    record = live(tx, identifier, digest, got.values[key_of(identifier)])
+    record = read(tx, *call.credential)
     kind, who = record["kind"], record["who"]
     call.role, call.machine, call.person = record["role"], "", False
     if call.role and rank_of(call, call.role) == PERSON and comes_from_agent(tx, call):
@@ -89,7 +84,7 @@ def enter(tx: Transaction, call: Call, got: Fetched) -> Forbidden | None:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
         return None if own else _another(call, kind, who)
     call.machine = who
-    records = {one: got.values[f"a\t{one}"] for one in lineage_of(call.agent)}
+    records = {one: tx.get(f"a\t{one}") for one in lineage_of(call.agent)}
     own = all(record is None or record.get("machine") == who for record in records.values())
     if own and any(record is None and is_of_another(tx, one, kind, who) for one, record in records.items()):
         own = False
@@ -107,13 +102,13 @@ def speaks_for(credential: Record, agent: str, record: Record | None) -> bool:
 
 def _alias(tx: Transaction, agent: str) -> str:
     """The agent that this id is another id of (aliases.py); never one that only has it as a name."""
-    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    record = tx.get(f"a\t{agent}")
     return str(record.get("same", agent)) if record is not None else agent
 
 
 def user_of(tx: Transaction, machine: str, user: str) -> str:
     """By what name a machine's user calls that names no agent: two machines may have a user of one name."""
-    record = tx.fetch([f"a\t{user}"]).values[f"a\t{user}"]
+    record = tx.get(f"a\t{user}")
     if record is not None:
         return user if record.get("machine") == machine else f"{user}@{machine}"
     return f"{user}@{machine}" if is_of_another(tx, user, MACHINE_KIND, machine) else user
@@ -133,7 +128,6 @@ def _another(call: Call, kind: str, who: str) -> Forbidden:
 def _new(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     agent: str = "",
     person: str = "",
     machine: str = "",
@@ -153,7 +147,7 @@ def _new(
         raise Invalid(f"role: one of {', '.join(RANKS)}, or a role of the config, not {role!r}", field="role")
     if kind == MACHINE_KIND and role == PERSON:
         raise Invalid("role: a machine's agents are not persons; make a credential for the person", field="role")
-    if len(tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
+    if len(tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
         return _full()
     return {"credential": shown(tx, make(tx, call, kind, who, role or (PERSON if kind == PERSON_KIND else ""),
                                          expires, note, hash))}  # fmt: skip
@@ -190,9 +184,8 @@ def _list(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after:
     return {"credentials": [shown(tx, record) for record in page.records], **page.answer()}
 
 
-def _revoke(tx: Transaction, call: Call, got: Fetched, id: str) -> dict[str, Any]:
-    key = key_of(id)
-    record: Record | None = tx.fetch([key]).values[key]
+def _revoke(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
+    record: Record | None = tx.get(key_of(id))
     if record is None:
         raise NotFound(f"no credential {id} is known here; `dibs token list --all` lists them.", id=id)
     return {"credential": shown(tx, end(tx, call, record))}
@@ -226,7 +219,7 @@ def is_live(tx: Transaction, record: Record) -> bool:
 
 def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool:
     """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
-    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    rows = tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows
     return any(
         one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
         for _, one in rows
@@ -241,10 +234,9 @@ def _state(tx: Transaction, record: Record) -> str:
 # --- a server's own
 
 
-def _of_server(tx: Transaction, call: Call, got: Fetched, hash: str, before: str = "") -> dict[str, Any]:
+def _of_server(tx: Transaction, call: Call, hash: str, before: str = "") -> dict[str, Any]:
     """A person's credential for the local user of a server that starts, in the place of the last one's."""
-    key = key_of(before)
-    last = tx.fetch([key]).values[key] if before else None
+    last = tx.get(key_of(before)) if before else None
     if last is not None:
         end(tx, call, last)
     made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", hash)
@@ -259,7 +251,7 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
 
 def _bearers(tx: Transaction, call: Call) -> dict[str, Any]:
     """All credentials with the hashes of their secrets, for a server that compares them itself."""
-    rows = tx.fetch((), [prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    rows = tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows
     return {"bearers": [{
         **{name: record[name] for name in ("id", "hash", "kind", "who", "role")},
         "why": "" if (state := _state(tx, record)) == "live" else state,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 DEATH_NEWS_MS = 3_600_000  # after an hour of silence, no agent depends on it any more
 MAX_SHOWN = 4  # claims that the alert names as evidence
@@ -29,7 +29,7 @@ MAX_SHOWN = 4  # claims that the alert names as evidence
 def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
     """Report the dead holders of these claims, which were just ended."""
     keys = sorted({f"a\t{claim['agent'].partition('/')[0]}" for claim in claims})
-    tell(tx, call, [agent for agent in tx.fetch(keys).values.values() if agent is not None], claims)
+    tell(tx, call, [agent for agent in tx.get_many(keys).values() if agent is not None], claims)
 
 
 def is_news(call: Call, agent: Record) -> bool:
@@ -46,7 +46,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
     """Report the newly dead agents among these; `ended`: claims that this transaction ended. Returns how many."""
     told = 0
     for identifier in [agent["agent"] for agent in agents if is_news(call, agent)]:
-        agent = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]  # the end of its claims may have changed it
+        agent = tx.get(f"a\t{identifier}")  # the end of its claims may have changed it
         if agent is None or not is_news(call, agent):
             continue
         name = process_name(agent["process"])
@@ -71,12 +71,12 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
     return told
 
 
-def _ended(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _ended(tx: Transaction, call: Call) -> dict[str, Any]:
     """The agent's client closes its connection in order: if its process is gone next, nobody need be alarmed.
 
     A client that only connects again keeps what it holds; its next calls take the note away (entry.py).
     """
-    agent = got.values[f"a\t{call.agent}"]
+    agent = tx.get(f"a\t{call.agent}")
     if agent is not None and agent["process"] is not None:
         agent["ended"] = process_name(agent["process"])
         put_agent(tx, agent)

@@ -41,7 +41,7 @@ def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
 
 def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
     """Does a live record still refer to it? `same`: the agent that this id is an alias of."""
-    if same and tx.fetch([f"a\t{same}"]).values[f"a\t{same}"] is not None:
+    if same and tx.get(f"a\t{same}") is not None:
         return True
     if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
         return True
@@ -49,9 +49,10 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
     keys = [f"mb\t{agent}", *[agent_key(run, agent) for run in runs]]
-    found = tx.fetch(keys, [prefix_range(f"l\t{agent}\t"), prefix_range(f"a\t{agent}/")], 1)
-    box = found.values[keys[0]]
-    return bool(found.rows or (box is not None and box["count"]) or any(found.values[key] for key in keys[1:]))
+    ranges = [prefix_range(f"a\t{agent}/"), prefix_range(f"l\t{agent}\t")]
+    tx.prefetch(keys, ranges, 1)
+    box, *memberships = tx.get_many(keys).values()
+    return bool(tx.fetch(ranges, 1).rows or (box is not None and box["count"]) or any(memberships))
 
 
 def _forget(tx: Transaction, agent: Record) -> None:
@@ -63,11 +64,11 @@ def _forget(tx: Transaction, agent: Record) -> None:
     if agent.get("name", identifier) != identifier:
         keys.append(f"nm\t{agent['name']}")
     others = [f"nm\t{other}" for other in agent.get("also", ())]
-    owners = tx.fetch(others).values if others else {}
+    owners = tx.get_many(others)
     keys += [key for key in others if owners[key] is not None and owners[key]["agent"] == identifier]
     if process is not None:
         runs_in = f"p\t{process_name(process)}"
-        known = tx.fetch([runs_in]).values[runs_in]
+        known = tx.get(runs_in)
         if known is not None and known["agent"] == identifier:
             keys.append(runs_in)
     for key in keys:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from itertools import count, pairwise
 
 from dibs.errors import NotFound
-from dibs.stores.seam import digest_of, prefix_range, values_of
+from dibs.stores.seam import digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def give(tx: Transaction, agent: Record, kind: str = "") -> None:
     kind = kind or agent.get("client_type") or agent["type"]
     for names in _batches(_candidates(tx, identifier, kind)):
         keys = [key for name in names for key in (f"nm\t{name}", f"a\t{name}")]
-        taken = values_of(tx, keys)
+        taken = tx.get_many(keys)
         for name in names:
             owner = taken[f"nm\t{name}"]
             free = owner is None or owner["agent"] == identifier
@@ -166,14 +166,14 @@ def _batches(names: Iterator[str]) -> Iterator[list[str]]:
 def name_of(tx: Transaction, agent: str, record: Record | None = None) -> str:
     """The name of an agent; `record` is its record, if the caller has it."""
     if record is None:
-        record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+        record = tx.get(f"a\t{agent}")
     return _told(agent, record)
 
 
 def names_of(tx: Transaction, agents: Iterable[str]) -> dict[str, str]:
     """The names of many agents, in one trip."""
     known = sorted(set(agents))
-    records = values_of(tx, [f"a\t{agent}" for agent in known])
+    records = tx.get_many([f"a\t{agent}" for agent in known])
     return {agent: _told(agent, records[f"a\t{agent}"]) for agent in known}
 
 
@@ -186,13 +186,10 @@ def _told(agent: str, record: Record | None) -> str:
 
 def found(tx: Transaction, word: str) -> str:
     """The id of the agent that this word means: an id, or a name. An unknown word is returned as it is."""
-    got = tx.fetch([f"a\t{word}", f"nm\t{word}"]).values
-    if got[f"a\t{word}"] is not None:
-        return str(got[f"a\t{word}"].get("same", word))  # an alias, see aliases.py
-    if got[f"nm\t{word}"] is not None:
-        identifier: str = got[f"nm\t{word}"]["agent"]
-        return identifier
-    return word
+    record, named = tx.get_many([f"a\t{word}", f"nm\t{word}"]).values()
+    if record is not None:
+        return str(record.get("same", word))  # an alias, see aliases.py
+    return word if named is None else str(named["agent"])
 
 
 MAX_AGENTS_READ = 1_000  # in the search for a misspelling
@@ -215,7 +212,7 @@ def slip(tx: Transaction, word: str) -> str:
 
 def _words(tx: Transaction) -> list[str]:
     """The ids and names of agents."""
-    found = [record for _, record in tx.fetch((), [prefix_range("a\t")], MAX_AGENTS_READ).rows if not record["left"]]
+    found = [record for _, record in tx.fetch([prefix_range("a\t")], MAX_AGENTS_READ).rows if not record["left"]]
     return list(dict.fromkeys(word for record in found for word in (_told(record["agent"], record), record["agent"])))
 
 
@@ -256,7 +253,7 @@ def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
         wanted.update([value] if isinstance(value, str) else value)
     missing = [agent for agent in wanted if agent not in known]
     if missing:
-        records = values_of(tx, [f"a\t{agent}" for agent in sorted(missing)])
+        records = tx.get_many([f"a\t{agent}" for agent in sorted(missing)])
         for agent in missing:
             record = records[f"a\t{agent}"]
             if record is not None:

@@ -32,11 +32,10 @@ def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
     assert call.credential is not None
     identifier, digest = call.credential
     own, place = credentials.key_of(identifier), f"ch\t{call.here}"
-    got = tx.fetch([own, place]).values
-    record = credentials.live(tx, identifier, digest, got[own])
+    credential, owner = tx.get_many([own, place]).values()
+    record = credentials.live(tx, identifier, digest, credential)
     named = [fields[field.name] for field in operation.fields if field.kind == "process" and fields.get(field.name)]
     check(call.here, [call.client, *call.ancestors, *named])
-    owner = got[place]
     if not _is_free(tx, record, owner):
         if named:
             raise Forbidden(f"the machine that this process is on is {owner['who']}'s.", agent=record["who"])
@@ -55,8 +54,8 @@ def _leave_own(tx: Transaction, call: Call, record: Record, named: list[Process]
     """
     known = {process_name(one): one for one in [*named, *call.ancestors, *([call.client] if call.client else ())]}
     keys = {f"p\t{name}": name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]}
-    agents = {keys[key]: found["agent"] for key, found in tx.fetch(list(keys)).values.items() if found is not None}
-    records = tx.fetch([f"a\t{agent}" for agent in set(agents.values())]).values if agents else {}
+    agents = {keys[key]: found["agent"] for key, found in tx.get_many(list(keys)).items() if found is not None}
+    records = tx.get_many([f"a\t{agent}" for agent in set(agents.values())])
     others = {
         name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[f"a\t{agent}"])
     }
@@ -83,15 +82,14 @@ def _is_free(tx: Transaction, mine: Record, owner: Record | None) -> bool:
         return True
     if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:
         return True
-    key = credentials.key_of(owner["credential"])
-    former = tx.fetch([key]).values[key]
+    former = tx.get(credentials.key_of(owner["credential"]))
     return former is None or not credentials.is_live(tx, former)
 
 
 def _bind(tx: Transaction, record: Record, host: str) -> None:
     machines = [*[one for one in record.get("machines", ()) if one != host], host]
     old = [f"ch\t{one}" for one in machines[:-MAX_MACHINES]]
-    for key, owner in tx.fetch(old).values.items() if old else ():
+    for key, owner in tx.get_many(old).items():
         if owner is not None and owner["credential"] == record["id"]:
             tx.delete(key)
     until = due(record["until"] + credentials.KEPT_MS)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Process, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
 MAX_ALERTS_LISTED = 8  # in one briefing
@@ -40,7 +40,6 @@ RECENT_MS = 120_000  # twice the interval at which an agent's activity is record
 def _boot(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     task: str = "",
     type: str = "",
     can: Sequence[str] = (),
@@ -53,7 +52,7 @@ def _boot(
     """Register the agent, compare its beliefs with the live record, and brief it."""
     process = pid if pid is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, got.values[f"a\t{call.agent}"], process, type, client_type, can)
+    agent, moved = _started(tx, call, tx.get(f"a\t{call.agent}"), process, type, client_type, can)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
@@ -162,7 +161,7 @@ def _briefing(
 
 def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:
     """The open alerts that concern the agent. Most workspaces have none: then nothing is loaded."""
-    if not tx.fetch((), [("al\t", "al\n")], 1).rows:
+    if not tx.fetch([("al\t", "al\n")], 1).rows:
         return []
     from dibs.operations.alerts import records
 
@@ -219,17 +218,17 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 # --- leave
 
 
-def _leave(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
     """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
-    heir = got.values[f"a\t{parent}"] if parent else None
+    heir = tx.get(f"a\t{parent}") if parent else None
     tied = heir is not None and heir["process"] is not None
     given = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations.messages import subscriptions
 
         subscriptions.drop(tx, call.agent)
-    agent = tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"]  # a task lost on the way was counted there
+    agent = tx.get(f"a\t{call.agent}")  # a task lost on the way was counted there
     agent["left"], agent["seen"] = True, tx.now
     _parts(tx, agent)
     put_agent(tx, agent)
@@ -260,7 +259,7 @@ def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
 # --- kill and revive
 
 
-def _kill(tx: Transaction, call: Call, got: Fetched, agent: str, why: str) -> dict[str, Any]:
+def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
     """Void everything that an agent and its subagents hold, and refuse all their calls until revived."""
     if not why:
         raise Invalid("say why: the agent is told, and the log records it", field="why")
@@ -295,7 +294,7 @@ def _asks(tx: Transaction, call: Call, agent: str, **_: Any) -> tuple[str, list[
     return "orchestrator", [parent] if parent else []
 
 
-def _revive(tx: Transaction, call: Call, got: Fetched, agent: str) -> dict[str, Any]:
+def _revive(tx: Transaction, call: Call, agent: str) -> dict[str, Any]:
     """Let a killed agent act again, or all that `kill all` stopped. They get no claim back."""
     if agent == "all":
         from dibs.operations.agents import kill_all
@@ -320,7 +319,7 @@ def _revived(tx: Transaction, call: Call, target: Record) -> None:
 
 
 def _known(tx: Transaction, agent: str) -> Record:
-    record: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    record: Record | None = tx.get(f"a\t{agent}")
     if record is None:
         raise names.unknown(tx, agent)
     return record
@@ -403,7 +402,7 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     check_agent_id(call.agent)
     identifier = names.found(tx, call.agent)
     call.agent = identifier
-    record = tx.fetch([f"a\t{identifier}"]).values[f"a\t{identifier}"]
+    record = tx.get(f"a\t{identifier}")
     live = [claim for claim in holds.of_agent(tx, holds.CLAIM, identifier) if claim["until"] > tx.now]
     return {
         "agent": identifier,

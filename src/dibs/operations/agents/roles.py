@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
 NO_RIGHTS: dict[str, Any] = {"write": [], "tools": [], "commit": False, "deploy": False}
@@ -156,9 +156,9 @@ def _banned(name: str, tool: str) -> Forbidden:
     return Forbidden(text, role=name, tool=tool)
 
 
-def _use(tx: Transaction, call: Call, got: Fetched, tool: str, client: str = "") -> Any:
+def _use(tx: Transaction, call: Call, tool: str, client: str = "") -> Any:
     """May the agent use this tool at all?"""
-    name, role = of(call, got.values[f"a\t{call.agent}"], client)
+    name, role = of(call, tx.get(f"a\t{call.agent}"), client)
     if role is None or not bans(role, tool):
         return {}
     tx.append("command.refused", call.agent, tool, {"code": Forbidden.code, "role": name})

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 
-def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict[str, Any]:
+def _rules(tx: Transaction, call: Call, ack: bool = False) -> dict[str, Any]:
     """The present version, and the one that the caller was shown; `ack` records that it knows the present one."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = tx.get(f"a\t{call.agent}")
     if agent is None:  # a question alone does not register the caller
         agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
     known = agent.get("rules", "")
@@ -29,7 +29,7 @@ def _rules(tx: Transaction, call: Call, got: Fetched, ack: bool = False) -> dict
     return {"digest": call.rules, "acknowledged": known, "current": known == call.rules}
 
 
-def _scratch(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _scratch(tx: Transaction, call: Call) -> dict[str, Any]:
     """The caller's scratch folder, relative to the workspace's root."""
     return {"agent": call.agent, "scratch": roles.scratch_of(call.agent)}
 

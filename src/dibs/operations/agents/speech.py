@@ -30,7 +30,7 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
     if not (call.typed or program):
         return []
     keys, own = [f"p\t{process_name(process)}" for process in call.ancestors], f"a\t{call.session}"
-    found = tx.fetch([*keys, own]).values
+    found = tx.get_many([*keys, own])
     clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
     nearest = clients[0] if clients else ""
     session = "" if program and found[own] is None else call.session  # an agent of another workspace is none here
@@ -60,5 +60,5 @@ def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
 
 def subagents(tx: Transaction, agent: str) -> list[Record]:
     """The agent's subagents that have not ended, as far as is known; a few of them."""
-    found = tx.fetch((), [(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
+    found = tx.fetch([(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
     return [record for _, record in found if not record["left"] and not record["killed"]]

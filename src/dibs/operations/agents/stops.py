@@ -29,8 +29,7 @@ def mark(tx: Transaction, agent: Record) -> None:
 def _stopped(tx: Transaction, call: Call) -> Any:
     """The refusal of a killed agent, or of one below it. It leaves no event: a loop would fill the log."""
     for ancestor in lineage_of(call.agent):
-        key = f"a\t{names.found(tx, ancestor)}"
-        record = tx.fetch([key]).values[key]
+        record = tx.get(f"a\t{names.found(tx, ancestor)}")
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
     return {}

@@ -55,8 +55,7 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     judged = _KINDS[kind][0](tx, call, suspicion)
     if judged is None:
         return False
-    at = records.key_of(kind, suspicion["subject"])
-    known: Record | None = tx.fetch([at]).values[at]
+    known: Record | None = tx.get(records.key_of(kind, suspicion["subject"]))
     if known is not None:
         why = gone(tx, call, known)
         if not why:
@@ -84,7 +83,7 @@ def _observed(alert: Record) -> bool:
 
 
 def _agent(tx: Transaction, agent: str) -> Record | None:
-    found: Record | None = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    found: Record | None = tx.get(f"a\t{agent}")
     return found
 
 
@@ -224,8 +223,7 @@ def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
     assert agent is not None
     if agent["process"] is not None and call.facts.get(process_name(agent["process"])) is False:
         return "the agent is gone"
-    key = f"l\t{alert['agent']}\t{alert['subject']}"
-    loss = tx.fetch([key]).values[key]
+    loss = tx.get(f"l\t{alert['agent']}\t{alert['subject']}")
     if loss is None or loss.get("settled"):
         return "the loss is settled"
     held = [claim for claim in holds.of_agent(tx, holds.CLAIM, alert["agent"]) if claim["until"] > tx.now]
@@ -339,8 +337,7 @@ def _violation(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _violation_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    key = f"vu\t{alert['facts']['tree']}\t{alert['facts']['path']}"
-    unsettled = tx.fetch([key]).values[key]
+    unsettled = tx.get(f"vu\t{alert['facts']['tree']}\t{alert['facts']['path']}")
     return "" if unsettled is not None and unsettled["until"] > tx.now else "the change is settled"
 
 
@@ -394,8 +391,7 @@ def _deploy(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _deploy_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    key = f"d\t{alert['subject']}"
-    last = tx.fetch([key]).values[key]
+    last = tx.get(f"d\t{alert['subject']}")
     if last is None or last["at"] <= alert["last"] or last["result"] != "ok":
         return ""
     if alert["kind"] == "deploy_stale" and last.get("unsynced"):
@@ -418,8 +414,7 @@ def _poison(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 def _poison_gone(tx: Transaction, call: Call, alert: Record) -> str:
     from dibs.operations.tasks import lifecycle
 
-    key = lifecycle.key_of(alert["subject"])
-    kept = tx.fetch([key]).values[key]
+    kept = tx.get(lifecycle.key_of(alert["subject"]))
     if kept is None:
         return "the task is gone"
     state = lifecycle.full(kept)["state"]

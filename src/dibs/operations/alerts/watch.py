@@ -92,8 +92,7 @@ def _found(
 
 
 def _is_new(tx: Transaction, kind: str, subject: str) -> bool:
-    key = records.key_of(kind, subject)
-    return tx.fetch([key]).values[key] is None
+    return tx.get(records.key_of(kind, subject)) is None
 
 
 # --- silent
@@ -106,7 +105,7 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[st
         holders[agent] = []
     if not holders:
         return
-    found = tx.fetch([f"a\t{agent}" for agent in sorted(holders)]).values
+    found = tx.get_many([f"a\t{agent}" for agent in sorted(holders)])
     limit: int = call.policy.work["alerts"]["silent"]
     quiet = [
         agent
@@ -152,7 +151,7 @@ def _on_old_rules(tx: Transaction, call: Call, agents: Sequence[Record]) -> Iter
         if call.facts.get(process_name(agent["process"])) is False:
             continue
         keys = [records.key_of("rules", agent["agent"]), _rules_key(agent["agent"])]
-        if all(value is None for value in tx.fetch(keys).values.values()):
+        if all(value is None for value in tx.get_many(keys).values()):
             yield agent
 
 
@@ -173,7 +172,7 @@ def _notice_rules(tx: Transaction, call: Call, agent: str, commits: list[list[An
 def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
-        agent = tx.fetch([f"a\t{suspicion['agent']}"]).values[f"a\t{suspicion['agent']}"]
+        agent = tx.get(f"a\t{suspicion['agent']}")
         told = agent is None or not call.rules or agent.get("rules") == call.rules
         if told or agent["left"] or agent["killed"] or agent["seen"] <= suspicion["since"]:
             tx.delete(key)

@@ -107,7 +107,7 @@ def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
     """The claims among these whose holder's local process is dead."""
     claims = [claim for claim in claims if claim["tied"]]
     keys = sorted({f"a\t{claim['agent']}" for claim in claims})
-    agents = tx.fetch(keys).values
+    agents = tx.get_many(keys)
     call.know([agent["process"] for agent in agents.values() if agent is not None])
     dead = []
     for claim in claims:

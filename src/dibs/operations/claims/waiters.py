@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_BLOCKERS_SHOWN = 4  # in the answer to a waiter; it changes with every poll
 POLL_MS = 5_000  # three polls within a waiter's lease, so that one missed poll costs nothing
@@ -126,7 +126,7 @@ def suspect(tx: Transaction, record: Record) -> None:
     )  # fmt: skip
 
 
-def _withdraw(tx: Transaction, call: Call, got: Fetched, waiter: str, claim: str) -> dict[str, Any]:
+def _withdraw(tx: Transaction, call: Call, waiter: str, claim: str) -> dict[str, Any]:
     """An interrupted call leaves nothing: neither its place, nor a claim whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.

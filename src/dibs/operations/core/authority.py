@@ -61,8 +61,7 @@ def refusal(
 def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
     """The same for a command that is no operation (ACTS), or that an agent's shell is about to run."""
     who = own or call.agent
-    key = f"a\t{who}"
-    have = rank(tx, call, tx.fetch([key]).values[key], who)
+    have = rank(tx, call, tx.get(f"a\t{who}"), who)
     return None if RANKS[have] >= RANKS[ACTS[act]] else _forbidden(tx, call, who, have, ACTS[act], act, ())
 
 
@@ -82,7 +81,7 @@ def comes_from_agent(tx: Transaction, call: Call) -> bool:
     if call.model or call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
         return True
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
-    found = tx.fetch(keys).values if keys else {}
+    found = tx.get_many(keys)
     return any(record is not None and not record.get("program") for record in found.values())
 
 

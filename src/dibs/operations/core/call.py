@@ -177,7 +177,7 @@ def process_name(process: Process) -> str:
 def name_caller(tx: Transaction, call: Call) -> None:
     """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
     keys = [f"p\t{process_name(process)}" for process in call.ancestors]
-    found = tx.fetch(keys).values
+    found = tx.get_many(keys)
     for key in keys:
         if found[key] is not None:
             call.agent, call.how = found[key]["agent"], "process"

@@ -20,16 +20,15 @@ from dibs.operations.core.call import (
     lineage_of,
     name_caller,
 )
-from dibs.operations.core.declare import AGENT, RANKS, VIEWER, WORKER, Operation
+from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.stores.seam import Transaction
 
 # Verifies the credential of a caller before it does something that is not an operation of its own.
 CALLER = Operation("caller", lambda _tx, _call: None, "Verify the caller's credential.", writes=False)
@@ -43,7 +42,6 @@ def caller_of(operation: Operation) -> Operation:
 
 
 REQUEST_LIFE_MS = 24 * 3_600_000  # a retry comes within minutes; a day covers a laptop closed overnight
-PREFETCH_ROWS = 48  # rows read for an operation before it runs; it reads on if it needs more
 SEEN_EVERY_MS = 60_000  # writing "last seen" at each call would double what a claim writes
 
 
@@ -62,31 +60,33 @@ def perform(tx: Transaction, call: Call, operation: Operation, fields: dict[str,
         fields = _with_agent_ids(tx, operation, fields)
     if not operation.writes:
         return _read(tx, call, operation, fields)
-    got = _enter(tx, call, operation, fields)
-    if call.via is None or _credential_refusal(tx, call, got) is not None:  # only the caller gets a kept answer
-        return _write(tx, call, operation, raw_fields, fields, got)
+    agent = _enter(tx, call, operation, fields)
+    if call.via is None or _credential_refusal(tx, call) is not None:  # only the caller gets a kept answer
+        return _write(tx, call, operation, raw_fields, fields, agent)
     from dibs.operations.core import exchanges
 
-    known = got.values[f"x\t{call.via[0]}"]
-    return exchanges.once(tx, call.via, known, lambda: _write(tx, call, operation, raw_fields, fields, got))
+    return exchanges.once(tx, call.via, lambda: _write(tx, call, operation, raw_fields, fields, agent))
 
 
 def _write(
-    tx: Transaction, call: Call, operation: Operation, raw_fields: dict[str, Any], fields: dict[str, Any], got: Fetched
+    tx: Transaction,
+    call: Call,
+    operation: Operation,
+    raw_fields: dict[str, Any],
+    fields: dict[str, Any],
+    agent: Record | None,
 ) -> Any:
     """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
-    own = f"a\t{call.agent}"
-    agent = got.values[own]
     call.tied = _is_from_its_process(call, agent)
     if agent is not None and not operation.boots and _comes_back(call, agent):
         from dibs.operations.agents import presence
 
         presence.come_back(tx, call, agent)
     refusal = (
-        _credential_refusal(tx, call, got)
+        _credential_refusal(tx, call)
         or _sender_refusal(call, operation)
         or _speech_refusal(tx, call, operation)
-        or _killed_or_fenced(call, operation, got)
+        or _killed_or_fenced(tx, call, operation, agent)
         or _rank_refusal(tx, call, operation, agent, fields)
     )
     if refusal is not None:
@@ -98,7 +98,7 @@ def _write(
         asked = {name: fields[name] for name in raw_fields if name not in unsaid}
         digest = digest_of(jsontext.encode([operation.name, asked]))
         request_key = _request_key(call, operation)
-        known = got.values[request_key]
+        known = tx.get(request_key)
         if known is not None and known["until"] > tx.now:
             return _same_answer(known, digest, call)
     active = False  # a boot renews the claims itself, before it lists them
@@ -107,9 +107,9 @@ def _write(
     elif not operation.boots:
         if agent is None and call.how == "--as" and call.typed:
             _refuse_misspelt_name(tx, call)
-        got.values[own], active = _touched_record(tx, call, agent)
-        call.name = got.values[own].get("name") or _name_of(tx, call.agent, got.values[own])
-    result = _run_body(tx, call, operation.body, fields, got)
+        record, active = _touched_record(tx, call, agent)
+        call.name = record.get("name") or _name_of(tx, call.agent, record)
+    result = _run_body(tx, call, operation.body, fields)
     if active:
         from dibs.operations.claims import releases
 
@@ -145,40 +145,41 @@ def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
     return names.name_of(tx, agent, record)
 
 
-def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any], *got: Fetched) -> Any:
+def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
     """The operation's answer. The text of what it raises has the agents' names, too."""
     try:
-        return body(tx, call, *got, **fields)
+        return body(tx, call, **fields)
     except DibsError as error:
         _with_names(tx, call, error)
         raise
 
 
-def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Fetched:
-    """Name the caller, and read in one trip: its record, its ancestors' records, and what the operation prefetches."""
-    ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
+def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Record | None:
+    """Name the caller, and prefetch what the call needs in one trip; returns the caller's record."""
     if not call.agent:
         name_caller(tx, call)
     check_agent_id(call.agent)
     if call.request:
         check_request_id(call.request)
-    got = _first_trip(tx, call, operation, ranges)
-    record = got.values[f"a\t{call.agent}"]
+    record = _prefetch(tx, call, operation, fields)
     if (record is None or "same" in record) and _resolve_other_name(tx, call):
-        ranges = operation.ahead(call, **fields) if operation.ahead is not None else []
-        return _first_trip(tx, call, operation, ranges)
-    return got
+        record = _prefetch(tx, call, operation, fields)
+    return record
 
 
-def _first_trip(tx: Transaction, call: Call, operation: Operation, ranges: Sequence[Range]) -> Fetched:
-    keys = [f"a\t{ancestor}" for ancestor in lineage_of(call.agent)]
+def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Record | None:
+    """Read the caller's record, its ancestors' records, and what the operation names; returns the first."""
+    own, *keys = [f"a\t{ancestor}" for ancestor in reversed(lineage_of(call.agent))]
     if call.request:
         keys.append(_request_key(call, operation))
     if call.via is not None:
         keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file
     if call.credential is not None:
         keys.append(f"cr\t{call.credential[0]}")
-    return tx.fetch(keys, ranges, PREFETCH_ROWS)
+    more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
+    tx.prefetch([own, *keys, *more], ranges, PREFETCH_ROWS)
+    record: Record | None = tx.get(own)
+    return record
 
 
 def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:
@@ -192,11 +193,10 @@ def _read(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
 
 def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> DibsError | None:
     """Why this caller may not read this: its credential or its rank does not allow it."""
-    got = _enter(tx, call, operation, fields)
-    refusal = _credential_refusal(tx, call, got) or _sender_refusal(call, operation)
+    agent = _enter(tx, call, operation, fields)
+    refusal = _credential_refusal(tx, call) or _sender_refusal(call, operation)
     if refusal is not None:
         return refusal
-    agent = got.values.get(f"a\t{call.agent}")
     if agent is not None:
         call.name = agent.get("name", "")  # else the answer's names would read it again
     if operation.may != VIEWER:
@@ -204,13 +204,13 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
     return refusal
 
 
-def _credential_refusal(tx: Transaction, call: Call, got: Fetched) -> DibsError | None:
+def _credential_refusal(tx: Transaction, call: Call) -> DibsError | None:
     """Why the caller's credential does not speak for this agent; raises if the credential is not valid."""
     if call.credential is None:
         return None
     from dibs.operations.agents import credentials
 
-    return credentials.enter(tx, call, got)
+    return credentials.enter(tx, call)
 
 
 def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
@@ -222,13 +222,11 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
     return Forbidden(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
 
 
-def _killed_or_fenced(call: Call, operation: Operation, got: Fetched) -> DibsError | None:
+def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: Record | None) -> DibsError | None:
     """Why this caller may do nothing at all: it was killed, or its agent has another process by now."""
-    for ancestor in lineage_of(call.agent):
-        record = got.values[f"a\t{ancestor}"]
+    for record in (*[tx.get(f"a\t{ancestor}") for ancestor in lineage_of(call.agent)[:-1]], agent):
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
-    agent = got.values[f"a\t{call.agent}"]
     if agent is not None and not operation.boots and _is_fenced(call, agent):
         return Fenced(agent=call.agent, incarnation=agent["incarnation"])
     return None

@@ -24,7 +24,6 @@ from dibs.operations.agents.names import name_of
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
 from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
-from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +53,7 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    owners = values_of(tx, [f"a\t{one}" for one in change["owners"]])
+    owners = tx.get_many([f"a\t{one}" for one in change["owners"]])
     change["owners"] = [one for one in change["owners"] if owners[f"a\t{one}"] is not None]
     change["suspects"] = accused(tx, call, change["suspects"])
     if change["actor"] and not accused(tx, call, [change["actor"]]):
@@ -65,7 +64,7 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
     """Those of these agents that the caller can say something against: all; for a far caller, its credential's own."""
     if not call.place:
         return list(agents)
-    known = values_of(tx, [f"a\t{one}" for one in agents])
+    known = tx.get_many([f"a\t{one}" for one in agents])
 
     def is_own(agent: str) -> bool:
         record = known[f"a\t{agent}"]
@@ -77,8 +76,7 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
 
 
 def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, direct: bool) -> dict[str, Any] | None:
-    key = f"v\tv{change['id']}"
-    if tx.fetch([key]).values[key] is not None:
+    if tx.get(f"v\tv{change['id']}") is not None:
         return None
     holder = _holder(tx, call, change)
     actor = change["actor"] if change["grade"] in {SURE, LIKELY} else ""
@@ -134,7 +132,7 @@ def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Record | Non
 
 def _is_gone(tx: Transaction, call: Call, agent: str) -> bool:
     """Has that agent's session ended, or its process? One that is not registered may be there."""
-    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    record = tx.get(f"a\t{agent}")
     return record is not None and (bool(record["left"]) or call.alive(record["process"]) is False)
 
 
@@ -190,7 +188,7 @@ def who_did_it(grade: str, names: Sequence[str]) -> str:
 
 def actor_of(tx: Transaction, identifier: str) -> str:
     """The same about a change that was reported."""
-    record = tx.fetch([f"v\t{identifier}"]).values[f"v\t{identifier}"] or {"grade": "", "by": "", "suspects": ()}
+    record = tx.get(f"v\t{identifier}") or {"grade": "", "by": "", "suspects": ()}
     agents = [record["by"]] if record["by"] else record["suspects"]
     return who_did_it(record.get("grade", ""), [name_of(tx, one) for one in agents])
 
@@ -337,7 +335,7 @@ def _key(tree: str, name: str) -> str:
 
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
     key = _key(tree, name)
-    record = tx.fetch([key]).values[key] or {"ids": []}
+    record = tx.get(key) or {"ids": []}
     until = tx.now + CONTENT_LIFE_MS
     tx.put(key, {"ids": [*record["ids"], identifier][-8:], "until": until}, i2=due(until))
 
@@ -345,10 +343,10 @@ def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
 def _put_back(tx: Transaction, report: _Report) -> str:
     """The unsettled change whose removed content is there again; it and those after it are settled. "" if none is."""
     key = _key(report.tree, report.name)
-    record = tx.fetch([key]).values[key]
+    record = tx.get(key)
     if record is None or not report.was:
         return ""
-    earlier = tx.fetch([f"v\t{one}" for one in record["ids"]]).values.values()
+    earlier = tx.get_many([f"v\t{one}" for one in record["ids"]]).values()
     for place, one in enumerate(earlier):
         if one is not None and one["blob"] == report.now:
             if place:
@@ -362,7 +360,7 @@ def _put_back(tx: Transaction, report: _Report) -> str:
 def unsettled(tx: Transaction, tree: str, names: Sequence[str]) -> dict[str, list[str]]:
     """The unsettled paths among these, each with the ids of the changes."""
     keys = {_key(tree, name): name for name in names}
-    found = tx.fetch(list(keys)).values
+    found = tx.get_many(list(keys))
     return {
         keys[key]: record["ids"] for key, record in found.items() if record is not None and record["until"] > tx.now
     }
@@ -379,14 +377,13 @@ def owed_to(tx: Transaction, call: Call, kept: Record) -> str:
 def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
     """Settle these paths: an agent decided what they should contain."""
     for name in names:
-        if tx.fetch([_key(tree, name)]).values[_key(tree, name)] is not None:
+        if tx.get(_key(tree, name)) is not None:
             tx.delete(_key(tree, name))
 
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:
     """Accept the present content (`dibs ack vID`); returns the path."""
-    key = f"v\t{identifier}"
-    record = tx.fetch([key]).values[key]
+    record = tx.get(f"v\t{identifier}")
     if record is None:
         raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
     settle(tx, record["tree"], [record["path"]])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
 MANY_PATHS = 256  # from here on, reading every claim is cheaper than reading every path
@@ -47,14 +47,13 @@ HOW = ("checked", "past", "replayed")  # how a commit met the guard; `_committed
 def _check(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     paths: Sequence[Sequence[str]] = (),
     tree: str = "",
     client: str = "",
     owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
 ) -> Any:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
-    refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "commit", client)
+    refusal: DibsError | None = roles.refusal_to(call, tx.get(f"a\t{call.agent}"), "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):
@@ -233,7 +232,7 @@ def _counts(loss: Record, tree: str) -> bool:
 def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
     """The losses of the agent, its ancestors and its subagents, with their keys."""
     prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
-    return tx.fetch((), [prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
+    return tx.fetch([prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
 def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
@@ -258,7 +257,6 @@ def _refuse(tx: Transaction, call: Call, error: DibsError, paths: Sequence[Seque
 def _committed(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     commit: str = "",
     tree: str = "",
     items: Sequence[tuple[Sequence[str], bool]] = (),

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 REASON = "a {what} is under way"
 REASONS = tuple(REASON.format(what=what) for what in ("merge", "cherry-pick", "revert", "rebase"))
 
 
 def _merging(
-    tx: Transaction, call: Call, got: Fetched, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
+    tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
 ) -> dict[str, Any]:
     """Claim the files of what is under way; with nothing under way, release those that it left."""
     if not what:
@@ -45,7 +45,7 @@ def _merging(
     ]
     free = [path for path in paths if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
     if free:
-        held = grants.take(tx, call, None, free, tree=tree, by=BY, reason=REASON.format(what=what))
+        held = grants.take(tx, call, free, tree=tree, by=BY, reason=REASON.format(what=what))
         free = [] if isinstance(held, DibsError) else free
     return {"claimed": resources.shown(free)}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
     Work = tuple[str, Sequence[str], str, Sequence[str]]  # the id of its copy, the path, the content, the owners
 
@@ -35,7 +35,7 @@ HOW = "removed"  # what became of the kept content
 
 
 def _removed(
-    tx: Transaction, call: Call, got: Fetched, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
+    tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
 ) -> dict[str, Any]:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
     claims = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]
@@ -44,7 +44,7 @@ def _removed(
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
     keys = [f"v\tv{identifier}" for identifier, *_ in work]
-    known = tx.fetch(keys).values if keys else {}
+    known = tx.get_many(keys)
     new = [one for one, key in zip(work, keys, strict=True) if known[key] is None and one[3]]
     by_owner: dict[str, list[str]] = {}
     for identifier, path, content, owners in new:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
 # meanwhile. The claim ends with the call, or with the process.
@@ -48,7 +48,6 @@ MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 def _command(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     tree: str,
     sweeps: Sequence[dict[str, Any]] = (),
     unresolved: Sequence[dict[str, Any]] = (),
@@ -65,7 +64,7 @@ def _command(
     `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
     `spoken`: the dibs commands that it would run, and as which agent.
     """
-    agent = got.values[f"a\t{call.agent}"]
+    agent = tx.get(f"a\t{call.agent}")
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
@@ -118,7 +117,7 @@ def _hold_files(
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, None, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            claim = grants.take(tx, call, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -161,7 +160,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, None, both, by=SHELL, ttl=ttl, reason=RUNS)
+    held = grants.take(tx, call, both, by=SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)

@@ -22,7 +22,7 @@ from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
 from dibs.operations.core.policy import WORK
 from dibs.operations.messages import mailbox
 from dibs.operations.tasks.lifecycle import check_word
-from dibs.stores.seam import AFTER_KEY, prefix_range, values_of
+from dibs.stores.seam import AFTER_KEY, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     while more and used < room:
         low, high = prefix_range("a\t")
         low = f"a\t{job['after']}{AFTER_KEY}" if job["after"] else low
-        page = tx.fetch((), [(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
+        page = tx.fetch([(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
         agents: list[Record] = [agent for _, agent in page.rows]
         copies = _leave(tx, job, _fitting(tx, job, agents))
         used += len(agents) + RECORDS_PER_COPY * copies
@@ -90,7 +90,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str]:
     """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
     above = {f"a\t{name}" for agent in agents for name in lineage_of(agent["agent"])[:-1]}
-    killed = {key[2:] for key, found in values_of(tx, sorted(above)).items() if found is not None and found["killed"]}
+    killed = {key[2:] for key, found in tx.get_many(sorted(above)).items() if found is not None and found["killed"]}
     killed |= {agent["agent"] for agent in agents if agent["killed"]}
     return [
         agent["agent"]
@@ -155,7 +155,7 @@ def post(tx: Transaction, box: Record, message: Record, to: str, request: Any = 
 
 def boxes_of(tx: Transaction, names: Sequence[str]) -> dict[str, Record]:
     """The mailboxes of these agents."""
-    values = values_of(tx, [f"mb\t{name}" for name in names])
+    values = tx.get_many([f"mb\t{name}" for name in names])
     return {name: values[f"mb\t{name}"] or mailbox.new_box() for name in names}
 
 
@@ -197,7 +197,7 @@ def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Record) -> Q
 
 
 def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
-    return tx.fetch((), [prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
+    return tx.fetch([prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
 def take_on_type(tx: Transaction, agent: Record, was: str) -> None:

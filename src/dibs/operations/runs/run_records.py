@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 ACTIVE, ENDED = "active", "ended"
 PHASES = ("discovery", "analysis", "execution", "validation")
@@ -60,8 +60,7 @@ def check_id(run: str) -> str:
 
 def load(tx: Transaction, run: str) -> Record:
     """A run by its id."""
-    key = key_of(check_id(run))
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(check_id(run)))
     if record is None:
         raise NotFound(f"there is no run {run}; `dibs run list` shows them", run=run)
     return record
@@ -141,12 +140,10 @@ def agent_key(run: str, agent: str) -> str:
     return f"ua\t{run}\t{agent}"
 
 
-def _join(
-    tx: Transaction, call: Call, got: Fetched, run: str = "", type: str = "", can: Sequence[str] = ()
-) -> dict[str, Any]:
+def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Sequence[str] = ()) -> dict[str, Any]:
     """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
     record = chosen(tx, run)
-    agent = got.values[f"a\t{call.agent}"]
+    agent = tx.get(f"a\t{call.agent}")
     kind, able = type, sorted(set(can))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
@@ -165,10 +162,9 @@ def _join(
 
 def _member(tx: Transaction, run: str, agent: Record) -> Record:
     """An agent's part in a run, existing or new, with its present type and capabilities."""
-    key = agent_key(run, agent["agent"])
-    member: Record | None = tx.fetch([key]).values[key]
+    member: Record | None = tx.get(agent_key(run, agent["agent"]))
     if member is None:
-        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
+        if len(tx.fetch([prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
             raise Quota(
                 f"run {run} has {MAX_AGENTS} agents; it takes no more.", what="agents in one run", limit=MAX_AGENTS
             )
@@ -190,7 +186,7 @@ def member_shown(tx: Transaction, member: Record) -> dict[str, Any]:
 
 
 def _usage(
-    tx: Transaction, call: Call, got: Fetched, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
+    tx: Transaction, call: Call, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
 ) -> dict[str, Any]:
     """Store the usage of the caller's process. It comes with a heartbeat, so an ended run is no error."""
     given = {"cpu": cpu, "memory": memory, "threads": threads}
@@ -198,13 +194,12 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    return {"kept": bool(run) and keep_use(tx, check_id(run), got.values[f"a\t{call.agent}"], used)}
+    return {"kept": bool(run) and keep_use(tx, check_id(run), tx.get(f"a\t{call.agent}"), used)}
 
 
 def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
     """Store an agent's usage for an active run: the latest, and the maximum."""
-    key = key_of(run)
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(run))
     if record is None or record["state"] != ACTIVE:
         return False
     member = _member(tx, run, agent)
@@ -226,7 +221,7 @@ def check_phase(phase: str) -> str:
     return phase
 
 
-def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "") -> dict[str, Any]:
+def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> dict[str, Any]:
     """Set the run's phase. Any order: a run that finds something in validation may analyse again."""
     record = chosen(tx, run)
     before = record["phase"]
@@ -238,11 +233,11 @@ def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "")
     return {"run": shown(tx, record), "before": before}
 
 
-def _warn(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+def _warn(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
     return _say(tx, call, chosen(tx, run), WARNING, text)
 
 
-def _error(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+def _error(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
     return _say(tx, call, chosen(tx, run), ERROR, text)
 
 
@@ -273,11 +268,11 @@ def note_shown(tx: Transaction, note: Record) -> dict[str, Any]:
     return found
 
 
-def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, run: str = "") -> dict[str, Any]:
+def _handled(tx: Transaction, call: Call, number: int, how: str, run: str = "") -> dict[str, Any]:
     """Mark an error as handled: the gates no longer count it."""
     record = chosen(tx, run)
     key = f"ue\t{record['run']}\t{number:06d}"
-    note: Record | None = tx.fetch([key]).values[key]
+    note: Record | None = tx.get(key)
     if note is None or note["what"] != ERROR:
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
     words = how.strip()

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, quoted
 from dibs.operations.core.call import iso
-from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, values_of, walk
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -108,8 +108,7 @@ def key_of(identifier: str) -> str:
 
 def load(tx: Transaction, identifier: str) -> Record:
     """A task by its id."""
-    key = key_of(check_id(identifier))
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(check_id(identifier)))
     if record is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
     return full(record)
@@ -117,7 +116,7 @@ def load(tx: Transaction, identifier: str) -> Record:
 
 def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
     """Any number of tasks by their ids; None for unknown ones."""
-    kept = values_of(tx, [key_of(name) for name in names])
+    kept = tx.get_many([key_of(name) for name in names])
     return {name: None if (record := kept[key_of(name)]) is None else full(record) for name in names}
 
 
@@ -130,7 +129,7 @@ def members(tx: Transaction, prefix: str) -> Iterator[Record]:
 
 def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:
     """The results of these tasks; None where there is no result."""
-    kept = values_of(tx, [f"tr\t{name}" for name in names])
+    kept = tx.get_many([f"tr\t{name}" for name in names])
     return {name: kept[f"tr\t{name}"] for name in names}
 
 
@@ -167,7 +166,7 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
     identifier = task["task"]
     used = 0
     for family in ("tn", "td", "tc", "tb"):
-        rows = tx.fetch((), [prefix_range(f"{family}\t{identifier}\t")], room - used)
+        rows = tx.fetch([prefix_range(f"{family}\t{identifier}\t")], room - used)
         for key, _ in rows.rows:
             tx.delete(key)
         used += len(rows.rows)

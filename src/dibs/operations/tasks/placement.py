@@ -133,11 +133,11 @@ def _ready_since(tx: Transaction, task: Record) -> int:
     """When the last dependency of this task was finished; 0 if it had none."""
     names: list[str] = []
     if task["after"]:
-        kept = tx.fetch([f"ta\t{task['task']}"]).values[f"ta\t{task['task']}"]
+        kept = tx.get(f"ta\t{task['task']}")
         names += kept["after"] if kept is not None else []
     if task["total_kids"]:
         prefix = f"tc\t{task['task']}\t"
-        names += [key[len(prefix) :] for key, _ in tx.fetch((), [prefix_range(prefix)], board.MAX_TASKS_LISTED).rows]
+        names += [key[len(prefix) :] for key, _ in tx.fetch([prefix_range(prefix)], board.MAX_TASKS_LISTED).rows]
     return max([task["finished"] for task in lifecycle.load_all(tx, names).values() if task is not None], default=0)
 
 
@@ -173,7 +173,7 @@ def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record])
     found: list[tuple[tuple[int, int, str], Record, Record]] = []
     for agent in there:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
-        values = tx.fetch([lifecycle.key_of(claim["task"]) for claim in live.values()]).values
+        values = tx.get_many([lifecycle.key_of(claim["task"]) for claim in live.values()])
         for other in [lifecycle.full(record) for record in values.values() if record is not None]:
             held = live.get(other["claim"]) if other["state"] == EXECUTING else None
             if held is not None and other["priority"] < task["priority"]:

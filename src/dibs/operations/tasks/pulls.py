@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
 ORPHANS_PER_TRIP = 256  # running tasks, all of which are checked for dead holders before the answer is "nothing"
@@ -38,11 +38,9 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 # --- next
 
 
-def _next(
-    tx: Transaction, call: Call, got: Fetched, wait: int = 0, run: str = "", waiter: str = "", wake: str = ""
-) -> Any:
+def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str = "", wake: str = "") -> Any:
     """The best task that is ready for this agent, in one transaction."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = _agent(tx, call)
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     if due.done:  # one of them may be assigned to this agent now
@@ -72,8 +70,7 @@ def _next(
 
 
 def _agent(tx: Transaction, call: Call) -> Record:
-    key = f"a\t{call.agent}"
-    agent: Record = tx.fetch([key]).values[key]
+    agent: Record = tx.get(f"a\t{call.agent}")
     return agent
 
 
@@ -175,8 +172,7 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
-        key = f"tp\t{task['task']}"
-        shown["payload"] = tx.fetch([key]).values[key]
+        shown["payload"] = tx.get(f"tp\t{task['task']}")
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
     answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
@@ -184,14 +180,14 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     return answer
 
 
-def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
+def follow_up(tx: Transaction, call: Call, run: str) -> dict[str, Any] | None:
     """The next task for an agent that has just finished one; None if nothing is ready."""
-    return next(iter(take_some(tx, call, got, run, 1)), None)
+    return next(iter(take_some(tx, call, run, 1)), None)
 
 
-def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
+def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[str, Any]]:
     """The best tasks: as many as are ready, were asked for, and this agent may have."""
-    agent: Record | None = got.values[f"a\t{call.agent}"]
+    agent: Record | None = tx.get(f"a\t{call.agent}")
     if agent is None:
         return []
     workforce.mark_as_worker(tx, agent)
@@ -270,7 +266,7 @@ def _wait(
 ) -> dict[str, Any]:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
-    known: Record | None = tx.fetch([key]).values[key] if waiter else None
+    known: Record | None = tx.get(key) if waiter else None
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
@@ -293,13 +289,13 @@ def _forget(tx: Transaction, waiter: str) -> None:
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
+def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = _agent(tx, call)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
-        answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
+        answer = take(tx, call, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
         if not waiter and (not wait or error.fields.get("state") != PLANNED):
             raise
@@ -341,8 +337,7 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
 
 def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
     """An interrupted caller no longer waits for a task."""
-    key = f"tw\t{waiter}"
-    known: Record | None = tx.fetch([key]).values[key]
+    known: Record | None = tx.get(f"tw\t{waiter}")
     if known is None or known["agent"] != agent:
         return
     if "task" in known:
@@ -383,7 +378,6 @@ def _holding(tx: Transaction, wish: Record) -> list[Record]:
 def take(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     task: Record,
     origin: str = "",
     *,
@@ -408,7 +402,7 @@ def take(
         raise Conflict(
             f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
         )
-    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task, told=not patient) or _after_others(
+    refusal = _cannot(tx, call, tx.get(f"a\t{call.agent}"), task, told=not patient) or _after_others(
         tx, call, task, waiter
     )
     if refusal is not None:

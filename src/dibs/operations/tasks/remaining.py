@@ -23,8 +23,7 @@ MAX_TASKS_READ = 4_096
 
 def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
-    key = f"a\t{agent}"
-    who: Record | None = tx.fetch([key]).values[key]
+    who: Record | None = tx.get(f"a\t{agent}")
     pools = [f"ready\t{lifecycle.pool_of(head)}\t" for head in board.pools(tx)
              if lifecycle.fits(who, head["needs"], head["for"])]  # fmt: skip
     later = ("tasks\tdelayed\t", "tasks\tauction\t", "mine\t")

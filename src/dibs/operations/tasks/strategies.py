@@ -24,7 +24,7 @@ from dibs.operations.core.call import due, lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
 from dibs.operations.tasks import lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.stores.seam import COMMIT, digest_of, values_of
+from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
 def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
     """Agents by their names; named ones with their ancestors, since a kill covers subagents."""
     if among is not None:
-        values = values_of(tx, sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
+        values = tx.get_many(sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
     found = [agent for _, agent in paging.every(tx, "a\t")]
     return {agent["agent"]: agent for agent in found if agent.get("works") or agent["killed"]}

@@ -41,8 +41,7 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
     """A task is assigned to an agent: its record says until when the agent has to look for one."""
     from dibs.operations.agents.records import put_agent
 
-    key = f"a\t{agent}"
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(f"a\t{agent}")
     if record is not None and record.get("assigned", 0) < until:
         record["assigned"] = until
         put_agent(tx, record)
@@ -86,7 +85,7 @@ def mark_as_worker(tx: Transaction, agent: Record) -> None:
 def present(tx: Transaction) -> list[Record]:
     """The agents that wait for work now, first come first; absent ones are dropped."""
     found = []
-    for key, record in tx.fetch((), [("tw\t", "tw\n")], MAX_WAITERS_READ).rows:
+    for key, record in tx.fetch([("tw\t", "tw\n")], MAX_WAITERS_READ).rows:
         if record["until"] <= tx.now:
             tx.delete(key)
         else:

@@ -112,7 +112,7 @@ def _other(tx: Transaction, key: str, record: Record) -> bool:
     return True
 
 
-def _sweep(tx: Transaction, call: Call, got: Fetched, store: dict[str, Any] | None = None) -> dict[str, Any]:
+def _sweep(tx: Transaction, call: Call, store: dict[str, Any] | None = None) -> dict[str, Any]:
     from dibs.operations.alerts import watch
     from dibs.operations.tasks import due_tasks, old_tasks
 
@@ -184,8 +184,8 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple
 def _agents(tx: Transaction) -> tuple[Fetched, Record | None]:
     """The agents that the next sweep looks at, and the one after which they come."""
     low, high = prefix_range("a\t")
-    last: Record | None = tx.fetch([SWEEP_PLACE_KEY]).values[SWEEP_PLACE_KEY]
-    return tx.fetch((), [(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
+    last: Record | None = tx.get(SWEEP_PLACE_KEY)
+    return tx.fetch([(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
 
 
 def _suspects(call: Call, agents: list[Record]) -> list[Record]:
