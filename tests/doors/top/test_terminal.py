@@ -11,12 +11,15 @@ import subprocess
 import sys
 import termios
 
+import psutil
 import pytest
 
 from tests.doors.cli.screen import CTRL_C, Screen, bare
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 ON, OFF = "\x1b[?1049h", "\x1b[?1049l"  # the terminal's other screen
+CTRL_Z = "\x1a"
 MOUSE = "\x1b[?1000h"
 
 
@@ -71,6 +74,21 @@ def test_a_signal_gives_the_terminal_back_and_colours_are_as_wanted(
     assert code == 128 + signal.SIGTERM
     assert text.index(ON) < text.rindex(OFF)
     assert "Traceback" not in bare(text)
+
+
+def test_ctrl_z_gives_the_terminal_back_and_the_whole_picture_is_shown_again_afterwards(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    screen = Screen(shell.folder, "top")
+    screen.until(">ann")
+    screen.press(CTRL_Z)
+    screen.until(OFF)
+    until(lambda: psutil.Process(screen.process.pid).status() == psutil.STATUS_STOPPED)
+    screen.raw = ""
+    screen.process.send_signal(signal.SIGCONT)
+    for text in (ON, "[1 Agents]", ">ann", "j/k move"):
+        screen.until(text)
+    screen.press("q")
+    assert screen.end()[0] == 0
 
 
 def test_without_textual_it_says_what_to_install_and_one_picture_is_shown_all_the_same(shell: Shell) -> None:

@@ -187,10 +187,11 @@ class Top(App[None]):
             yield Static("enter keeps it, esc clears it ", markup=False)
 
     def on_mount(self) -> None:
-        """Clocks move every second."""
+        """Clocks move every second. After `fg` the terminal has nothing of the picture."""
         self.theme = "ansi-dark"
         self.picture.focus()
         self.set_interval(SECOND, self.paint)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
     async def on_event(self, event: events.Event) -> None:
         """What is typed is done before the next key is looked at: letters after a `/` are its text, not keys."""
