@@ -291,10 +291,11 @@ def test_it_is_left_by_q_and_by_ctrl_c_even_while_something_is_asked(held: Look)
     assert held.dialog.text("Why") == "q"
     held.press("ctrl+c")
     assert held.app.return_code == 130
-    other = Look(held.folder)
-    other.press("x", "escape", "q")
-    assert other.app.return_code == 0
-    other.close()
+    for keys, code in ((("x", "escape", "q"), 0), (("g", "q", "g", "ctrl+c"), 130)):
+        other = Look(held.folder)
+        other.press(*keys)
+        assert other.app.return_code == code
+        other.close()
 
 
 def test_an_overwritten_file_is_restored_once_its_holder_let_go(tmp_path: Path) -> None:

@@ -216,7 +216,7 @@ class Top(App[None]):
             return True
         if key in known:
             await self.run_action(known[key])
-        return key in known or known is CHORDS
+        return key in known or (known is CHORDS and len(key) == 1)  # a letter after a `g` is no key of its own
 
     # --- the picture
 
