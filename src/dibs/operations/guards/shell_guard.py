@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
@@ -64,7 +65,7 @@ def _command(
     `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
     `spoken`: the dibs commands that it would run, and as which agent.
     """
-    agent = tx.get(f"a\t{call.agent}")
+    agent = get_agent(tx, call.agent)
     for act in acts:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:

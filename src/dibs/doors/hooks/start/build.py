@@ -58,7 +58,8 @@ BUNDLED_MODULES = {
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
         "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
-        "dibs.operations.agents", "dibs.operations.agents.marks", "dibs.operations.agents.roles", "dibs.facts.git",
+        "dibs.operations.agents", "dibs.operations.agents.marks", "dibs.operations.agents.records",
+        "dibs.operations.agents.roles", "dibs.facts.git",
         "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shell_guard": (
