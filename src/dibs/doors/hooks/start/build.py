@@ -50,7 +50,8 @@ BUNDLED_MODULES = {
     ),
     "dibs.session.session": (
         "dibs.operations.claims", "dibs.facts.paths", "dibs.operations.claims.resources",
-        "dibs.operations.core.policy", "dibs.operations.core.entry",
+        "dibs.operations.core.policy", "dibs.operations.agents", "dibs.operations.agents.records",
+        "dibs.operations.core.entry",
         "dibs.session.known_clients", "dibs.session.identity",
         "dibs.session.config", "dibs.session.store_link", "dibs.facts.processes",
     ),
@@ -58,8 +59,7 @@ BUNDLED_MODULES = {
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
         "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
-        "dibs.operations.agents", "dibs.operations.agents.marks", "dibs.operations.agents.records",
-        "dibs.operations.agents.roles", "dibs.facts.git",
+        "dibs.operations.agents.marks", "dibs.operations.agents.roles", "dibs.facts.git",
         "dibs.facts.git.ignored",
     ),
     "dibs.doors.hooks.shell_guard": (
