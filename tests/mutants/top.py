@@ -25,5 +25,5 @@ ROWS = (
      "tests/doors/top/test_reader.py::test_nothing_is_missed_while_nothing_is_heard"),
     ("_is_meant", "drop operand ==", ALL),
     ("_is_meant", "replace boolop kind -> $0", ALL),
-    ("kill_all.revive", "drop operand EVERY", AGAIN),
+    ("_is_stopped_with_all", "drop operand all", AGAIN),
 )  # fmt: skip

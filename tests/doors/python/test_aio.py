@@ -305,8 +305,8 @@ def test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had
         held, go_on = threading.Event(), threading.Event()
         ask = ws.workspace.ask_for
 
-        def slowly(name: str, request_id: str | None, given: dict[str, Any]) -> Any:
-            answer = ask(name, request_id, given)
+        def slowly(name: str, request_id: str | None, given: dict[str, Any], made: Any = None) -> Any:
+            answer = ask(name, request_id, given, made)
             held.set()
             go_on.wait(LIMIT_S)
             return answer

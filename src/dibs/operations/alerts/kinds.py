@@ -28,6 +28,7 @@ stands. Both only read, but for what `records.py` writes.
 from __future__ import annotations
 
 from dibs.errors import quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import records
 from dibs.operations.alerts.records import ERROR, WARNING, name_of
 from dibs.operations.claims import endings, holds, resources
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -91,12 +93,7 @@ def _observed(alert: Record) -> bool:
     return "lasts" in alert["facts"]
 
 
-def _agent(tx: Transaction, agent: str) -> Record | None:
-    found: Record | None = tx.get(f"a\t{agent}")
-    return found
-
-
-def _is_there(agent: Record | None) -> bool:
+def _is_there(agent: Agent | None) -> bool:
     return agent is not None and not agent["left"] and not agent["killed"]
 
 
@@ -209,7 +206,7 @@ def _deadlock_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     """Is the holder alive? A process that cannot be seen from here counts as alive if its agent acted lately."""
-    agent = _agent(tx, suspicion["agent"])
+    agent = get_agent(tx, suspicion["agent"])
     if not _is_there(agent) or _expired_gone(tx, call, suspicion):
         return None
     assert agent is not None
@@ -226,7 +223,7 @@ def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -261,7 +258,7 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _dead_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if agent is None:
         return "the agent was forgotten"
     if agent["killed"] or agent["left"]:
@@ -286,7 +283,7 @@ def _silent(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _silent_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -320,7 +317,7 @@ def _rules(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _rules_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -459,7 +456,7 @@ def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 def _breaker_gone(tx: Transaction, call: Call, alert: Record) -> str:
     from dibs.operations.tasks import workforce
 
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     return "the breaker is closed" if workforce.breaker(tx, call, agent)[0] == "closed" else ""

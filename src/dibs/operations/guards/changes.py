@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import agent_key, get_agent
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
 from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
@@ -54,8 +55,8 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    owners = tx.get_many([f"a\t{one}" for one in change["owners"]])
-    change["owners"] = [one for one in change["owners"] if owners[f"a\t{one}"] is not None]
+    owners = tx.get_many([agent_key(one) for one in change["owners"]])
+    change["owners"] = [one for one in change["owners"] if owners[agent_key(one)] is not None]
     change["suspects"] = accused(tx, call, change["suspects"])
     if change["actor"] and not accused(tx, call, [change["actor"]]):
         change.update(actor="", grade=NOBODY)
@@ -65,10 +66,10 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
     """Those of these agents that the caller can say something against: all; for a far caller, its credential's own."""
     if not call.place:
         return list(agents)
-    known = tx.get_many([f"a\t{one}" for one in agents])
+    known = tx.get_many([agent_key(one) for one in agents])
 
     def is_own(agent: str) -> bool:
-        record = known[f"a\t{agent}"]
+        record = known[agent_key(agent)]
         if call.machine:
             return record is not None and record.get("machine") == call.machine
         return related(agent, call.agent)
@@ -135,7 +136,7 @@ def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Record | Non
 
 def _is_gone(tx: Transaction, call: Call, agent: str) -> bool:
     """Has that agent's session ended, or its process? One that is not registered may be there."""
-    record = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     return record is not None and (bool(record["left"]) or call.alive(record["process"]) is False)
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -53,7 +54,7 @@ def _check(
     owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
 ) -> Any:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
-    refusal: DibsError | None = roles.refusal_to(call, tx.get(f"a\t{call.agent}"), "commit", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):

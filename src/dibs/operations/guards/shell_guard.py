@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
@@ -80,7 +81,7 @@ def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
 
 def _forbidden(tx: Transaction, call: Call, command: Command) -> DibsError | None:
     """Refuse what the agent's role forbids, what speaks for another agent, and a deploy by its bare command."""
-    agent, client, spoken = tx.get(f"a\t{call.agent}"), command["client"], command["spoken"]
+    agent, client, spoken = get_agent(tx, call.agent), command["client"], command["spoken"]
     for act in command["acts"]:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
