@@ -47,7 +47,7 @@ function killAgent(id, m) {
         "c-wait",
         `${names(blocked)} ${one ? "gets what it waits for" : "get what they wait for"}`,
       ],
-      ["kill", "c-bad", "All it does is refused until it is revived. Reviving does not give the claims back"],
+      ["kill", "c-bad", "Every call it makes is refused until it is revived. Reviving does not restore its claims"],
       ["dot", "c3", `Its process${a.pid ? ` (${a.pid})` : ""} is not ended; files keep what it wrote`],
     ],
     command: (w) => `dibs kill ${quoted(a.name)} --why ${quoted(w)}`,
@@ -81,7 +81,7 @@ function killAll(_, m) {
     rows: [
       ["held", "c-held", `Voids ${count(m.claims.length, "claim")}`],
       n > 0 && ["task", "c2", `${count(n, "task")} ${n === 1 ? "goes" : "go"} back to the queue`],
-      ["kill", "c-bad", "All they do is refused until `dibs revive all`"],
+      ["kill", "c-bad", "Every call they make is refused until `dibs revive all`"],
       ["dot", "c3", "Their processes are not ended; files keep what they wrote"],
     ],
     command: (w) => `dibs kill all --why ${quoted(w)}`,
@@ -105,15 +105,15 @@ function restoreFile(id, m) {
     icon: "viol",
     title: `Restore ${id}?`,
     verb: "Restore",
-    intro: `${who} overwrote it ${ago(k.at)}, when ${nameOf(k.holder)} held it. The content from before is kept.`,
+    intro: `${who} overwrote it ${ago(k.at)}, when ${nameOf(k.holder)} held it. The earlier content is kept.`,
     rows: [
-      ["held", "c-held", `The file gets its content from before (${k.blob.slice(0, 12)}) again`],
-      ["task", "c2", "What is there now is kept, too: the restore can be taken back"],
+      ["held", "c-held", `The file gets its earlier content (${k.blob.slice(0, 12)})`],
+      ["task", "c2", "The present content is kept, too: the restore can be undone"],
       [
         "wait",
         "c-wait",
         holders.length
-          ? `${words(holders)} holds it now: only the holder can restore it, any other is refused`
+          ? `${words(holders)} holds it now: only the holder can restore it, any other agent is refused`
           : "Nobody holds it now; you hold it afterwards",
       ],
     ],
@@ -158,14 +158,14 @@ function releaseClaim(id, m) {
     danger: true,
     why: true,
     told: who,
-    title: `Release ${id} of ${who}?`,
+    title: `Release ${id}, held by ${who}?`,
     verb: "Release",
     intro: `${who} holds it since ${clock(time(c.since), false)}${left}. It has not agreed.`,
     rows: [
       [
         "held",
         "c-held",
-        `${who} loses it now, is told by whom and why; a late write under token ${c.token} is refused`,
+        `${who} loses it now and is notified by whom and why; a late write under token ${c.token} is refused`,
       ],
       [
         "wait",
@@ -221,7 +221,7 @@ function requeueTask(id) {
   return {
     op: "task move",
     icon: "task",
-    title: `Plan ${t.id} again?`,
+    title: `Requeue ${t.id}?`,
     verb: "Requeue",
     intro: `${t.title || t.id} is ${t.state}.`,
     rows: [["task", "c2", "Moves to planned; an agent that fits can take it"]],
@@ -246,6 +246,7 @@ function cancelTask(id, m) {
     told: t.by_name || nameOf(t.by),
     title: `Cancel ${t.id}?`,
     verb: "Cancel task",
+    keep: "Keep it",
     intro: `${t.title || t.id} is ${t.state}${t.agent ? `, with ${nameOf(t.agent)}` : ""}.`,
     rows: [
       [
@@ -255,8 +256,8 @@ function cancelTask(id, m) {
           ? `${count(later.length, "task")} after it ${later.length === 1 ? "stays" : "stay"} blocked`
           : "No task is known to wait for it",
       ],
-      t.agent && ["held", "c-held", `${nameOf(t.agent)} loses its claim on it and is told`],
-      ["task", "c2", "Can be planned again by hand"],
+      t.agent && ["held", "c-held", `${nameOf(t.agent)} loses its claim on it and is notified`],
+      ["task", "c2", "Can be requeued by hand"],
     ],
     command: (w) => `dibs task cancel ${quoted(t.id)} --why ${quoted(w)}`,
     facts: [t.state, t.agent || ""],

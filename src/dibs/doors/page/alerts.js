@@ -58,7 +58,7 @@ const Evidence = ({ events }) => html`
 `;
 
 function Acknowledge({ a, act }) {
-  const title = why("alerts ack") || "Acknowledge: seen, stays in the log, clears itself when the cause is gone";
+  const title = why("alerts ack") || "Acknowledge: seen, stays in the log, clears by itself when its cause is gone";
   return html`
     <button class="btn q" disabled=${!may("alerts ack")} title=${title} onClick=${() => act(`ack:${a.ids}`)}>
       Ack

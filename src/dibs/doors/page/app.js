@@ -49,7 +49,7 @@ function turnTheme() {
 function copy(text) {
   navigator.clipboard?.writeText(text).then(
     () => toast("Copied"),
-    () => toast("The browser did not allow it"),
+    () => toast("The browser does not allow copying"),
   );
 }
 
@@ -62,7 +62,7 @@ function acknowledgeAlerts(ids) {
   Promise.all(ids.split(",").map(acknowledge))
     .then(() => refresh(["alerts"]))
     .then(
-      () => toast("Acknowledged. It clears itself when the cause is gone"),
+      () => toast("Acknowledged. It clears by itself when its cause is gone"),
       (e) => toast(e.message),
     );
 }
@@ -81,7 +81,7 @@ function openRestore(path) {
   refresh(["kept"]).then(
     () => {
       if (S.kept.some((k) => k.path === path)) openDialog("restore", path);
-      else toast(`Nothing is kept of ${path}`);
+      else toast(`No earlier content of ${path} is kept`);
       changed(false);
     },
     (e) => toast(e.message),

@@ -36,6 +36,37 @@ function Modal({ label, children, first }) {
   `;
 }
 
+const WHY = { placeholder: "at least a few words", maxlength: "500" };
+
+const Field = ({ set, ...more }) => html`
+  <input type="text" autocomplete="off" onInput=${(e) => set(e.target.value)} ...${more} />
+`;
+
+/** How two lists of facts differ, in words. */
+function differences(before, now) {
+  const gone = before.filter((x) => x && !now.includes(x)).map((x) => `no longer: ${x}`);
+  const come = now.filter((x) => x && !before.includes(x)).map((x) => `now: ${x}`);
+  return [...gone, ...come];
+}
+
+const Changed = ({ facts }) => html`
+  <div class="diff" role="alert">
+    <b>The facts changed meanwhile; nothing was done.</b>
+    ${facts.map((x) => html`<div key=${x}>${x}</div>`)}
+  </div>
+`;
+
+const Consequences = ({ rows }) => html`
+  <div class="cq">
+    ${rows.filter(Boolean).map(
+      ([icon, tone, text]) => html`
+        <${Icon} key=${`i${text}`} name=${icon} tone=${tone} />
+        <div key=${text}>${text}</div>
+      `,
+    )}
+  </div>
+`;
+
 function Confirm({ kind, id }) {
   const [first] = useState(() => describe(kind, id));
   const [shown, setShown] = useState(first);
@@ -47,7 +78,7 @@ function Confirm({ kind, id }) {
   const request = useRef(fresh());
   useEffect(() => {
     if (!first) {
-      toast("There is nothing to do any more: it changed meanwhile");
+      toast("Nothing is left to do: it changed meanwhile");
       shut();
     }
   }, []);
@@ -62,13 +93,12 @@ function Confirm({ kind, id }) {
       await refresh(["status", "agents", "tasks", ...(kind === "restore" ? ["kept"] : [])]);
       const now = describe(kind, id);
       if (!now) {
-        setSaid("There is nothing to do any more: it changed meanwhile. Nothing was done.");
+        setSaid("Nothing is left to do: it changed meanwhile. Nothing was done.");
         return;
       }
-      const gone = shown.facts.filter((x) => x && !now.facts.includes(x));
-      const come = now.facts.filter((x) => x && !shown.facts.includes(x));
-      if (gone.length || come.length) {
-        setDiff([...gone.map((x) => `no longer: ${x}`), ...come.map((x) => `now: ${x}`)]);
+      const changes = differences(shown.facts, now.facts);
+      if (changes.length) {
+        setDiff(changes);
         setShown(now);
         request.current = fresh();
         return;
@@ -82,12 +112,10 @@ function Confirm({ kind, id }) {
     }
   };
   const key = (e) => {
-    if (e.key === "Enter") {
-      e.preventDefault();
-      if (enough) {
-        document.getElementById("yes").focus();
-      } else if (shown.typed && e.target.id === "why") document.getElementById("typed").focus();
-    }
+    if (e.key !== "Enter") return;
+    e.preventDefault();
+    if (enough) document.getElementById("yes").focus();
+    else if (shown.typed && e.target.id === "why") document.getElementById("typed").focus();
   };
   return html`
     <${Modal} first=${shown.why ? "#why" : "#no"}>
@@ -98,53 +126,22 @@ function Confirm({ kind, id }) {
         </h2>
         <div class="bo">
           <p>${shown.intro}</p>
-          ${diff && html`
-            <div class="diff" role="alert">
-              <b>The facts changed meanwhile; nothing was done.</b>
-              ${diff.map((x) => html`<div key=${x}>${x}</div>`)}
-            </div>
-          `}
-          <div class="cq">
-            ${shown.rows
-              .filter(Boolean)
-              .map(
-                ([icon, tone, text]) => html`
-                  <${Icon} key=${`i${text}`} name=${icon} tone=${tone} />
-                  <div key=${text}>${text}</div>
-                `,
-              )}
-          </div>
+          ${diff && html`<${Changed} facts=${diff} />`}
+          <${Consequences} rows=${shown.rows} />
           ${shown.why && html`
-            <label for="why">Why <span class="c3">told to ${shown.told}, kept in the log</span></label>
-            <input
-              type="text"
-              id="why"
-              placeholder="at least a few words"
-              autocomplete="off"
-              maxlength="500"
-              value=${why}
-              onInput=${(e) => setWhy(e.target.value)}
-              onKeyDown=${key}
-            />
+            <label for="why">Why <span class="c3">sent to ${shown.told}, kept in the log</span></label>
+            <${Field} id="why" value=${why} set=${setWhy} onKeyDown=${key} ...${WHY} />
           `}
           ${shown.typed && html`
             <label for="typed">The workspace’s name <span class="c3">${shown.typed}, typed</span></label>
-            <input
-              type="text"
-              id="typed"
-              autocomplete="off"
-              spellcheck=${false}
-              value=${typed}
-              onInput=${(e) => setTyped(e.target.value)}
-              onKeyDown=${key}
-            />
+            <${Field} id="typed" value=${typed} set=${setTyped} onKeyDown=${key} spellcheck=${false} />
           `}
           <div class="cmd"><span class="c2">${shown.command(why.trim() || "…")}</span></div>
           ${said && html`<p class="err" role="alert">${said}</p>`}
         </div>
         <div class="ft">
           <button type="button" class="btn" id="no" onClick=${shut}>
-            Keep as it is <span class="kbd">Esc</span>
+            ${shown.keep || "Cancel"} <span class="kbd">Esc</span>
           </button>
           <button
             type="submit"
@@ -189,7 +186,7 @@ function Compose({ to, resource }) {
             value=${text}
             onInput=${(e) => setText(e.target.value)}
           ></textarea>
-          <p>Told at the next call, as information from you. It changes nobody’s rights.</p>
+          <p>Delivered at the next call, as information from you. It changes nobody’s rights.</p>
           ${said && html`<p class="err" role="alert">${said}</p>`}
         </div>
         <div class="ft">
@@ -219,7 +216,7 @@ const KEYS = [
       ["h", "column left"],
       ["l", "column right"],
       ["Enter", "open its story"],
-      ["Esc", "close, clear"],
+      ["Esc", "close, or clear"],
     ],
   ],
   [
@@ -240,9 +237,9 @@ const KEYS = [
       ["f", "follow the log"],
       ["[", "zoom in"],
       ["]", "zoom out"],
-      ["M", "message to all"],
+      ["M", "message all"],
       ["T", "theme"],
-      ["?", "this"],
+      ["?", "keyboard shortcuts"],
     ],
   ],
 ];
@@ -250,7 +247,7 @@ const KEYS = [
 function Help() {
   return html`
     <${Modal} first="#no">
-      <h2 class="hd" id="dt">Keys</h2>
+      <h2 class="hd" id="dt">Keyboard shortcuts</h2>
       <div class="bo">
         <div class="keys">
           ${KEYS.map(
@@ -277,7 +274,7 @@ function Help() {
               changed(false);
             }}
           />${" "}
-          Single keys are on
+          Single-key shortcuts are on
         </label>
       </div>
       <div class="ft">

@@ -43,7 +43,13 @@ export function Top({ ui, act }) {
       >
         <${Icon} name="theme" />
       </button>
-      <button class="ib" id="helpb" title="Keys (?)" aria-label="Keyboard help" onClick=${() => act("help")}>
+      <button
+        class="ib"
+        id="helpb"
+        title="Keyboard shortcuts (?)"
+        aria-label="Keyboard shortcuts"
+        onClick=${() => act("help")}
+      >
         <span class="kbd">?</span>
       </button>
     </header>

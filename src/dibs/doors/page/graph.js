@@ -3,7 +3,7 @@ import { html } from "./lib.js";
 import { may, nameOf, now, why } from "./store.js";
 import { model } from "./model.js";
 import { Icon, Path, STATES } from "./parts.js";
-import { Waits } from "./overview.js";
+import { Waits } from "./waits.js";
 import { baseName, clip, count, dur, time } from "./words.js";
 import * as dagre from "./vendor/dagre.js";
 
@@ -133,7 +133,7 @@ function Picture({ m, g }) {
       viewBox=${`0 0 ${ROUND(g.width)} ${ROUND(g.height)}`}
       style=${{ maxWidth: `${Math.round(g.width * 1.15)}px` }}
       role="group"
-      aria-label="Graph; the list beside it says the same in words"
+      aria-label="Graph; the list next to it says the same in words"
     >
       <defs>
         <marker id="aw" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
@@ -170,12 +170,12 @@ function WaysOut({ d, m, act }) {
     return w?.holders.find((h) => h.agent === s.holder)?.resource || s.resource;
   };
   return html`
-    <p class="c2 out">Any one of these opens it:</p>
+    <p class="c2 out">Any one of these resolves it:</p>
     ${d.steps.map((s) => {
       const r = held(s);
       return html`
         <div key=${s.agent} class="tray two mut-act">
-          <span class="el"><${Path} path=${r} /> of <b>${nameOf(s.holder)}</b></span>
+          <span class="el"><${Path} path=${r} /> held by <b>${nameOf(s.holder)}</b></span>
           <span class="trayact">
             <button class="btn" disabled=${!may("ask")} title=${why("ask")} onClick=${() => act(`ask:${r}`)}>
               Ask ${nameOf(s.holder)}
@@ -249,7 +249,7 @@ function Matrix({ m }) {
       <header>
         <h2>Resources by agents</h2>
         <span class="n">
-          most fought over first${all.length > shown.length ? `, ${shown.length} of ${all.length}` : ""}
+          most contended first${all.length > shown.length ? `, ${shown.length} of ${all.length}` : ""}
         </span>
         <span class="sp"></span>
         <span class="legend">
@@ -305,7 +305,7 @@ export function Graph({ act }) {
               `
             : g.edges.length
               ? html`<${Picture} m=${m} g=${g} />`
-              : html`<p class="c-ok fine0"><${Icon} name="ok" />Nobody waits for anybody.</p>`}
+              : html`<p class="c-ok fine0"><${Icon} name="ok" />No agent is waiting.</p>`}
         </div>
         <footer>
           <span>Not involved</span>
@@ -323,7 +323,7 @@ export function Graph({ act }) {
         </footer>
       </section>
       <section class="panel gl" aria-label="In words">
-        <header><h2>Ways out</h2></header>
+        <header><h2>How to resolve</h2></header>
         <div class="scroll" tabindex="0">
           <${Waits} m=${m} after=${(d) => html`<${WaysOut} d=${d} m=${m} act=${act} />`} most=${200} />
         </div>

@@ -2,8 +2,8 @@
 // demand.
 import { html, useState } from "./lib.js";
 import { S, changed, fetchOlder, may, search } from "./store.js";
+import { aboutOf } from "./model.js";
 import { Icon, Rows } from "./parts.js";
-import { aboutOf } from "./overview.js";
 import { choose, toast, ui } from "./route.js";
 import { clock, look, says, time } from "./words.js";
 
@@ -190,14 +190,14 @@ export function Log() {
               ${S.found.busy
                 ? "Searching…"
                 : searched
-                  ? `Searched back to ${S.found.first}: go on`
-                  : "Search all of the log"}
+                  ? `Searched back to ${S.found.first}: continue`
+                  : "Search the whole log"}
             </button>
           `}
-          ${searched && query && !S.found.first && html`<span class="c3">all of the log was searched</span>`}
+          ${searched && query && !S.found.first && html`<span class="c3">the whole log was searched</span>`}
           ${S.older && html`
             <button class="btn q" disabled=${busy} onClick=${older}>
-              ${busy ? "Reading…" : "Read 1,000 earlier ones"}
+              ${busy ? "Reading…" : "Load 1,000 earlier events"}
             </button>
           `}
         </footer>

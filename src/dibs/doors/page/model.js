@@ -1,5 +1,5 @@
 // What the views show, derived from the state once for each change: nothing is decided here, only sorted and joined.
-import { S, now } from "./store.js";
+import { S, nameOf, now } from "./store.js";
 import { isName, resourceText, time } from "./words.js";
 
 export const WINDOW_MS = 2 * 3600 * 1000; // "the last two hours"
@@ -147,6 +147,15 @@ function joined(w, claims) {
 export const covers = (r, x) =>
   r === x || (!isName(x) && (r === "." || x.startsWith(r.endsWith("/") ? r : `${r}/`)));
 
+/** What an event is about, as people know it: the path of a claim, not its id. */
+export function aboutOf(e) {
+  if (e.data?.resources?.length) return e.data.resources.map(resourceText).slice(0, 2).join(", ");
+  if (S.resources.has(e.subject)) return S.resources.get(e.subject).slice(0, 2).join(", ");
+  if (e.data?.sides) return e.data.sides.join(" and "); // two worktrees, of the radar
+  if (e.data?.branch && e.kind.startsWith("landing.")) return e.data.branch;
+  return e.subject === e.agent ? "" : e.subject_name || nameOf(e.subject);
+}
+
 /** Refused deadlocks whose other agents still wait: the last for each agent. */
 function circles(waits) {
   const waiting = new Set(waits.map((w) => w.agent));
@@ -170,7 +179,7 @@ function circles(waits) {
   return [...found.values()];
 }
 
-/** What the events of the last two hours add up to: refusals by ten minutes, what was fought over. */
+/** What the events of the last two hours add up to: refusals by ten minutes, the most contended resources. */
 function past() {
   const end = now();
   const bins = Array(12).fill(0);

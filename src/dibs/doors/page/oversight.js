@@ -290,7 +290,7 @@ export function Oversight() {
     <div class="os">
       <div class="bar">
         <button class="btn" id="look" disabled=${busy} onClick=${() => look(since)}>
-          ${busy ? "Looking…" : "Look again"}
+          ${busy ? "Refreshing…" : "Refresh"}
         </button>
         ${state.error && html`<span class="c-bad">${state.error}</span>`}
       </div>

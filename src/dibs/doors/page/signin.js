@@ -24,7 +24,7 @@ export function SignIn({ enter }) {
       <h1>dibs</h1>
       <p>This page shows a workspace in which coding agents coordinate. It needs to know who you are.</p>
       <p>
-        On the machine of the server, <code>dibs serve --open</code>${" "}
+        On the server’s machine, <code>dibs serve --open</code>${" "}
         signs you in. Elsewhere, a person makes a token: <code>dibs token new --person you</code>.
       </p>
       <form onSubmit=${go}>

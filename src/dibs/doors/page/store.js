@@ -309,7 +309,7 @@ async function snapshot() {
   S.older = !!log.earlier;
 }
 
-/** The events of the last two hours, for the timeline and what was fought over: after the first paint, page by page. */
+/** The events of the last two hours, for the timeline and the contention: after the first paint, page by page. */
 async function fillIn() {
   try {
     while (

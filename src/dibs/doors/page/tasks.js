@@ -2,9 +2,9 @@
 // before and after.
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./lib.js";
 import * as api from "./api.js";
-import { S, may, nameOf, now, why } from "./store.js";
+import { S, nameOf, now } from "./store.js";
 import { model } from "./model.js";
-import { Icon, Progress, Rows, STATES, StateWord, Up } from "./parts.js";
+import { Button, Icon, Progress, Rows, STATES, StateWord, Up } from "./parts.js";
 import { clock, count, dur, time } from "./words.js";
 
 const COLUMNS = [
@@ -18,6 +18,7 @@ const STALE_MS = 4 * 3600000; // an idea that nobody touched for this long
 const PHASES = ["discovery", "analysis", "execution", "validation"];
 const CARD = 66;
 const DONE = 28;
+const MOST_STOPPED = 20;
 let kept = { version: -1 };
 
 /** The columns, sorted; once for each change of the state. */
@@ -48,6 +49,42 @@ function board() {
 
 const open = (t) => (t.after || []).filter((x) => S.tasks.has(x) && S.tasks.get(x).state !== "complete");
 
+/** The foot of a card that is worked on: by whom, how far, since when. */
+function Executing({ t, agent, wait }) {
+  const [icon, tone] = agent ? STATES[agent.shown] : ["", ""];
+  return html`
+    ${agent
+      ? html`
+          <${Icon} name=${icon} tone=${tone} />
+          <b class="el">${agent.name}</b>
+          ${agent.shown !== "working" && html`
+            <span class=${`nw ${tone}`}><${StateWord} agent=${agent} wait=${wait} /></span>
+          `}
+        `
+      : html`<b>${t.agent ? nameOf(t.agent) : ""}</b>`}
+    ${t.progress !== undefined && html`
+      <${Progress} value=${t.progress} />
+      <span>${t.progress}%</span>
+    `}
+    <span class="c3 nw"><${Up} at=${t.started_at} fine=${false} /></span>
+  `;
+}
+
+/** The foot of a card that nobody works on: what it comes after; else what it needs, and its age. */
+function Waiting({ t }) {
+  const before = open(t);
+  if (before.length) {
+    const names = before.slice(0, 3).join(", ");
+    const more = before.length > 3 ? ` +${before.length - 3}` : "";
+    return html`<span class="el"><span class="c3">after</span> <code>${names}${more}</code></span>`;
+  }
+  if (t.waits_for) return html`<span class="c3">after ${count(t.waits_for, "task")}</span>`;
+  return html`
+    ${(t.needs || []).length > 0 && html`<span class="el">needs ${t.needs.join(", ")}</span>`}
+    <span class="c3 nw">${dur((now() - time(t.created_at)) / 1000)} old</span>
+  `;
+}
+
 function Card({ t, m, on }) {
   const me = {
     role: "row",
@@ -75,8 +112,6 @@ function Card({ t, m, on }) {
     `;
   }
   const agent = t.state === "executing" && m.agents.find((a) => a.agent === t.agent);
-  const wait = agent && m.waitOf.get(agent.agent);
-  const before = open(t);
   const stale = ["discovery", "scoped"].includes(t.state) && now() - time(t.created_at) > STALE_MS;
   return html`
     <div class=${`card s-${agent ? agent.shown : ""}`} ...${me}>
@@ -90,40 +125,8 @@ function Card({ t, m, on }) {
         <div class="t el">${t.title || t.id}</div>
         <div class="f">
           ${t.state === "executing"
-            ? html`
-                ${agent
-                  ? html`
-                      <${Icon} name=${STATES[agent.shown][0]} tone=${STATES[agent.shown][1]} />
-                      <b class="el">${agent.name}</b>
-                      ${agent.shown !== "working" && html`
-                        <span class=${`nw ${STATES[agent.shown][1]}`}>
-                          <${StateWord} agent=${agent} wait=${wait} />
-                        </span>
-                      `}
-                    `
-                  : html`<b>${t.agent ? nameOf(t.agent) : ""}</b>`}
-                ${t.progress !== undefined && html`
-                  <${Progress} value=${t.progress} />
-                  <span>${t.progress}%</span>
-                `}
-                <span class="c3 nw"><${Up} at=${t.started_at} fine=${false} /></span>
-              `
-            : before.length
-              ? html`
-                  <span class="el">
-                    <span class="c3">after</span>${" "}
-                    <code>
-                      ${before.slice(0, 3).join(", ")}
-                      ${before.length > 3 ? ` +${before.length - 3}` : ""}
-                    </code>
-                  </span>
-                `
-              : t.waits_for
-                ? html`<span class="c3">after ${count(t.waits_for, "task")}</span>`
-                : html`
-                    ${(t.needs || []).length > 0 && html`<span class="el">needs ${t.needs.join(", ")}</span>`}
-                    <span class="c3 nw">${dur((now() - time(t.created_at)) / 1000)} old</span>
-                  `}
+            ? html`<${Executing} t=${t} agent=${agent} wait=${agent && m.waitOf.get(agent.agent)} />`
+            : html`<${Waiting} t=${t} />`}
         </div>
       </div>
     </div>
@@ -191,14 +194,10 @@ function useWires(box, at) {
   });
 }
 
-export function Tasks({ act }) {
-  const m = model();
-  const b = board();
-  const box = useRef(null);
-  const [at, setAt] = useState("");
-  const [, more] = useState(0);
+/** Of a server whose list has no `after`: ask for the task that is pointed at. */
+function useDependencies(at) {
+  const [, redraw] = useState(0);
   useEffect(() => {
-    // a server whose list has no `after`: ask for the one that is pointed at
     const t = S.tasks.get(at);
     if (!t || t.after || !t.waits_for || S.phase !== "live") return;
     api.call("task show", { id: at }).then(
@@ -206,126 +205,132 @@ export function Tasks({ act }) {
         const full = x.task || x;
         if (full.after) {
           S.tasks.set(at, { ...t, after: full.after });
-          more((n) => n + 1);
+          redraw((n) => n + 1);
         }
       },
       () => {},
     );
   }, [at]);
-  useWires(box, at);
-  const run = S.run;
-  const ready = b.by.planned.filter((t) => !t.waits_for && !open(t).length);
-  const blocked = b.by.planned.filter((t) => t.waits_for || open(t).length);
-  const rows = (s) =>
-    s !== "planned"
-      ? b.by[s].map((t) => ({ id: t.id, t }))
-      : [
-          { id: "\tready", sub: "Ready", n: ready.length },
-          ...ready.map((t) => ({ id: t.id, t })),
-          { id: "\tblocked", sub: "Blocked", n: blocked.length },
-          ...blocked.map((t) => ({ id: t.id, t })),
-        ];
+}
+
+function Run({ run }) {
+  if (!run) return html`<span class="c3">No run is active.</span>`;
+  const phase = (p, i) => html`
+    <span key=${p}>
+      ${i > 0 ? " › " : ""}
+      ${p === run.phase ? html`<b>${p}</b>` : html`<span class="c3">${p}</span>`}
+    </span>
+  `;
+  return html`
+    <b>${run.id}</b>
+    <span class="c2">${PHASES.map(phase)}</span>
+    <${Progress} value=${run.progress || 0} wide="w120" />
+    <span>${Math.round(run.progress || 0)}%</span>
+    <span class="c3">
+      led by ${nameOf(run.coordinator)}, ${dur((now() - time(run.started_at)) / 1000)}
+      ${run.error_count ? `, ${count(run.error_count, "error")}` : ""}
+    </span>
+  `;
+}
+
+const Stopped = ({ t, act }) => html`
+  <div class="tray" data-row tabindex="-1" data-open=${`task:${t.id}`}>
+    <${Icon} name="dead" tone="c-bad" />
+    <span class="nw"><b>${t.id}</b> <span class="tag bad">${t.state}</span></span>
+    <span class="el c2 tt">${t.why || t.failure?.why || t.title}</span>
+    <span class="mut-act trayact">
+      <${Button} act=${act} action=${`requeue:${t.id}`} op="task move">Requeue…<//>
+      <${Button} act=${act} action=${`cancel:${t.id}`} op="task cancel" cls="q">Cancel…<//>
+    </span>
+  </div>
+`;
+
+const StoppedTasks = ({ tasks, act }) => html`
+  <section class="panel stopped" aria-label="Stopped tasks">
+    ${tasks.slice(0, MOST_STOPPED).map((t) => html`<${Stopped} key=${t.id} t=${t} act=${act} />`)}
+    ${tasks.length > MOST_STOPPED && html`
+      <p class="pad c3">and ${tasks.length - MOST_STOPPED} more: the log has them</p>
+    `}
+  </section>
+`;
+
+function scrollToColumn(state) {
+  const column = document.querySelector(`[data-col=${state}]`);
+  column?.parentNode.scrollTo({ left: column.offsetLeft - 12 });
+}
+
+const Columns = ({ b }) => html`
+  <div class="chips colnav" role="group" aria-label="Go to column">
+    ${COLUMNS.map(
+      ([state, title]) => html`
+        <button key=${state} class="chip" onClick=${() => scrollToColumn(state)}>
+          ${title}
+          <span class="n">${b.by[state].length}</span>
+        </button>
+      `,
+    )}
+  </div>
+`;
+
+/** The rows of a column; those of planned tasks under two headings. */
+function rowsOf(b, state) {
+  const rows = (tasks) => tasks.map((t) => ({ id: t.id, t }));
+  if (state !== "planned") return rows(b.by[state]);
+  const isBlocked = (t) => t.waits_for || open(t).length;
+  const ready = b.by.planned.filter((t) => !isBlocked(t));
+  const blocked = b.by.planned.filter(isBlocked);
+  return [
+    { id: "\tready", sub: "Ready", n: ready.length },
+    ...rows(ready),
+    { id: "\tblocked", sub: "Blocked", n: blocked.length },
+    ...rows(blocked),
+  ];
+}
+
+function Column({ b, m, state, title, on }) {
+  const rows = rowsOf(b, state);
   const row = (x) =>
     x.sub
       ? html`<div key=${x.id} class="sub" role="row"><span role="gridcell">${x.sub} <b>${x.n}</b></span></div>`
-      : html`<${Card} key=${x.id} t=${x.t} m=${m} on=${setAt} />`;
+      : html`<${Card} key=${x.id} t=${x.t} m=${m} on=${on} />`;
+  return html`
+    <section class="panel" data-col=${state} aria-label=${title}>
+      <header><h2>${title}</h2><span class="n">${b.by[state].length}${S.more.tasks ? "+" : ""}</span></header>
+      <${Rows}
+        items=${rows}
+        height=${state === "complete" ? DONE : CARD + 5}
+        label=${title}
+        cls=${rows.length > 100 ? "fixed" : ""}
+        empty=${html`<p class="c3">none</p>`}
+        row=${row}
+      />
+    </section>
+  `;
+}
+
+export function Tasks({ act }) {
+  const m = model();
+  const b = board();
+  const box = useRef(null);
+  const [at, setAt] = useState("");
+  useDependencies(at);
+  useWires(box, at);
   return html`
     <div class="bd">
       <div class="bar0">
-        ${run
-          ? html`
-              <b>${run.id}</b>
-              <span class="c2">
-                ${PHASES.map(
-                  (p, i) => html`
-                    <span key=${p}>
-                      ${i > 0 ? " › " : ""}
-                      ${p === run.phase ? html`<b>${p}</b>` : html`<span class="c3">${p}</span>`}
-                    </span>
-                  `,
-                )}
-              </span>
-              <${Progress} value=${run.progress || 0} wide="w120" />
-              <span>${Math.round(run.progress || 0)}%</span>
-              <span class="c3">
-                led by ${nameOf(run.coordinator)}, ${dur((now() - time(run.started_at)) / 1000)}
-                ${run.error_count ? `, ${count(run.error_count, "error")}` : ""}
-              </span>
-            `
-          : html`<span class="c3">No run is active.</span>`}
+        <${Run} run=${S.run} />
         <span class="sp"></span>
         <span class="legend">
           <span><i class="sw up"></i>comes before</span>
           <span><i class="sw dn"></i>waits for it</span>
         </span>
       </div>
-      ${b.stopped.length > 0 && html`
-        <section class="panel stopped" aria-label="Stopped tasks">
-          ${b.stopped
-            .slice(0, 20)
-            .map(
-              (t) => html`
-                <div key=${t.id} class="tray" data-row tabindex="-1" data-open=${`task:${t.id}`}>
-                  <${Icon} name="dead" tone="c-bad" />
-                  <span class="nw"><b>${t.id}</b> <span class="tag bad">${t.state}</span></span>
-                  <span class="el c2 tt">${t.why || t.failure?.why || t.title}</span>
-                  <span class="mut-act trayact">
-                    <button
-                      class="btn"
-                      disabled=${!may("task move")}
-                      title=${why("task move")}
-                      onClick=${() => act(`requeue:${t.id}`)}
-                    >
-                      Requeue…
-                    </button>
-                    <button
-                      class="btn q"
-                      disabled=${!may("task cancel")}
-                      title=${why("task cancel")}
-                      onClick=${() => act(`cancel:${t.id}`)}
-                    >
-                      Cancel…
-                    </button>
-                  </span>
-                </div>
-              `,
-            )}
-          ${b.stopped.length > 20 && html`
-            <p class="pad c3">and ${b.stopped.length - 20} more: the log has them</p>
-          `}
-        </section>
-      `}
-      <div class="chips colnav" role="group" aria-label="Go to column">
-        ${COLUMNS.map(
-          ([s, n]) => html`
-            <button
-              key=${s}
-              class="chip"
-              onClick=${() => {
-                const e = document.querySelector(`[data-col=${s}]`);
-                e?.parentNode.scrollTo({ left: e.offsetLeft - 12 });
-              }}
-            >
-              ${n}
-              <span class="n">${b.by[s].length}</span>
-            </button>
-          `,
-        )}
-      </div>
+      ${b.stopped.length > 0 && html`<${StoppedTasks} tasks=${b.stopped} act=${act} />`}
+      <${Columns} b=${b} />
       <div class="cols" ref=${box}>
         ${COLUMNS.map(
-          ([s, n]) => html`
-            <section key=${s} class="panel" data-col=${s} aria-label=${n}>
-              <header><h2>${n}</h2><span class="n">${b.by[s].length}${S.more.tasks ? "+" : ""}</span></header>
-              <${Rows}
-                items=${rows(s)}
-                height=${s === "complete" ? DONE : CARD + 5}
-                label=${n}
-                cls=${rows(s).length > 100 ? "fixed" : ""}
-                empty=${html`<p class="c3">none</p>`}
-                row=${row}
-              />
-            </section>
+          ([state, title]) => html`
+            <${Column} key=${state} b=${b} m=${m} state=${state} title=${title} on=${setAt} />
           `,
         )}
         <svg id="wires" aria-hidden="true"></svg>

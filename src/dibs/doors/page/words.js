@@ -43,6 +43,16 @@ const CLAIM_WHY = {
   forced: "taken away",
 };
 
+/** Why a claim or an edit was refused: the circle of a deadlock, else the code and who was in the way. */
+function refusal(d, blockers) {
+  if (d.code === "deadlock") {
+    const circle = (d.blockers || []).map((b) => b.agent);
+    return `deadlock: ${[...circle, ...circle.slice(0, 1)].join(" → ")}`;
+  }
+  if (!blockers) return d.code;
+  return d.code === "held" ? `held by ${blockers}` : `${d.code}: held by ${blockers}`;
+}
+
 /** What an event says besides who and about what. Plain facts of its data; an unknown kind shows its data. */
 export function says(e) {
   const d = e.data || {};
@@ -56,7 +66,7 @@ export function says(e) {
     case "token.made":
       return `for ${d.who}, ${d.role || d.kind}`;
     case "token.revoked":
-      return `of ${d.who}`;
+      return `for ${d.who}`;
     case "claim.released":
       return (
         `${d.why}${d.commit ? ` ${String(d.commit).slice(0, 7)}` : ""}` +
@@ -66,12 +76,7 @@ export function says(e) {
       return `${CLAIM_WHY[d.why] || d.why}${d.by ? ` by ${d.by}` : ""}${d.reason ? `: ${d.reason}` : ""}`;
     case "claim.refused":
     case "edit.refused":
-      return d.code === "deadlock"
-        ? `deadlock: ${(d.blockers || [])
-            .map((b) => b.agent)
-            .concat((d.blockers || [])[0]?.agent ?? [])
-            .join(" → ")}`
-        : `${d.code}${d.blockers?.length ? `: of ${who(d.blockers)}` : ""}`;
+      return refusal(d, who(d.blockers));
     case "wait.queued":
       return `${d.mode}, waits`;
     case "wait.ended":

@@ -108,7 +108,7 @@ function Radar() {
         <h2>Would conflict if merged now</h2>
         <span class="n">${count(list.length, "pair")}${r?.more ? "+" : ""}</span>
         <span class="sp"></span>
-        ${r?.looked_at && html`<span class="c3">looked <${Up} at=${r.looked_at} fine=${false} /> ago</span>`}
+        ${r?.looked_at && html`<span class="c3">checked <${Up} at=${r.looked_at} fine=${false} /> ago</span>`}
       </header>
       <${Rows}
         items=${list}
@@ -208,7 +208,9 @@ function Queue({ act }) {
             </p>
           `
         : queued.length > 0 && html`
-            <p class="now c-wait"><${Icon} name="wait" />Nobody lands now. <code>dibs land --all</code> does</p>
+            <p class="now c-wait">
+              <${Icon} name="wait" />No lander is running. Start one: <code>dibs land --all</code>
+            </p>
           `}
       <${Rows}
         items=${list}
