@@ -185,25 +185,25 @@ class Counter:
     def __enter__(self) -> Self:
         self._connection.set_progress_handler(self._step, 1)
         kind: Any = sqlite_store._Transaction  # noqa: SLF001
-        self._whole = kind.fetch, kind.scan
-        fetch, scan = self._whole
+        self._whole = kind._select, kind.scan  # noqa: SLF001
+        select, scan = self._whole
 
-        def fetched(tx: Any, *words: Any, **named: Any) -> Any:
-            found = fetch(tx, *words, **named)
-            self.rows += len(found.rows) + len(found.values)
-            return found
+        def selected(tx: Any, *words: Any, **named: Any) -> Any:
+            texts, page = select(tx, *words, **named)
+            self.rows += len(texts) + len(page[1])
+            return texts, page
 
         def scanned(tx: Any, *words: Any, **named: Any) -> Any:
             found = scan(tx, *words, **named)
             self.rows += len(found.rows)
             return found
 
-        kind.fetch, kind.scan = fetched, scanned
+        kind._select, kind.scan = selected, scanned  # noqa: SLF001
         return self
 
     def __exit__(self, *_: object) -> None:
         kind: Any = sqlite_store._Transaction  # noqa: SLF001
-        kind.fetch, kind.scan = self._whole
+        kind._select, kind.scan = self._whole  # noqa: SLF001
         self._connection.set_progress_handler(None)
 
 

@@ -60,39 +60,13 @@ if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes; a whole run has less than one in use at a time
-
-
-# Whole programs are killed, damaged or played for seconds in these. `make slow` runs them, `make test` does not.
-SLOW = (
-    "faults/", "e2e/", "doors/hooks/test_bypasses.py", "doors/hooks/test_git_bypasses.py",
-    "doors/hooks/test_ordinary.py", "doors/hooks/test_two_agents.py", "doors/hooks/test_fleet_play.py",
-    "doors/install/test_doctor_guards.py",
-    "doors/mcp/test_far.py", "doors/mcp/test_stdio.py", "doors/test_git_hooks.py", "running/test_deploy.py",
-    "running/test_landing.py", "running/test_landing_torture.py", "running/test_undo_histories.py",
-    "storage/test_store_move.py",
-)  # fmt: skip
-# One test that takes long, begun last, is waited for by all processes but its own.
-LONG = (
-    "test_no_git_command_takes_anothers_work", "test_ctrl_c_at_any_step", "test_nothing_of_an_agent_s_is_lost",
-    "test_a_move_goes_by_tls", "test_a_call_made_again_by_its_request_id", "test_a_call_about_a_task_made_again",
-    "test_ordinary_commands_pass_while", "test_a_git_command_waits_for_anothers", "test_the_corpus_has_at_least",
-    "test_three_machines_lose_nothing", "test_a_damaged_pin_or_config", "test_where_it_cannot_be_written",
-    "test_the_pipeline_finishes", "test_doctor_starts_nothing", "test_what_cannot_be_refused_is_not",
-    "test_without_dibs_edits_are_lost", "test_a_fleet_with_crashes", "test_killed_at_any_step",
-    "test_ctrl_c_leaves_all", "test_they_lose_nothing", "test_three_claude_code", "test_eight_agents",
-    "test_no_view_has_a_serious_barrier", "test_a_fleet_that_makes_a_hundred",
-)  # fmt: skip
-TOP = Path(__file__).parent
 THE_RUN = pytest.StashKey[Path | None]()  # the folder of the run that this process began
 LEFT = pytest.StashKey[list[str]]()  # what it left behind
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests first; those in the files of whole programs are slow."""
-    items.sort(key=lambda item: not item.name.startswith(LONG))
-    for item in items:
-        if item.path.relative_to(TOP).as_posix().startswith(SLOW):
-            item.add_marker("slow")
+    """Long tests first: one that is begun last is waited for by all processes but its own."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dibs.operations.core import events, keys
 from dibs.stores import seam
-from dibs.stores.memory import MemoryTransaction
 from dibs.stores.redis.transaction import RedisTransaction
+from dibs.testing.memory import MemoryTransaction
 
 if TYPE_CHECKING:
     import pytest

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import declared, warm
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 DIBS = str(Path(sys.executable).parent / "dibs")
 

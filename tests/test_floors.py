@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "jsontext": COMMON,
     "facts": ("dibs.facts", *COMMON),
     "stores": ("dibs.stores", "dibs.facts", *COMMON),
+    "testing": ("dibs.testing", "dibs.stores", "dibs.facts", *COMMON),
     "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
     "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
     "storage": ("dibs.storage", "dibs.session", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
@@ -82,11 +83,14 @@ MAY_IMPORT = {
     "__main__": ("dibs.doors",),
 }
 
-COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a door may, and the catalogue
+TESTING = "dibs.testing"  # for the tests of engines: no other room imports it, whatever it may import otherwise
+
+COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a door may, the catalogue, and a table
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.session.catalogue", COMPUTED),
+    ("dibs.facts.shell.programs", COMPUTED),  # of its own folder: tests/facts/shell/test_programs.py calls them all
 }
 
 # Modules by which the world gets in: an operation is a function of its transaction and its request alone.
@@ -141,7 +145,9 @@ def strays(source: str, module: str, *, package: bool = False) -> list[str]:
     found = []
     for line, name in imports(source, module, package=package):
         root = name.split(".", maxsplit=1)[0]
-        if root == "dibs":
+        if f"{name}.".startswith(f"{TESTING}.") and room != "testing":
+            found.append(f"{module}:{line} imports {name}")
+        elif root == "dibs":
             if (module, name) not in UPWARD and not any(
                 name == allowed or name.startswith(f"{allowed}.") for allowed in MAY_IMPORT[room]
             ):
@@ -164,7 +170,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _sources() -> Iterator[tuple[Path, str, bool]]:
-    for path in sorted(SRC.rglob("*.py")):
+    for path in sorted([*SRC.rglob("*.py"), *SRC.rglob("*.pyi")]):
         parts = path.relative_to(SRC).with_suffix("").parts
         package = parts[-1] == "__init__"
         yield path, ".".join(parts[:-1] if package else parts), package
@@ -201,6 +207,10 @@ def test_imports_go_down_the_floors_only() -> None:
         ("dibs.operations.claims.grants", "text = open('x').read()"),
         ("dibs.lookout.verify", "from dibs.operations.claims.grants import overlap"),
         ("dibs.jsontext", "from dibs.facts import clock"),
+        ("dibs.doors.cli", "from dibs.testing.memory import MemoryStore"),
+        ("dibs.doors.cli", "from dibs import testing"),
+        ("dibs.stores.sqlite.store", "from ...testing import conformance"),
+        ("dibs.testing.memory", "from dibs.operations.claims import grants"),
     ],
 )
 def test_a_stray_import_is_found(module: str, source: str) -> None:
@@ -217,6 +227,7 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
         ),
         ("dibs.operations.claims.grants", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
         ("dibs.lookout.verify", "from dibs.stores.seam import link_of"),
+        ("dibs.testing.memory", "from dibs.stores.seam import Engine\nfrom dibs.testing import conformance"),
         ("dibs.doors.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
     ],
 )
@@ -230,10 +241,17 @@ OPENERS = frozenset((
     "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
     "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.commands.up",
 ))  # fmt: skip
-BELOW = ("stores", "facts", "errors", "jsontext", "demo")  # rooms that are not above the seam, or play with an engine
-ENGINES = ("memory", "redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores
+BELOW = (
+    "stores",
+    "testing",
+    "facts",
+    "errors",
+    "jsontext",
+    "demo",
+)  # rooms that are not above the seam, or play with an engine
+ENGINES = ("redis", "sqlite", "move.redis_side", "move.sqlite_side")  # below dibs.stores
 BORROWED = {"dibs.agent_folder.scripts": ("dibs.stores.sqlite.gate.Gate",)}  # its file lock, for a file of its own
-QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore", "MemoryStore"))
+QUESTIONS = frozenset(("is_redis", "sqlite_path", "redis_store", "SqliteStore", "RedisStore"))
 
 
 def engine_questions(source: str, module: str) -> list[str]:

@@ -30,9 +30,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "conformance", "entry", "make_index", "memory")
+NOT_LOADED = ("__init__", "__main__", "answers", "build", "bundle", "entry", "make_index")
 # Folders and files that few commands need. Their libraries take a second to load, and make every fork dearer.
-NO_COMMANDS = ("demo/", "doors/http/", "doors/mcp/", "doors/page/", "doors/serve/", "stores/redis/client.py")
+NO_COMMANDS = ("demo/", "doors/http/", "doors/mcp/", "doors/page/", "doors/serve/", "stores/redis/client.py",
+               "testing/")  # fmt: skip
 OTHERS = ("apsw", "calendar", "contextlib", "difflib", "hashlib", "shlex", "shutil", "tempfile", "tomllib",
           "tree_sitter", "tree_sitter_bash", "unicodedata", "zlib")  # fmt: skip
 LONGEST = 1 << 17  # bytes of an order

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.doors.agent_folder import Agents, ago
-from tests.doors.hooking import DIBS, Repository
+from tests.doors.repository import DIBS, Repository
 
 
 def put(agents: Agents, state: str, task: str, text: str = "") -> Path:

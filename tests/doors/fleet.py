@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dibs.session.working_tree import Tree
-from tests.doors.hooking import made_earlier
 from tests.doors.quick import QuickAgent, QuickClient, Scratch, blob_of
-from tests.server.serving import COMMAND, Server
+from tests.doors.repository import made_earlier
+from tests.server.hook_server import COMMAND, Server
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Answer
+    from tests.doors.repository import Answer
 
 WORD = re.compile(rb"@[a-z]+-[0-9/a-z]+\.[0-9]+@")
 SIGNATURE = re.compile(r"(\t\d+:)(\d{19}):(\d{19})(:\d+)")

@@ -13,7 +13,7 @@ from tests.doors.fleet import FOLDER, GIT, MERGES, WHOLE, Command, World
 
 if TYPE_CHECKING:
     from tests.doors.fleet import Player
-    from tests.doors.hooking import Answer
+    from tests.doors.repository import Answer
 
 Step = tuple[int, int, int, int]
 

@@ -35,7 +35,7 @@ LOADED = (
     "storage",
     "stores",
 )
-NOT_LOADED = ("redis", "demo", "bundl", "entry", "conformance", "up.py", "__")  # how a folder or file begins
+NOT_LOADED = ("redis", "demo", "bundl", "entry", "up.py", "__")  # how a folder or file begins
 
 
 def load(root: str) -> None:

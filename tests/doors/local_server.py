@@ -19,7 +19,7 @@ from typing import Any
 from dibs.storage import redis_autostart
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
-from tests.doors.hooking import is_gone
+from tests.doors.repository import is_gone
 from tests.shell import Shell
 from tests.stores.redis_server import BINARY, free_port
 from tests.waiting import LIMIT_S, until

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from tests.doors.hooking import DIBS, Answer, is_gone
+from tests.doors.repository import DIBS, Answer, is_gone
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import dibs
 from dibs.doors.hooks import advised
 from dibs.errors import Invalid, Killed, quoted
 from dibs.reports import html_text
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 from tests.shell import Shell
 
 NAMES = ("a;touch${IFS}PWN;b", "$(touch${IFS}PWN)", "`touch${IFS}PWN`", "it's;touch${IFS}PWN", "x'`;touch${IFS}PWN;`'")

@@ -21,10 +21,10 @@ from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
 from dibs.session import alert_delivery, upkeep
 from dibs.stores.seam import prefix_range
-from tests.doors.hooking import DIBS, HOOK, Client, made_earlier
 from tests.doors.http.web import Web
 from tests.doors.local_server import Home, hide, socket_url
 from tests.doors.page.test_sessions import signed_in
+from tests.doors.repository import DIBS, HOOK, Client, made_earlier
 from tests.stores.redis_server import EVERYSEC, NOTHING, running
 from tests.waiting import until
 
@@ -372,7 +372,7 @@ def inbox(scene: Scene, agent: str) -> list[dict[str, Any]]:
     assert scene.web is not None
 
     def read(tx: Any) -> list[dict[str, Any]]:
-        return [mailbox.shown(tx, one) for _, one in tx.fetch((), [prefix_range(f"m\t{agent}\t")], 100).rows]
+        return [mailbox.shown(tx, one) for _, one in tx.fetch([prefix_range(f"m\t{agent}\t")], 100).rows]
 
     return scene.web.host.session().store.look(read)
 

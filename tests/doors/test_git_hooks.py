@@ -15,6 +15,8 @@ from dibs.session.known_clients import SESSION_VARIABLES
 from dibs.session.session import Session
 from tests.shell import DIBS, Shell
 
+pytestmark = pytest.mark.slow
+
 HOOKS = ("pre-commit", "pre-merge-commit", "prepare-commit-msg", "post-commit", "post-merge", "pre-push")
 
 

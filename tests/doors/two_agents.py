@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tests.doors.quick import QuickAgent, QuickClient, Scratch, blob_of
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Answer
+    from tests.doors.repository import Answer
 
 NAMES = ("a.txt", "b.txt", "c.txt")
 FILES = {name: f"{name} one\n{name} two\n" for name in NAMES} | {

@@ -237,6 +237,7 @@ def test_subagents_of_one_parent_block_each_other_and_not_their_parent(fleet: Fl
     assert "holds shared.txt" in refused
 
 
+@pytest.mark.long
 def test_eight_agents_with_overlapping_work_lose_no_edit(fleet: Fleet) -> None:
     files = [fleet.file(name, f"{name} begins\n") for name in ("a.txt", "b.txt")]
     guard(fleet, CLAUDE)

@@ -20,6 +20,8 @@ from tests.waiting import LIMIT_S, until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 AGENTS, EDITS = 5, 4  # the smallest fleet that has one agent without a part
 DONE = plan.Size(AGENTS, EDITS).planned
 
@@ -58,6 +60,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]
     shutil.rmtree(result["scratch"])
 
 
+@pytest.mark.long
 def test_without_dibs_edits_are_lost_and_with_it_none(played: dict[str, Any]) -> None:
     assert played["ok"] is True
     assert played["failed"] == []

@@ -14,6 +14,8 @@ import pytest
 from tests.stores.redis_server import Server
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 AGENTS, EDITS = 9, 8
 
 
@@ -30,6 +32,7 @@ def claims(server: Server) -> int:
     return int(server.ask("XLEN", names[0])) if names else 0
 
 
+@pytest.mark.long
 def test_three_machines_lose_nothing_although_their_server_is_killed(server: Server, tmp_path: Path) -> None:
     words = ["--agents", str(AGENTS), "--edits", str(EDITS), "--hosts", "3", "--store", server.url, "--json"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DIBS_")}

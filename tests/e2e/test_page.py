@@ -20,7 +20,7 @@ from dibs.doors.page import sign_in
 from dibs.reports import audit
 from dibs.session.session import Session
 from tests.doors.http.web import Server
-from tests.doors.overwriting import BEFORE, overwritten
+from tests.doors.overwritten_file import BEFORE, overwritten
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
 from tests.stores.redis_server import free_port
@@ -474,6 +474,7 @@ def fleet(workspace: Any, tmp_path: Path) -> Iterator[None]:  # noqa: ARG001 - i
         one.close()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("fleet")
 def test_a_fleet_that_makes_a_hundred_events_a_second_is_followed_without_a_long_task(
     opened: Opened, workspace: Any
@@ -516,6 +517,7 @@ def seen(window: Window) -> int:
     return int(window.page.evaluate("Number(document.querySelector('#foot b').textContent)"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_view_has_a_serious_barrier(opened: Opened, workspace: Any, tmp_path: Path, scheme: str) -> None:
     with dibs.open(str(tmp_path), agent="lead", timeout=10) as lead:

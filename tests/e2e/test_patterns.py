@@ -17,6 +17,8 @@ import pytest
 from tests import warm
 from tests.waiting import until
 
+pytestmark = pytest.mark.slow
+
 DIBS = str(Path(sys.executable).parent / "dibs")
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PATIENCE = 60.0  # seconds for something to become true on a busy machine
@@ -125,6 +127,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 # --- the examples
 
 
+@pytest.mark.long
 def test_the_pipeline_finishes_although_one_of_its_four_workers_is_killed_halfway(place: Place) -> None:
     driver = place.begin("examples/pipeline.toml", STAGE_SECONDS="0.6")
     run = place.the_run()

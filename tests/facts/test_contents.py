@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from dibs.facts import contents
 from dibs.facts.contents import CTIME_TICK_NS, MISSING, Index
+from tests.git import git
 
 MB = 1024 * 1024
-
-
-def git(folder: Path, *words: str, given: bytes | None = None) -> str:
-    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "user.name=a", "-c", "user.email=a@example.org", *words]
-    return subprocess.run(command, cwd=folder, input=given, capture_output=True, check=True).stdout.decode().strip()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.facts import patches
+from tests.git import git
 
 PATCH = """\
 *** Begin Patch
@@ -87,13 +87,6 @@ name = st.text(
 def test_every_name_comes_back_as_it_was_written(files: list[tuple[str, str]]) -> None:
     text = "".join(f"*** {action} File: {path}\n@@\n-*** Add File: x\n+*** Add File: y\n" for action, path in files)
     assert patches.paths(f"*** Begin Patch\n{text}*** End Patch") == [(action.lower(), path) for action, path in files]
-
-
-def git(top: Path, *words: str) -> str:
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ["-c", "user.name=a", "-c", "user.email=a@b.c"]
-    done = subprocess.run(["git", *who, *words], cwd=top, check=True, capture_output=True, env=env)
-    return done.stdout.decode("utf-8", "surrogateescape")
 
 
 @pytest.mark.parametrize("prefixes", ["", "--no-prefix", "--src-prefix=a/ --dst-prefix=b/"])

@@ -21,6 +21,7 @@ from dibs.errors import Invalid
 from dibs.facts import paths
 from dibs.facts.paths import Paths, folds_case
 from dibs.operations.claims import globs
+from tests.git import git
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -616,26 +617,20 @@ def test_a_plain_path_costs_one_look_for_each_component(
     assert len(looks) == 4
 
 
-def git(*words: str) -> None:
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *who, *words], check=True, capture_output=True, env=env)
-
-
 @pytest.fixture(scope="module")
 def trees(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """A repository with a worktree beside it and one inside it, and another repository inside and beside it."""
     around = os.path.realpath(tmp_path_factory.mktemp("trees"))
     main = f"{around}/main"
-    git("init", main)
+    git(around, "init", main)
     Path(main, "src").mkdir()
     Path(main, "src/a.py").write_text("")
-    git("-C", main, "add", ".")
-    git("-C", main, "commit", "-m", "x")
-    git("-C", main, "worktree", "add", f"{around}/beside")
-    git("-C", main, "worktree", "add", f"{main}/.trees/inside")
-    git("init", f"{main}/vendor")
-    git("init", f"{around}/other")
+    git(main, "add", ".")
+    git(main, "commit", "-m", "x")
+    git(main, "worktree", "add", f"{around}/beside")
+    git(main, "worktree", "add", f"{main}/.trees/inside")
+    git(around, "init", f"{main}/vendor")
+    git(around, "init", f"{around}/other")
     return {"main": main, "beside": f"{around}/beside", "inside": f"{main}/.trees/inside", "other": f"{around}/other"}
 
 

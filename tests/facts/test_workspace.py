@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,15 @@ import pytest
 from dibs.errors import Invalid
 from dibs.facts import workspace
 from dibs.facts.workspace import find
-
-
-def git(*words: str) -> None:
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
-    who = ["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *who, "-c", "protocol.file.allow=always", *words], check=True, capture_output=True, env=env)
+from tests.git import git
 
 
 def repository(path: Path, *options: str) -> None:
-    git("init", *options, str(path))
+    git(path.parent, "init", *options, str(path))
     (path / "deep" / "er").mkdir(parents=True)
     (path / "deep" / "a").write_text("")
-    git("-C", str(path), "add", ".")
-    git("-C", str(path), "commit", "-m", "x")
+    git(path, "add", ".")
+    git(path, "commit", "-m", "x")
 
 
 def ends(cwd: Path | str, given: Path | str | None = None) -> tuple[str, str]:
@@ -59,7 +53,7 @@ def test_a_call_from_inside_the_git_directory_belongs_to_the_repository(tmp: Pat
 def test_a_linked_worktree_shares_the_workspace_and_keeps_its_own_top_and_config(tmp: Path) -> None:
     repository(tmp / "r")
     for linked in (tmp / "w", tmp / "r/.trees/w2"):
-        git("-C", str(tmp / "r"), "worktree", "add", str(linked))
+        git(tmp / "r", "worktree", "add", str(linked))
         assert ends(linked / "deep") == (f"{tmp}/r", str(linked))
         place = find(str(linked), None)
         assert place.common == f"{tmp}/r/.git"
@@ -74,16 +68,16 @@ def test_a_linked_worktree_shares_the_workspace_and_keeps_its_own_top_and_config
 
 def test_a_worktree_with_relative_links_is_found_too(tmp: Path) -> None:
     repository(tmp / "r")
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w"))
     (tmp / "w/.git").write_text("gitdir: ../r/.git/worktrees/w\n")  # as git writes it with worktree.useRelativePaths
     assert ends(tmp / "w") == (f"{tmp}/r", f"{tmp}/w")
 
 
 def test_all_worktrees_of_a_bare_repository_share_the_workspace_in_it(tmp: Path) -> None:
     repository(tmp / "r")
-    git("clone", "--bare", str(tmp / "r"), str(tmp / "b.git"))
-    git("-C", str(tmp / "b.git"), "worktree", "add", str(tmp / "w"))
-    git("-C", str(tmp / "b.git"), "worktree", "add", str(tmp / "b.git/in"), "-b", "in")
+    git(tmp, "clone", "--bare", str(tmp / "r"), str(tmp / "b.git"))
+    git(tmp / "b.git", "worktree", "add", str(tmp / "w"))
+    git(tmp / "b.git", "worktree", "add", str(tmp / "b.git/in"), "-b", "in")
     bare = f"{tmp}/b.git"
     assert ends(bare) == ends(f"{bare}/refs") == (bare, bare)
     assert ends(tmp / "w/deep") == (bare, f"{tmp}/w")
@@ -93,25 +87,25 @@ def test_all_worktrees_of_a_bare_repository_share_the_workspace_in_it(tmp: Path)
 
 def test_a_git_file_beside_a_bare_repository_leads_where_its_worktrees_lead(tmp: Path) -> None:
     repository(tmp / "r")
-    git("clone", "--bare", str(tmp / "r"), str(tmp / "p/.bare"))
+    git(tmp, "clone", "--bare", str(tmp / "r"), str(tmp / "p/.bare"))
     (tmp / "p/.git").write_text("gitdir: ./.bare\n")
-    git("-C", str(tmp / "p"), "worktree", "add", str(tmp / "p/w"))
+    git(tmp / "p", "worktree", "add", str(tmp / "p/w"))
     assert ends(tmp / "p/w/deep")[0] == ends(tmp / "p")[0] == f"{tmp}/p/.bare"
     assert ends(tmp / "p/w/deep")[1] == f"{tmp}/p/w"
 
 
 def test_a_bare_repository_called_dot_git_has_its_workspace_beside_it(tmp: Path) -> None:
     repository(tmp / "r")
-    git("clone", "--bare", str(tmp / "r"), str(tmp / "p/.git"))
-    git("-C", str(tmp / "p/.git"), "worktree", "add", str(tmp / "p/w"))
+    git(tmp, "clone", "--bare", str(tmp / "r"), str(tmp / "p/.git"))
+    git(tmp / "p/.git", "worktree", "add", str(tmp / "p/w"))
     assert ends(tmp / "p")[0] == ends(tmp / "p/.git")[0] == ends(tmp / "p/w")[0] == f"{tmp}/p"
 
 
 def test_a_submodule_is_a_workspace_of_its_own_together_with_its_worktrees(tmp: Path) -> None:
     repository(tmp / "lib")
     repository(tmp / "r")
-    git("-C", str(tmp / "r"), "submodule", "add", str(tmp / "lib"), "sub")
-    git("-C", str(tmp / "r/sub"), "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "submodule", "add", str(tmp / "lib"), "sub")
+    git(tmp / "r/sub", "worktree", "add", str(tmp / "w"))
     assert ends(tmp / "r/sub/deep") == (f"{tmp}/r/sub", f"{tmp}/r/sub")
     assert ends(tmp / "w/deep") == (f"{tmp}/r/sub", f"{tmp}/w")
     assert ends(tmp / "r/deep") == (f"{tmp}/r", f"{tmp}/r")
@@ -125,7 +119,7 @@ def test_a_repository_with_its_git_directory_elsewhere_is_its_own_main_worktree(
 
 def test_a_worktree_that_cannot_know_its_main_one_is_refused_until_it_is_told(tmp: Path) -> None:
     repository(tmp / "r", f"--separate-git-dir={tmp}/g")
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w"))
     with pytest.raises(Invalid, match="set DIBS_WORKSPACE"):
         find(f"{tmp}/w", None)
     assert ends(tmp / "w", tmp / "r") == (f"{tmp}/r", f"{tmp}/w")
@@ -180,8 +174,8 @@ def test_a_given_directory_outside_git_is_taken_as_it_is(tmp: Path) -> None:
 
 def test_a_given_directory_in_git_leads_to_the_main_worktree(tmp: Path) -> None:
     repository(tmp / "r")
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w2"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w2"))
     assert ends("/", tmp / "r/deep") == (f"{tmp}/r", f"{tmp}/r")
     assert ends("/", tmp / "w/deep") == (f"{tmp}/r", f"{tmp}/w")
     assert ends(tmp / "w2/deep", tmp / "r") == (f"{tmp}/r", f"{tmp}/w2")
@@ -259,7 +253,7 @@ def test_settings_are_read_as_git_writes_them(tmp: Path) -> None:
 
 def test_below_gits_directories_there_is_a_folder_for_each_working_tree_and_one_for_all(tmp: Path) -> None:
     repository(tmp / "r")
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w"))
     common = f"{tmp}/r/.git"
     for cwd in (tmp / "r", tmp / "r/deep", tmp / "r/.git"):
         place = find(str(cwd), None)
@@ -272,7 +266,7 @@ def test_below_gits_directories_there_is_a_folder_for_each_working_tree_and_one_
 
 def test_a_named_workspace_leaves_a_working_tree_its_own_private_folder(tmp: Path) -> None:
     repository(tmp / "r")
-    git("-C", str(tmp / "r"), "worktree", "add", str(tmp / "w"))
+    git(tmp / "r", "worktree", "add", str(tmp / "w"))
     assert find(f"{tmp}/w", f"{tmp}/r").private == f"{tmp}/r/.git/worktrees/w/dibs"
     assert find(f"{tmp}/r", f"{tmp}/w").private == f"{tmp}/r/.git/dibs"
     assert find(str(tmp), f"{tmp}/w").private == f"{tmp}/r/.git/worktrees/w/dibs"
@@ -287,10 +281,10 @@ def test_without_git_both_folders_are_in_the_workspaces_own(tmp: Path) -> None:
 
 def test_the_private_folder_is_found_in_every_layout(tmp: Path) -> None:
     repository(tmp / "s", f"--separate-git-dir={tmp}/apart")
-    git("init", "--bare", str(tmp / "b.git"))
+    git(tmp, "init", "--bare", str(tmp / "b.git"))
     repository(tmp / "sub")
     repository(tmp / "outer")
-    git("-C", str(tmp / "outer"), "submodule", "add", str(tmp / "sub"), "in")
+    git(tmp / "outer", "submodule", "add", str(tmp / "sub"), "in")
     for top, expected in (
         (tmp / "s", f"{tmp}/apart/dibs"),
         (tmp / "b.git", f"{tmp}/b.git/dibs"),
@@ -311,7 +305,7 @@ def test_what_lies_in_these_folders_outlives_clean_stash_and_a_sparse_checkout(t
     kept = Path(find(f"{tmp}/r", None).shared) / "x"
     kept.parent.mkdir()
     kept.write_text("x")
-    git("-C", f"{tmp}/r", "clean", "-fdx")
-    git("-C", f"{tmp}/r", "stash", "-a")
-    git("-C", f"{tmp}/r", "sparse-checkout", "set", "deep")
+    git(f"{tmp}/r", "clean", "-fdx")
+    git(f"{tmp}/r", "stash", "-a")
+    git(f"{tmp}/r", "sparse-checkout", "set", "deep")
     assert kept.read_text() == "x"

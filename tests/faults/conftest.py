@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.doors.repository import Repository
 from tests.faults.kit import Dice, Nursery, World, size
 
 if TYPE_CHECKING:
@@ -57,6 +58,13 @@ def worlds(tmp_path: Path, make_world: Callable[[Path], World]) -> Callable[[], 
 @pytest.fixture
 def world(worlds: Callable[[], World]) -> World:
     return worlds()
+
+
+@pytest.fixture
+def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
+    made = Repository(tmp_path_factory.mktemp("hooks"))
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from tests.faults.kit import size
 if TYPE_CHECKING:
     from tests.faults.kit import World
 
+pytestmark = pytest.mark.slow
+
 TASKS, AGENTS, CLAIMS = size(1_000, 50_000), size(400, 5_000), size(60, 2_000)
 WRITES = 4  # of one record that a step counts, at most: itself, its event, its rows elsewhere
 

@@ -14,6 +14,8 @@ from tests.faults.kit import PATIENCE, World, size
 if TYPE_CHECKING:
     from typing import Any
 
+pytestmark = pytest.mark.slow
+
 TASKS, STEP = size(100, 6_000), size(20, 500)  # no fewer than SMALLEST: a door makes its steps smaller, down to that
 
 # Runs one call and dies by SIGKILL after the second of its steps, between two transactions or inside the third.

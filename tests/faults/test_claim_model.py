@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from dibs.session import config
 from tests.faults.claim_model import Model
 from tests.faults.kit import Dice, World, size
@@ -12,6 +14,8 @@ from tests.stores.redis_server import ALWAYS, Machine, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+pytestmark = pytest.mark.slow
 
 AGENTS = 4
 

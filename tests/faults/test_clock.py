@@ -16,6 +16,8 @@ from tests.waiting import in_time
 if TYPE_CHECKING:
     from tests.faults.kit import Actor
 
+pytestmark = pytest.mark.slow
+
 HOUR, TEN_YEARS = 3_600_000, 315_576_000_000
 JUMPS = (-TEN_YEARS, -HOUR, HOUR, TEN_YEARS)
 

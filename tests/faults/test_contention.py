@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faults.kit import World, size, soon
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 
 def test_many_processes_contend_for_one_path_and_never_two_hold_it_and_each_wins(world: World, tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 Claims = list[tuple[str, tuple[str, ...], str, int]]
 
 
@@ -392,6 +394,7 @@ def test_a_damaged_gate_file_is_refused_or_harmless(inhabited: tuple[World, Clai
         refused_or_harmless(world, claims, f"DIBS_SEED={dice.number}, bit {bit}")
 
 
+@pytest.mark.long
 def test_a_damaged_pin_or_config_is_refused_or_harmless(inhabited: tuple[World, Claims, Path], dice: Dice) -> None:
     world, claims, copy = inhabited
     for path in sorted(copy.iterdir()):

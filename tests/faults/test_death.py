@@ -13,6 +13,8 @@ from tests.faults.kit import SOON, World, size
 if TYPE_CHECKING:
     from tests.faults.kit import Actor
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_killed_holder_frees_its_claims_at_once_for_the_next_caller(world: World) -> None:
     holder, other = world.actor("holder"), world.actor("other")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SAYS_SO = re.compile("is full|No space left")
 A, B = ["file", "a.py"], ["file", "b.py"]
 

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 from tests.faults.test_disk import fill_up, small_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["small_disk"]
 

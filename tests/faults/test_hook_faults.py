@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.hooking import ENTRY, LIMIT, Answer, Client, Repository
+from tests.doors.repository import ENTRY, LIMIT, Answer, Client, Repository
 from tests.faults.kit import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.faults.kit import Actor, World
+
+pytestmark = pytest.mark.slow
 
 FIRST = "after BEGIN IMMEDIATE"
 # Half of what `dibs init` gives a client's hook; a machine with other work may take longer.
@@ -34,13 +36,6 @@ def client(world: World, tmp_path: Path) -> Iterator[Client]:
     made = Client(tmp_path, "claude", world.environment())
     yield made
     made.kill()
-
-
-@pytest.fixture
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    made = Repository(tmp_path_factory.mktemp("hooks"))
-    yield made
-    made.close()
 
 
 def stopped(world: World) -> Actor:
@@ -106,6 +101,7 @@ def test_looking_at_a_file_is_not_refused_because_the_store_is_busy(world: World
     assert answer.code == 0
 
 
+@pytest.mark.long
 def test_what_cannot_be_refused_is_not_and_an_agent_that_starts_is_told_to_assume_nothing(
     world: World, client: Client
 ) -> None:

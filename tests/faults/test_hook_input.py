@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.hooking import ENTRY, LIMIT, PATIENCE, Repository, is_gone
+from tests.doors.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 from tests.faults.kit import Dice, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 SAMPLES = Path(__file__).parents[1] / "doors" / "clients" / "samples"
 WORKER = Path(__file__).with_name("hook_worker.py")

@@ -5,33 +5,25 @@ from __future__ import annotations
 import json
 import signal
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from dibs.doors.hook_port import bash_script
-from tests.doors.hooking import HOOK, Repository
+from tests.doors.repository import HOOK, Repository
 from tests.faults.kit import SOON, size
-from tests.server.serving import Server, through
+from tests.server.hook_server import Server, through
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.doors.repository import Answer, Client
 
-    from tests.doors.hooking import Answer, Client
+pytestmark = pytest.mark.slow
 
 # Seconds after which a silent server is given up; by a bash before 4 in the second. Only the torture has the machine to
 # itself and takes the true ones: elsewhere a server that is well may take longer to answer.
 MUTE_S, MUTE_OLD_S = size(30, 5) / 10, size(30, 10) / 10
 BUSY_S = size(60, 1)
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def edit(repo: Repository, client: Client, name: str = "a.py", session: str = "ben") -> Answer:

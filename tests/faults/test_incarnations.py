@@ -14,6 +14,8 @@ from tests.faults.kit import World, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def clients() -> Iterator[list[subprocess.Popen[bytes]]]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 A, B, C = ["file", "a.py"], ["file", "b.py"], ["file", "c.py"]
 LONG = 3_600_000
 

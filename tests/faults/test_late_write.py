@@ -13,22 +13,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 from tests.faults.kit import size
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
+
+pytestmark = pytest.mark.slow
 
 LATE, TAKEN = "late\n", "the taker's\n"
 PLAYS, ROUNDS, FILES = size(1, 20), size(1, 5), size(4, 10)  # all writers of a round stand still at the same time
-
-
-@pytest.fixture
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
-    made = Repository(tmp_path_factory.mktemp("late"))
-    yield made
-    made.close()
 
 
 def stopped_writer(repo: Repository, name: str) -> subprocess.Popen[bytes]:

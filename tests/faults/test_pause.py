@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tests.faults.kit import Actor
 
+pytestmark = pytest.mark.slow
+
 FIRST, LAST = "after BEGIN IMMEDIATE", "before UPDATE head SET"
 A = ["file", "a.py"]
 

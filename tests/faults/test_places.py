@@ -21,6 +21,8 @@ from tests.faults.kit import PATIENCE, World
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.slow
+
 MOUNTS = """\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
 30 22 0:26 / /home rw,nosuid - nfs4 server:/home rw,vers=4.2

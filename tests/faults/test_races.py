@@ -6,10 +6,14 @@ import subprocess
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.faults.kit import DIBS, PATIENCE, World, refusal, soon
 
 if TYPE_CHECKING:
     from tests.faults.kit import Actor
+
+pytestmark = pytest.mark.slow
 
 SIXTEEN = 16
 

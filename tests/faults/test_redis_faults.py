@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
     from dibs.stores.seam import Transaction
 
+pytestmark = pytest.mark.slow
+
 APPLY = hashlib.sha1(scripts.APPLY.encode(), usedforsecurity=False).hexdigest().encode()
 
 
@@ -125,7 +127,7 @@ def test_what_a_kill_loses_is_what_the_setting_admits(
         server.restart()
         reader = machine(server.url)
         reader.call("reader", "sweep")  # settles
-        kept: dict[str, Any] = reader.store.look(lambda tx, done=done: tx.fetch(done).values)  # type: ignore[misc]
+        kept: dict[str, Any] = reader.store.look(lambda tx, done=done: tx.get_many(done))  # type: ignore[misc]
         answered += len(done)
         missing += sum(value is None for value in kept.values())
     print(f"appendfsync {how}: {answered} commits answered, {missing} missing after kill -9")
@@ -419,14 +421,14 @@ def test_a_transaction_whose_outcome_was_unknown_is_done_once_or_not_at_all(prox
         meddles = dice.random() < 0.5
 
         def fn(tx: Transaction, number: int = number, meddles: bool = meddles) -> int:
-            count: int = tx.fetch(["count"]).values["count"]
+            count: int = tx.get("count")
             if meddles and proxy.fault:  # somebody else commits in between: then it has to be run again
-                direct.run(lambda tx: tx.put("count", tx.fetch(["count"]).values["count"] + 1_000_000))
+                direct.run(lambda tx: tx.put("count", tx.get("count") + 1_000_000))
             tx.put("count", count + 1)
             tx.append("counted", "a", str(number), {"from": count})
             return count
 
-        before = direct.look(lambda tx: tx.fetch(["count"]).values["count"]) % 1_000_000
+        before = direct.look(lambda tx: tx.get("count")) % 1_000_000
         try:
             store.run(fn)
             done += 1
@@ -434,7 +436,7 @@ def test_a_transaction_whose_outcome_was_unknown_is_done_once_or_not_at_all(prox
             assert error.fields["unknown"] is True
             unknown += 1
         proxy.let_go()
-        after = direct.look(lambda tx: tx.fetch(["count"]).values["count"]) % 1_000_000
+        after = direct.look(lambda tx: tx.get("count")) % 1_000_000
         effects = [event for event in direct.events(0, 100_000) if f'"subject":"{number}"' in event.body]
         assert len(effects) == after - before <= 1
         if done + unknown == number + 1 and not unknown:
@@ -479,7 +481,7 @@ def test_what_arrives_late_does_not_undo_what_was_decided_since(proxy: Proxy) ->
     def fn(tx: Transaction) -> str:
         nonlocal runs
         runs += 1
-        if tx.fetch(["held"]).values["held"] is not None:
+        if tx.get("held") is not None:
             tx.append("refused", "a", "", {})
             return "refused"
         if runs == 1:
@@ -576,7 +578,7 @@ def test_a_transaction_that_was_paused_beyond_what_the_server_remembers_is_not_s
     proxy.fault = "answer"
 
     def fn(tx: Transaction) -> None:
-        tx.fetch(["theirs"])
+        tx.get("theirs")
         tx.append("done", "a", "", {})
 
     with pytest.raises(Unavailable) as refused:

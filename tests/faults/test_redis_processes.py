@@ -23,6 +23,8 @@ from tests.stores.redis_server import ALWAYS, EVERYSEC, Machine, Server, running
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.slow
+
 PATHS = 8
 
 

@@ -20,6 +20,8 @@ from dibs.stores.seam import read_event
 from tests.faults.kit import DIBS, PATIENCE, ROOT, Dice, size
 from tests.stores.redis_server import Server
 
+pytestmark = pytest.mark.slow
+
 FORGIVING = "\n[tasks]\nmax_attempts = 1000\nbreaker_failures = 1000\n"  # it is the test that kills, not the tasks
 
 

@@ -6,11 +6,15 @@ import contextlib
 import signal
 from typing import Any
 
+import pytest
+
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
 from tests.canonical import canonical
 from tests.faults.kit import Actor, Dice, World, size
+
+pytestmark = pytest.mark.slow
 
 
 def draw(dice: Dice) -> tuple[str, str, dict[str, Any]]:
@@ -40,6 +44,7 @@ def answer_of(call: Any) -> Any:
         return [error.code, error.message, error.fields]
 
 
+@pytest.mark.long
 def test_a_call_made_again_by_its_request_id_has_one_effect_and_the_same_answer(world: World, dice: Dice) -> None:
     session = Session(str(world.folder), None)
     policy = session.config.policy

@@ -18,6 +18,8 @@ from tests.faults.kit import DIBS, PATIENCE, Dice, World, refusal, size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 EIGHT, SIXTEEN = 8, 16
 
 # Adds to a counter again and again, and writes down after each answer. `by` counts each process's own part.

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 TTL = 500  # ms, where a deadline has to pass
 FORGIVING = "\n[tasks]\nmax_attempts = 1000\nbreaker_failures = 1000\n"  # it is the tests that kill, not the tasks
 

@@ -6,11 +6,15 @@ import signal
 from collections import Counter
 from typing import Any
 
+import pytest
+
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
 from tests.canonical import canonical
 from tests.faults.kit import Actor, Dice, World, size
+
+pytestmark = pytest.mark.slow
 
 
 class Caller:
@@ -61,6 +65,7 @@ def answer_of(call: Any) -> Any:
         return [error.code, error.message, error.fields]
 
 
+@pytest.mark.long
 def test_a_call_about_a_task_made_again_by_its_request_id_has_one_effect_and_the_same_answer(
     world: World, dice: Dice
 ) -> None:

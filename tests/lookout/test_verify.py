@@ -16,8 +16,8 @@ from dibs.lookout import reading
 from dibs.lookout import verify as module
 from dibs.lookout.replay import REQUEST_KEPT_MS
 from dibs.lookout.verify import CODES, Report, verify, verify_store
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT, GENESIS, Event, Head, Seal
+from dibs.testing.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,6 @@ MESSAGES = "tests/operations/messages/test_messages.py"
 NAMES = "tests/operations/agents/test_names.py"
 ROLES = "tests/operations/agents/test_roles.py"
 RULES = "tests/operations/agents/test_rules.py"
-SMALL = "tests/operations/core/test_small_things.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 TAKING = "tests/operations/tasks/test_task_taking.py"
 

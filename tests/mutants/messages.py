@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 MESSAGES = "tests/operations/messages/test_messages.py"
-SMALL = "tests/operations/core/test_small_things.py"
 SUBSCRIPTIONS = "tests/operations/messages/test_subscriptions.py"
 
 ROWS = (
-    ("_tell_sender", "never if from", f"{SMALL}::test_who_asked_for_an_acknowledgement_hears_of_it"),
+    ("_tell_sender", "never if from", f"{MESSAGES}::test_who_asked_for_an_acknowledgement_hears_of_it"),
     ("take_on_type", "drop operand at", f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
     ("broadcasts.parts", "replace binop now -> 0", f"{MESSAGES}::test_nobody_gets_a_kept_message_twice"),
     ("take_on_type", "drop operand until",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 CHECK = "tests/reports/test_check.py"
 MAP = "tests/reports/test_map.py"
+SETTLEMENTS = "tests/operations/oversight/test_settlements.py"
 STATS = "tests/reports/test_stats.py"
 
 # fmt: off
@@ -13,7 +14,7 @@ ROWS = (
      f"{CHECK}::test_10_the_kill_switch_is_tried_and_nothing_is_kept_of_it"),
     # what is accepted is a person's word, and counts until it is taken back
     ("settlements.OPERATIONS", "replace name PERSON -> 'worker'",
-     f"{CHECK}::test_an_agent_may_not_settle_and_an_event_that_is_not_there_cannot_be_settled"),
+     f"{SETTLEMENTS}::test_an_agent_may_not_settle"),
     ("settlements._settle", "drop call delete",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
     ("audit._shown", "never if containing subscript settled",

@@ -16,7 +16,7 @@ ROWS = (
     ("bash_script._TEXT", "text 'rm -f' -> ':'",
      f"{FAULTS}::test_a_server_that_is_gone_costs_one_hook_a_look_and_the_next_ones_nothing"),
     # who asks
-    ("_knows", "drop operand compare_digest", f"{PORT}::test_without_the_secret_nothing_is_said"),
+    ("HookPort._knows", "drop operand compare_digest", f"{PORT}::test_without_the_secret_nothing_is_said"),
     ("_caller", "drop if belongs_to",
      f"{PORT}::test_a_process_that_has_not_the_connection_among_its_files_is_not_believed"),
     ("Caller.session", "drop if root", f"{PORT}::test_another_workspace_or_store_is_the_hooks_own_affair"),

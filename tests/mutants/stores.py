@@ -22,6 +22,15 @@ GROUPS = "tests/stores/test_groups.py"
 CONFORMANCE = "tests/stores/test_conformance.py"
 
 ROWS = (
+    # own writes win over what was prefetched, and a prefetch changes no answer
+    ("_Transaction._wrote", "drop call remove", CONFORMANCE),
+    ("_Transaction._wrote", "drop assign _texts", CONFORMANCE),
+    ("RedisTransaction._text", "replace ifexp -> $1", CONFORMANCE),
+    ("BaseTransaction._page_of", "never assign more", CONFORMANCE),
+    ("BaseTransaction._page_of", "always if more", CONFORMANCE),
+    ("seam._covers", "drop operand low", CONFORMANCE),
+    ("clock.ahead", "always if before",
+     "tests/facts/test_clock.py::test_a_store_s_first_event_has_the_time_of_day_though_its_process_was_interrupted[2]"),
     # several transactions, one commit: own numbers, own refusals, answered when durable
     ("_Member.drop", "drop call sql ROLLBACK", CONFORMANCE),
     ("group._attempt", "drop call _end", GROUPS),
@@ -150,7 +159,9 @@ ROWS = (
      f"{SPEED}::test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip"),
     ("RedisTransaction._ask", "always if containing assign key",
      f"{SPEED}::test_a_commit_between_two_of_many_reads_is_noticed"),
-    ("RedisTransaction.fetch", "always if rows",
+    ("RedisTransaction.fetch", "always if rows #1",
+     f"{CONFORMANCE}::test_every_engine_conforms[rows_deleted_after_a_prefetch_that_was_cut_short_make_room_for_the_next-redis]"),
+    ("RedisTransaction.fetch", "always if rows #2",
      f"{SPEED}::test_a_look_after_hundreds_of_deletions_finds_the_rows_that_are_left[fetch]"),
     ("RedisTransaction.scan", "always if len",
      f"{SPEED}::test_a_look_after_hundreds_of_deletions_finds_the_rows_that_are_left[scan]"),

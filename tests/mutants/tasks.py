@@ -36,7 +36,7 @@ ROWS = (
      f"{TAKING}::test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it"),
     ("strategies._keep", "replace name COMMIT -> 0",
      "tests/operations/tasks/test_strategies.py::test_round_robin_holds_within_one_millisecond"),
-    ("pulls._next", "drop assign _agent",
+    ("pulls._next", "drop assign registered_agent #2",
      "tests/operations/tasks/test_auctions.py::test_the_winner_whose_own_call_closes_the_auction_gets_the_prize_and_no_other_task"),
     ("_standing", "drop operand task",
      "tests/operations/tasks/test_assigning.py::test_an_assignment_is_no_mere_information_and_nobody_else_can_send_one"),
@@ -87,7 +87,7 @@ ROWS = (
      "tests/operations/tasks/test_task_waiting.py::test_anothers_is_not_and_neither_is_one_that_is_over"),
     # a task with a verification is finished by that alone, by its holder, who keeps it meanwhile
     ("outcomes._done", "never if exit", f"{VERIFY}::test_a_task_stays_with_its_holder_when_the_command_fails"),
-    ("outcomes._done", "replace argument #6 beneath return _to_verify -> {'sha': 1}",
+    ("outcomes._done", "replace argument whole beneath return _to_verify -> {'sha': 1}",
      f"{VERIFY}::test_the_command_does_not_run_for_one_that_could_not_finish_the_task"),
     ("_keep_use", "replace attribute keep_use -> lambda *_: 0",
      f"{WORKER}::test_a_command_that_ends_within_a_second_has_true_figures"),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 ARCHIVES = "tests/session/test_log_archives.py"
-OLD = "tests/operations/core/test_old_events.py"
+RETENTION = "tests/operations/upkeep/test_log_retention.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
-SMALL = "tests/operations/core/test_small_things.py"
+DEATHS = "tests/operations/upkeep/test_deaths.py"
 WAITING = "tests/operations/claims/test_waiting.py"
 
 ROWS = (
@@ -14,24 +14,24 @@ ROWS = (
     ("audit.gathered", "drop call recall",
      f"{ARCHIVES}::test_a_finding_whose_event_was_archived_keeps_its_number_and_its_settlement"),
     ("log_retention._plan", "never if containing assign span",
-     "tests/operations/core/test_old_events.py::test_what_is_younger_than_the_retention_stays_whoever_asks"),
+     f"{RETENTION}::test_what_is_younger_than_the_retention_stays_whoever_asks"),
     # who died is told, once
-    ("_end_dead_claims", "drop call tell", f"{SMALL}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
+    ("_end_dead_claims", "drop call tell", f"{DEATHS}::test_a_dead_agent_is_told_to_the_coordinator_of_its_run_once"),
     ("sweeps._sweep", "replace subscript take_step -> [job for job in $0 if not $1.0.0($1.0.1, job)]",
      f"{BOUNDS}::test_a_sweep_takes_one_step_of_one_job"),
     ("_end_dead_claims", "drop if containing expr delete",
      f"{WAITING}::test_sweeps_look_at_all_agents_one_after_the_other"),
-    ("sweeps._sweep", "drop operand any", "tests/operations/core/test_old_events.py"),
+    ("sweeps._sweep", "drop operand any", RETENTION),
     # nothing leaves the store but for the archive that has it
-    ("log_retention._prune", "never if containing raise Invalid", f"{OLD}::test_no_event_leaves_without_its_archive"),
+    ("log_retention._prune", "never if containing raise Invalid", f"{RETENTION}::test_no_event_leaves_without_its_archive"),
     ("log_retention._prune", "replace compare last -> $0.0 != $1.0",
-     f"{OLD}::test_no_event_leaves_without_its_archive"),
-    ("log_retention._prune", "drop operand seq", f"{OLD}::test_no_event_leaves_without_its_archive"),
+     f"{RETENTION}::test_no_event_leaves_without_its_archive"),
+    ("log_retention._prune", "drop operand seq", f"{RETENTION}::test_no_event_leaves_without_its_archive"),
     # in pieces, and whole after each of them
     ("_drop_piece", "replace call min -> $1",
-     f"{OLD}::test_no_transaction_drops_more_events_than_a_piece_and_sweeps_ask_for_the_rest"),
+     f"{RETENTION}::test_no_transaction_drops_more_events_than_a_piece_and_sweeps_ask_for_the_rest"),
     ("log_retention._prune", "drop operand begun",
-     f"{OLD}::test_no_transaction_drops_more_events_than_a_piece_and_sweeps_ask_for_the_rest"),
+     f"{RETENTION}::test_no_transaction_drops_more_events_than_a_piece_and_sweeps_ask_for_the_rest"),
     ("log_retention._is_old", "drop operand begun",
      f"{ARCHIVES}::test_a_prune_that_was_cut_short_is_continued_by_the_next_sweep_whatever_the_config_says_then"),
     ("log_retention._plan", "drop operand dropped",

@@ -114,5 +114,5 @@ class Unchanged:
         assert self._look() == self._before
 
     def _look(self) -> Any:
-        rows = self._crew.store.look(lambda tx: tx.fetch((), [("\x20", "\U0010ffff")], 100_000).rows)
+        rows = self._crew.store.look(lambda tx: tx.fetch([("\x20", "\U0010ffff")], 100_000).rows)
         return self._crew.store.head().commit, rows

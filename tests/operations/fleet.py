@@ -17,8 +17,8 @@ from dibs.operations.guards.edit_guard import EDIT, OLDER, target
 from dibs.operations.guards.ledger import SURE
 from dibs.operations.upkeep.log_retention import PLAN
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import read_event
+from dibs.testing.memory import MemoryStore
 from tests import declared
 from tests.canonical import canonical
 
@@ -179,7 +179,7 @@ class Fleet:
 
     def record(self, key: str) -> Any:
         """One record of the store, or None."""
-        return self.store.look(lambda tx: tx.fetch([key]).values[key])
+        return self.store.look(lambda tx: tx.get(key))
 
     def told(self, agent: str) -> list[tuple[str, str]]:
         """What is in an agent's inbox: kind and text."""

@@ -15,7 +15,7 @@ import pytest
 
 import dibs
 from dibs.doors.cli.main import main
-from dibs.errors import DibsError, Invalid, NotFound, Unavailable
+from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.operations.alerts import suspicions
 from dibs.operations.oversight.trials import RECORD
 from dibs.reports import audit
@@ -252,7 +252,7 @@ def test_10_the_kill_switch_is_tried_and_nothing_is_kept_of_it(place: Place) -> 
     assert "dibs-check-probe" not in str(place.as_("ann").agents(all=True))
 
     def half_killed(tx: Any) -> None:
-        record = tx.fetch(["a\tbob"]).values["a\tbob"]
+        record = tx.get("a\tbob")
         tx.put("a\tbob", {**record, "killed": {"by": "x", "why": "y", "at": tx.now}})
 
     store.run(half_killed)
@@ -504,22 +504,6 @@ def test_a_check_that_cannot_look_is_unknown_and_not_green(place: Place) -> None
     assert "could not look: no room for a trial" in found["checks"][0]["message"]
     with pytest.raises(Invalid, match="there is no check 'nonsense'; there are 1 resources"):
         ann.check(check="nonsense")
-
-
-def test_an_agent_may_not_settle_and_an_event_that_is_not_there_cannot_be_settled(place: Place) -> None:
-    place.configure('[roles.assign]\nbob = "agent"')
-    root = place.as_("root")
-    with pytest.raises(DibsError) as refused:
-        place.as_("bob").check_settle("alerting:no-sink", why="never mind")
-    assert refused.value.code == "forbidden"
-    for what, code in (("9999", "not_found"), ("nonsense", "invalid"), ("alerting:", "invalid"), ("a:b c", "invalid")):
-        with pytest.raises(DibsError) as refused:
-            root.check_settle(what, why="x")
-        assert refused.value.code == code, what
-    with pytest.raises(DibsError, match="say why"):
-        root.check_settle("alerting:no-sink")
-    with pytest.raises(NotFound, match="is not settled"):
-        root.check_settle("alerting:no-sink", undo=True)
 
 
 def test_the_command_prints_lines_writes_junit_and_settles(shell: Shell) -> None:

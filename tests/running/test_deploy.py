@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 
 from tests.doors.test_git_hooks import Repository, commit, pushed, repo
-from tests.doors.working import alive
+from tests.doors.worker_processes import alive
 from tests.shell import DIBS
 from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 __all__ = ["pushed", "repo"]  # fixtures
 

@@ -16,8 +16,8 @@ from dibs.errors import Busy, Fenced
 from dibs.facts import clock
 from dibs.running import child_process, held_command
 from dibs.running.held_command import HeldCommand, Hold
-from dibs.stores.memory import MemoryStore
-from tests.doors.working import alive, number_in
+from dibs.testing.memory import MemoryStore
+from tests.doors.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 
 

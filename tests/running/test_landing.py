@@ -14,10 +14,12 @@ from dibs.errors import Fenced, Held
 from dibs.running import landing_target
 from dibs.running.landing import Lander
 from dibs.running.landing_target import Target
-from tests.doors.working import alive
+from tests.doors.worker_processes import alive
 from tests.running.landing_repo import CHECK, LandingRepo
 from tests.shell import DIBS
 from tests.waiting import until
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ import pytest
 from tests.running.landing_repo import LandingRepo
 from tests.shell import DIBS
 
+pytestmark = pytest.mark.slow
+
 BRANCHES = 5
 STEPS = 45  # calls of git in about one batch
 KILLED = -9

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.working import Place, Running, alive, number_in, place
+from tests.doors.worker_processes import Place, Running, alive, number_in, place
 from tests.waiting import in_time, until
 
 __all__ = ["place"]  # a fixture

@@ -13,7 +13,7 @@ import pytest
 
 from dibs.errors import Busy, Unavailable
 from dibs.running import sweep_loop
-from tests.doors.working import PATIENCE, Place, place
+from tests.doors.worker_processes import PATIENCE, Place, place
 from tests.waiting import until
 
 __all__ = ["place"]  # a fixture

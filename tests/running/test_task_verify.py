@@ -10,7 +10,7 @@ import pytest
 
 import dibs
 from dibs.errors import Unverified
-from tests.doors.working import Place, alive, number_in, place
+from tests.doors.worker_processes import Place, alive, number_in, place
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def test_the_command_dies_with_its_caller(place: Place, number: int) -> None:
     running = place.start("task", "done", "t", "--verify", HANGS, "--as", "ann")
     pid = until(lambda: number_in(place.folder / "pid"))
     running.signal(number)
-    assert running.end() == -number
+    assert running.end() == (143 if number == signal.SIGTERM else -number)
     until(lambda: not alive(pid), "the command's end")
     assert place.state("t") == "executing"
 

@@ -22,7 +22,8 @@ from dibs.operations.claims import holds
 from dibs.operations.guards import ledger
 from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
-from tests.running.undoing import Desk, State, get, git, put, tick
+from tests.git import git
+from tests.running.undo_desk import Desk, State, get, put, tick
 
 ODD = (
     "a.txt",
@@ -428,6 +429,7 @@ def test_staged_work_that_is_undone_leaves_the_index(desk: Desk) -> None:
 # --- crashes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commit", [False, True])
 def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Path, commit: bool) -> None:
     for step in range(1, 40):
@@ -469,6 +471,7 @@ def test_killed_at_any_step_the_next_run_continues_to_the_same_end(tmp_path: Pat
     raise AssertionError("it never ended by itself")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("commit", [False, True])
 def test_ctrl_c_leaves_all_of_it_or_nothing_and_no_claim(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, commit: bool

@@ -25,7 +25,7 @@ from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.running import child_process, heartbeat, worker
 from dibs.running.task_command import result_of
 from dibs.running.worker import Worker
-from tests.doors.working import alive, number_in
+from tests.doors.worker_processes import alive, number_in
 from tests.shell import Shell
 from tests.waiting import LIMIT_S, in_time, until
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.working import PATIENCE, Place, alive, number_in, place
+from tests.doors.worker_processes import PATIENCE, Place, alive, number_in, place
 from tests.shell import DIBS
 from tests.waiting import until
 

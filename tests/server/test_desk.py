@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Busy, Unavailable
-from dibs.facts import clock
 from dibs.server.desk import MAX_GROUP, Desk, Request
 from dibs.server.desk_store import DeskStore
-from dibs.stores import conformance
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import COMMIT
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.testing import conformance
+from dibs.testing.memory import MemoryStore
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
@@ -63,14 +62,14 @@ def desk(store: Watched, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
 
 
 def count(tx: Transaction) -> int:
-    number: int = (tx.fetch(["n"]).values["n"] or 0) + 1
+    number: int = (tx.get("n") or 0) + 1
     tx.put("n", number)
     return number
 
 
 def say(word: str) -> Callable[[Transaction], str]:
     def fn(tx: Transaction) -> str:
-        said = tx.fetch(["said"]).values["said"] or []
+        said = tx.get("said") or []
         tx.put("said", [*said, word])
         return word
 
@@ -134,7 +133,7 @@ def test_a_lone_thread_is_answered_without_a_change_of_threads(desk: Desk) -> No
     with pytest.raises(LookupError):
         desk.decide(conformance._failing)
     assert desk.decide(count) == 2
-    assert desk.look(lambda tx: tx.fetch(["n"]).values) == {"n": 2}
+    assert desk.look(lambda tx: tx.get_many(["n"])) == {"n": 2}
 
 
 def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(desk: Desk, store: Watched) -> None:
@@ -149,7 +148,7 @@ def test_what_comes_while_a_group_is_written_makes_the_next_one_in_its_order(des
     assert answers.wait(3) == [(f"loop {number}", None) for number in range(3)]
     assert first.wait(1) == [("first", None)]
     assert store.sizes == [1, 6]
-    assert desk.look(lambda tx: tx.fetch(["said"]).values["said"]) == ["first", *words]
+    assert desk.look(lambda tx: tx.get("said")) == ["first", *words]
     assert (desk.groups, desk.requests) == (2, 7)
 
 
@@ -252,7 +251,7 @@ def test_a_request_whose_caller_has_gone_is_taken_out_unless_it_has_begun(desk: 
     store.go.set()
     assert answers.wait(2) == [("a", None), ("c", None)]
     assert desk.cancel(requests[0]) is False, "it is done"
-    assert desk.look(lambda tx: tx.fetch(["said"]).values["said"]) == ["first", "a", "c"]
+    assert desk.look(lambda tx: tx.get("said")) == ["first", "a", "c"]
 
 
 def test_a_queue_that_is_full_refuses_at_once(store: Watched) -> None:
@@ -287,7 +286,7 @@ def test_closing_lets_the_running_group_end_and_refuses_the_rest(desk: Desk, sto
     assert first.wait(1) == [(1, None)]
     assert isinstance(waiters.join()["a"], Unavailable)
     assert isinstance(answers.wait(1)[0][1], Unavailable)
-    assert store.look(lambda tx: tx.fetch(["n"]).values["n"]) == 1
+    assert store.look(lambda tx: tx.get("n")) == 1
     assert desk._thread is not None
     assert not desk._thread.is_alive()
     desk.close()
@@ -516,7 +515,6 @@ def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: p
 
     desk = Desk(Lossy())
     store = DeskStore(desk)
-    began = clock.since_boot()
     seen: list[int] = []
     desk._is_led = True  # the desk's thread is at work, and waits for the store
 
@@ -525,8 +523,7 @@ def test_a_thread_that_settles_a_store_does_not_wait_for_the_desk(monkeypatch: p
         return False
 
     store.settle(give_up)
-    assert seen == [1]
-    assert clock.since_boot() - began < 4_000
+    assert seen == [1], "it would be busy after half a second"
     desk._is_led = False
     desk.close()
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.hooking import Client
+from tests.doors.repository import Client
 from tests.server.far import Far, far
 from tests.shell import DIBS, Shell
 

@@ -10,7 +10,7 @@ from dibs.errors import Failed
 from dibs.facts import workspace
 from dibs.server.host import Host
 from dibs.server.land_loop import LandLoop
-from tests.doors.working import alive
+from tests.doors.worker_processes import alive
 from tests.running.landing_repo import LandingRepo
 from tests.waiting import until
 

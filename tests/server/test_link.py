@@ -167,7 +167,7 @@ def test_a_credential_has_a_bounded_number_of_machines(link: Link) -> None:
     for number in range(40):
         there = [f"host{number}", "b", "n"]
         link.got("machine", "boot", agent="ann", client=process(1, there), here=there)
-    rows = link.web.host.store.look(lambda tx: tx.fetch((), [("ch\t", "ch\n")], 1000).rows)
+    rows = link.web.host.store.look(lambda tx: tx.fetch([("ch\t", "ch\n")], 1000).rows)
     assert len(rows) == 16
 
 
@@ -208,8 +208,8 @@ def test_a_process_of_an_agent_that_no_credential_registered_is_nobody_s_elsewhe
         assert answer["refused"][0] == "held", who
         link.got(who, "boot", agent=agent, client=process(1, there), here=there, facts=dead)
         assert link.refused(who, "boot", {"pid": process(1, there)}, agent=agent, here=there) == "forbidden"
-    found = link.web.host.store.look(lambda tx: tx.fetch([f"p\t{process_name(process(1, there))}"])).values
-    assert [one["agent"] for one in found.values() if one] == ["near"]
+    found = link.web.host.store.look(lambda tx: tx.get(f"p\t{process_name(process(1, there))}"))
+    assert found["agent"] == "near"
 
 
 def test_a_deploy_and_a_landing_are_ended_by_their_own_agents_alone(link: Link) -> None:
@@ -269,7 +269,7 @@ def test_what_a_far_caller_reports_is_of_its_own_place_and_told_in_its_own_name(
     assert own == []  # nothing that this machine kept
     alerts = [one["text"] for one in link.web.workspace.alerts()["alerts"]]
     assert all(text.startswith(f"{agent} reports: ") for text in alerts)
-    there = link.web.host.store.look(lambda tx: tx.fetch((), [("vu\t", "vu\n")], 9).rows)
+    there = link.web.host.store.look(lambda tx: tx.fetch([("vu\t", "vu\n")], 9).rows)
     assert [key.split("\t")[1] for key, _ in there] == [f"{link.tokens_of(who)}:{link.web.folder}"]  # not this tree's
 
 
@@ -311,12 +311,12 @@ def test_reports_of_one_caller_do_not_fill_another_s_inbox(link: Link) -> None:
     link.got("person", "boot", agent="bob")
     found = [_change(link, id=f"c{number}", resource=["file", f"f{number}"]) for number in range(300)]
     link.got("agent", "changed", {"found": found})
-    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    box = link.web.host.store.look(lambda tx: tx.get("mb\tbob"))
     assert box["from"]["mallory"] == 250
     link.got("person", "send", {"to": "bob", "text": "hello"})
     while link.got("person", "inbox", {"limit": 200}, agent="bob")["messages"]:
         link.got("person", "ack", {"message": "all"}, agent="bob")
-    box = link.web.host.store.look(lambda tx: tx.fetch(["mb\tbob"])).values["mb\tbob"]
+    box = link.web.host.store.look(lambda tx: tx.get("mb\tbob"))
     assert (box or {"from": {}})["from"] == {}  # counted down again
 
 

@@ -69,20 +69,20 @@ class Victim:
 
     def look(self) -> Any:
         store, folder = self.link.web.host.store, Path(self.link.web.folder)
-        holds = store.look(lambda tx: tx.fetch((), [("r", "s")], 10_000).rows)
+        holds = store.look(lambda tx: tx.fetch([("r", "s")], 10_000).rows)
         held = {record["agent"]: record["token"] for _, record in holds if record.get("agent") in {"me", "bob"}}
         keys = ["a\tme", "a\tbob", "a\tann", "nm\tbob", "nm\tme", "nm\tann"]
         agents = {
             key: None if record is None else [record.get(name) for name in ("same", "killed", "left", "process")]
-            for key, record in store.look(lambda tx: tx.fetch(keys)).values.items()
+            for key, record in store.look(lambda tx: tx.get_many(keys)).items()
         }
         files = {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
             if path.is_file() and ".dibs/local" not in str(path)
         }
-        archives = store.look(lambda tx: tx.fetch((), [("ar\t", "ar\n")], 10).rows)
-        return held, agents, files, archives, len(store.look(lambda tx: tx.fetch((), [("cr\t", "cr\n")], 99).rows))
+        archives = store.look(lambda tx: tx.fetch([("ar\t", "ar\n")], 10).rows)
+        return held, agents, files, archives, len(store.look(lambda tx: tx.fetch([("cr\t", "cr\n")], 99).rows))
 
 
 @pytest.fixture(scope="module")

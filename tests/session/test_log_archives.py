@@ -265,7 +265,7 @@ def test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_to
     whole = second.read_bytes()
     heard = [one["text"] for one in _inbox(keeper)]
     assert heard == [f"build.done: {number}" for number in range(30)]
-    keeper.session.store.run(lambda tx: tx.put("su\tbob", {**tx.fetch(["su\tbob"]).values["su\tbob"], "cursor": 2}))
+    keeper.session.store.run(lambda tx: tx.put("su\tbob", {**tx.get("su\tbob"), "cursor": 2}))
     second.unlink()
     again = [one["text"] for one in _inbox(keeper)]
     gaps = [text for text in again if "were dropped from the log" in text]

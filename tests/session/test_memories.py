@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dibs.session import memory_files
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 
 def loaded(top: Path, **files: str) -> list[dict[str, Any]]:

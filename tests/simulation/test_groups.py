@@ -14,8 +14,8 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.testing.memory import MemoryStore
 from tests.canonical import canonical
 from tests.simulation.test_simulation import SEEDS, TORTURE
 from tests.simulation.world import START, World

@@ -18,6 +18,7 @@ MORE = (
 SEEDS = [int(os.environ["DIBS_SEED"])] if "DIBS_SEED" in os.environ else list(range(1, RUNS + 1))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "seed", [*SEEDS, *[pytest.param(RUNS + more, marks=pytest.mark.slow) for more in range(1, MORE + 1)]]
 )

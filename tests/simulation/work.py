@@ -381,7 +381,7 @@ class Work(World):
 
         def look(tx: Transaction) -> tuple[list[Any], list[Any], list[Any]]:
             rows = [row for prefix in INDEX for row in _all(tx, prefix)]
-            claims = tx.fetch((), [("ntask:", "ntask;")], 100_000).rows
+            claims = tx.fetch([("ntask:", "ntask;")], 100_000).rows
             due = _all(tx, "later\t", 2)
             return rows, [record for _, record in claims], due
 
@@ -412,7 +412,7 @@ class Work(World):
 
         def look(tx: Transaction) -> tuple[list[Any], list[Any], list[Any]]:
             ranges = [("t\t", "t\n"), ("ta\t", "ta\n"), ("tc\t", "tc\n")]
-            return tuple(tx.fetch((), [one], 1_000_000).rows for one in ranges)  # type: ignore[return-value]
+            return tuple(tx.fetch([one], 1_000_000).rows for one in ranges)  # type: ignore[return-value]
 
         tasks, after, children = self.store.look(look)
         states = self.ledger.states

@@ -19,11 +19,11 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import fill, read_event
+from dibs.testing.memory import MemoryStore
 from tests.canonical import canonical
 from tests.simulation.model import RESOURCES, Hold, Model, spelt
-from tests.stores.interrupts import Interrupter
+from tests.stores.interrupts import ENGINE_FILES, Interrupter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,7 @@ class World:
         self.interrupts = interrupts  # how many of the calls meet a Ctrl-C inside the store; without aborts only
         self.interrupted = 0
         self.refused = 0  # hand-overs, as a deadlock
-        self.interrupter = Interrupter("stores/")
+        self.interrupter = Interrupter(*ENGINE_FILES)
         self.inside = False
         self.calling = ""
         self.store: Store = make(self) if make is not None else self._memory()
@@ -445,7 +445,7 @@ class World:
         """Every row of a claim belongs to a record that its agent's index finds, and has a row for each resource."""
 
         def look(tx: Transaction) -> tuple[list[Any], list[Any]]:
-            rows = tx.fetch((), [("i", "j"), ("n", "o"), ("r", "s")], 10_000).rows
+            rows = tx.fetch([("i", "j"), ("n", "o"), ("r", "s")], 10_000).rows
             indexed = [row for kind in ("claims", "waits", "interests") for row in tx.scan(1, f"{kind}\t", 10_000).rows]
             return [record for _, record in rows], [record for _, _, record in indexed]
 
@@ -483,7 +483,7 @@ class World:
             answer = self.call(watcher, "sweep", {})
             if not answer["more"]:
                 break
-        left = self.store.look(lambda tx: tx.fetch((), [("i", "j"), ("n", "o"), ("r", "s")]).rows)
+        left = self.store.look(lambda tx: tx.fetch([("i", "j"), ("n", "o"), ("r", "s")]).rows)
         assert not left, f"left behind: {left[:3]}"
         report = verify_store(self.store)
         assert report.ok, report.findings[:5]

@@ -36,12 +36,6 @@ def checks(home: Home, exit: int | None = 0) -> dict[str, dict[str, Any]]:
     return {check["check"]: check for check in home.json("doctor", exit=exit)["checks"]}
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running(**ALWAYS) as started:
-        yield started
-
-
 @pytest.mark.parametrize(
     ("settings", "text", "ok"),
     [
@@ -123,6 +117,7 @@ def test_a_server_that_may_not_be_asked_for_its_settings_is_still_examined(make:
     home.json("status", exit=0)
 
 
+@pytest.mark.long
 def test_doctor_starts_nothing_and_says_what_would(make: Make, tmp_path: Path) -> None:
     home = make(socket_url(tmp_path))
     home.json("up", exit=0)

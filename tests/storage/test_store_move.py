@@ -33,14 +33,10 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from dibs.stores.seam import Store, Transaction
 
+pytestmark = pytest.mark.slow
+
 Make = Callable[..., Home]
 MOVER = str(Path(mover.__file__))
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running(**ALWAYS) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +125,7 @@ def test_all_of_it_goes_along_and_comes_back(home: Home, server: Server, second:
     home.verified()
 
 
+@pytest.mark.long
 def test_a_move_goes_by_tls_by_a_sentinel_and_to_a_cluster(
     home: Home, server: Server, second: Server, tmp_path: Path
 ) -> None:

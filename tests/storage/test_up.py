@@ -17,8 +17,8 @@ import pytest
 
 from dibs.storage import redis_autostart
 from dibs.stores.redis.wire import ServerError
-from tests.doors.hooking import Repository, is_gone
 from tests.doors.local_server import Home, end_server, hide, port_url, socket_url
+from tests.doors.repository import Repository, is_gone
 from tests.shell import DIBS
 from tests.stores.redis_server import BINARY
 from tests.waiting import LIMIT_S, until

@@ -121,7 +121,7 @@ class Stage(Fleet):
 
     def rows(self) -> list[tuple[str, Any]]:
         """Every record of the store with its key."""
-        rows: list[tuple[str, Any]] = self.store.look(lambda tx: tx.fetch((), [("\x20", "\U0010ffff")], 1_000_000).rows)
+        rows: list[tuple[str, Any]] = self.store.look(lambda tx: tx.fetch([("\x20", "\U0010ffff")], 1_000_000).rows)
         return rows
 
     def reopen(self) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType
 
 ROOT = f"{os.path.dirname(dibs.__file__)}/"
+ENGINE_FILES = ("stores/", "testing/memory.py")  # all of them
 TOOL = 4  # of the numbers that `sys.monitoring` leaves to anybody
 
 

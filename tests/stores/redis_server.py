@@ -367,7 +367,7 @@ class Machine:
                 continue
             except Unsettled:
                 self.settled += 1
-                self.store.settle(lambda: bool(self.store.run(lambda tx: VOID.body(tx, call, None))["more"]))
+                self.store.settle(lambda: bool(self.store.run(lambda tx: VOID.body(tx, call))["more"]))
                 continue
             if isinstance(answer, DibsError):
                 raise answer

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.facts import clock
-from dibs.stores import conformance
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.testing import conformance
+from dibs.testing.memory import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,7 @@ WRITES = """
 import os, sys
 from dibs.stores.sqlite.store import SqliteStore
 def put(tx):
-    number = (tx.fetch(["n"]).values["n"] or 0) + 1
+    number = (tx.get("n") or 0) + 1
     tx.put("n", number, f"i\\t{number:05d}")
     tx.put(f"r\\t{number}", "x" * 200)
     tx.append("counted", "a", str(number), {"text": "y" * 200})
@@ -55,7 +55,7 @@ def compact(connection, path):
     sys.stdin.readline()
     return real(connection, path)
 database_file.compact = compact
-print(SqliteStore(sys.argv[1], short_lived=True).look(lambda tx: tx.fetch(["n"]).values["n"]), flush=True)
+print(SqliteStore(sys.argv[1], short_lived=True).look(lambda tx: tx.get("n")), flush=True)
 os._exit(0)
 """
 LOOK = "SELECT count(*) FROM kv"
@@ -76,7 +76,7 @@ def path(tmp_path: Path) -> str:
 
 
 def number(tx: Transaction) -> int:
-    found: int = tx.fetch(["n"]).values["n"]
+    found: int = tx.get("n")
     return found
 
 
@@ -164,7 +164,7 @@ def test_after_dibs_itself_has_closed_it_a_wrong_checksum_is_damage(path: str, f
     flip(path, b"xxxxxxxx")
     for _ in range(2):
         with pytest.raises(Unavailable) as refusal:
-            getattr(SqliteStore(path, short_lived=True), first)(lambda tx: tx.fetch([], [("r\t", "r\n")]))
+            getattr(SqliteStore(path, short_lived=True), first)(lambda tx: tx.fetch([("r\t", "r\n")]))
         assert refusal.value.fields["damaged"]
 
 

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.store import RedisStore
@@ -26,6 +25,7 @@ from dibs.stores.seam import COMMIT, GENESIS, digest_of, link_of, prefix_range, 
 from dibs.stores.sqlite import group as sqlite_group
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
+from dibs.testing.memory import MemoryStore
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ def program(steps: Sequence[tuple[Any, ...]]) -> Function:
             elif word == "append":
                 tx.append("said", "a", str(rest[0]), {"token": COMMIT})
             elif word == "fetch":
-                got = tx.fetch([rest[0]], [prefix_range("a/")], 2)
-                seen.append([_told(got.values[rest[0]]), [[key, _told(value)] for key, value in got.rows]])
+                tx.prefetch([rest[0]], [prefix_range("a/")], 2)
+                got = tx.fetch([prefix_range("a/")], 2)
+                seen.append([_told(tx.get(rest[0])), [[key, _told(value)] for key, value in got.rows]])
                 seen.append(got.truncated)
             elif word == "scan":
                 scanned = tx.scan(rest[0], "ij"[rest[0] - 1] + "\t", 2)
@@ -106,7 +107,7 @@ def state(store: Store, first: int) -> Any:
     """All rows, by key and by both indexes, and the log; numbers counted from the first."""
 
     def read(tx: Transaction) -> Any:
-        rows = [[key, value["value"], value["token"] - first] for key, value in tx.fetch((), [("a", "c")]).rows]
+        rows = [[key, value["value"], value["token"] - first] for key, value in tx.fetch([("a", "c")]).rows]
         return rows, [[row[:2] for row in tx.scan(index, "ij"[index - 1] + "\t", 99).rows] for index in (1, 2)]
 
     events, link = [], GENESIS
@@ -179,7 +180,7 @@ def test_a_group_on_redis_does_what_its_functions_do_one_by_one(lists: Any, serv
 
 def count(tx: Transaction) -> int:
     """One more: a row that moves in an index, a row for each, an event and a wake. Gives the number."""
-    number: int = (tx.fetch(["n"]).values["n"] or 0) + 1
+    number: int = (tx.get("n") or 0) + 1
     tx.put("n", number, f"i\t{number:05d}")
     tx.put(f"r\t{number}", COMMIT)
     tx.append("counted", "a", str(number), {})
@@ -191,9 +192,9 @@ def counted(store: Store) -> int:
     """How many were kept; none of them half."""
 
     def read(tx: Transaction) -> int:
-        number: int = tx.fetch(["n"]).values["n"] or 0
+        number: int = tx.get("n") or 0
         assert [row[0] for row in tx.scan(1, "i\t", 9).rows] == ([f"i\t{number:05d}"] if number else [])
-        assert len(tx.fetch((), [("r\t", "r\n")]).rows) == number
+        assert len(tx.fetch([("r\t", "r\n")]).rows) == number
         return number
 
     number = store.look(read)
@@ -227,7 +228,7 @@ def test_a_group_is_committed_once_and_a_savepoint_is_set_only_where_something_i
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements = Statements(store, monkeypatch)
-    store.run_many([count, lambda tx: tx.fetch(["n"]).values, count, count])
+    store.run_many([count, lambda tx: tx.get_many(["n"]), count, count])
     assert statements.said.count("COMMIT") == 1
     assert statements.said.count("BEGIN IMMEDIATE") == 1
     assert statements.said.count("SAVEPOINT one") == 3
@@ -259,7 +260,7 @@ def test_a_commit_that_fails_is_the_outcome_of_all_and_nothing_is_kept(
 ) -> None:
     statements = Statements(store, monkeypatch)
     statements.fault = where, apsw.FullError("disk full")
-    done = store.run_many([count, lambda tx: tx.fetch(["n"]).values["n"], count])
+    done = store.run_many([count, lambda tx: tx.get("n"), count])
     assert [(value, type(error)) for value, error in done] == [(None, Unavailable)] * 3
     assert all(isinstance(error, DibsError) and error.fields["full"] for _, error in done)
     statements.fault = None
@@ -292,7 +293,7 @@ def test_an_error_of_sqlite_that_concerns_one_function_is_its_outcome_alone(
     store.run(lambda tx: tx.put("bad", 1))
     store._sql("UPDATE kv SET v = '{broken' WHERE k = 'bad'")
     statements = Statements(store, monkeypatch)
-    done = store.run_many([count, lambda tx: tx.fetch(["bad"]), lambda tx: tx.put("half", "\ud800"), count])
+    done = store.run_many([count, lambda tx: tx.get("bad"), lambda tx: tx.put("half", "\ud800"), count])
     assert [type(error) for _, error in done] == [type(None), Unavailable, type(None), type(None)]
     done = store.run_many([count, lambda tx: tx.put("half \ud800", 1), count])
     assert [type(error) for _, error in done] == [type(None), Invalid, type(None)]
@@ -304,7 +305,7 @@ def test_an_error_of_sqlite_that_concerns_one_function_is_its_outcome_alone(
 
     done = store.run_many([count, deletes, count])
     assert [type(error) for _, error in done] == [type(None), Unavailable, type(None)]
-    assert store.look(lambda tx: tx.fetch(["k", "n"]).values) == {"k": None, "n": 6}
+    assert store.look(lambda tx: tx.get_many(["k", "n"])) == {"k": None, "n": 6}
 
 
 def test_what_run_refuses_is_the_outcome_of_all(store: SqliteStore, path: str) -> None:
@@ -424,7 +425,7 @@ def test_a_process_killed_at_any_statement_of_a_group_leaves_all_of_it_or_nothin
         killed = killed_at(path, point, told)
         store = SqliteStore(path)
         number = counted(store)
-        assert store.look(lambda tx: tx.fetch(["a/1"]).values["a/1"]) is None
+        assert store.look(lambda tx: tx.get("a/1")) is None
         store.close()
         assert number - before in {0, 3}, "half of a group is there"
         kept, lost = kept + (number > before), lost + (number == before)
@@ -455,7 +456,7 @@ def test_a_group_on_redis_takes_a_few_trips_however_many_functions_it_has(
         return call(*words)
 
     monkeypatch.setattr(store.wire, "call", counted_call)
-    done = store.run_many([lambda tx, n=n: (tx.fetch([f"own/{n}"]), count(tx))[1] for n in range(40)])  # type: ignore[misc]
+    done = store.run_many([lambda tx, n=n: (tx.get(f"own/{n}"), count(tx))[1] for n in range(40)])  # type: ignore[misc]
     assert [value for value, _ in done] == list(range(3, 43))
     assert len(trips) <= 4
 
@@ -474,9 +475,9 @@ def test_a_group_on_redis_that_meets_another_commit_is_decided_again(fresh: Call
     done = store.run_many([count, meets, program([("put", "a/1", 1), ("raise",)]), count])
     assert [type(error) for _, error in done] == [type(None), type(None), RefusedError, type(None)]
     assert [value for value, _ in done if value] == [4, 5, 6]
-    rows = store.look(lambda tx: tx.fetch(["a/1"], [("r\t", "r\n")]))
-    assert rows.values["a/1"] is None
-    assert [value - first for _, value in rows.rows] == [1, 2, 3, 4, 5, 6], "each row has its own number"
+    assert store.look(lambda tx: tx.get("a/1")) is None
+    rows = store.look(lambda tx: tx.fetch([("r\t", "r\n")])).rows
+    assert [value - first for _, value in rows] == [1, 2, 3, 4, 5, 6], "each row has its own number"
     assert [event.commit - first for event in store.events()] == [1, 2, 3, 4, 5, 6]
 
 
@@ -487,7 +488,7 @@ def test_a_group_on_redis_has_right_numbers_although_an_unrelated_commit_comes_b
     met: list[Any] = []
 
     def meets(tx: Transaction) -> Any:
-        tx.fetch(["own"])
+        tx.get("own")
         tx.append("said", "a", "", {})
         if not met:
             met.append(other.run(lambda tx: tx.put("elsewhere", 1)))

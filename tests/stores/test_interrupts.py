@@ -17,7 +17,6 @@ import pytest
 
 from dibs.errors import Busy
 from dibs.facts import clock
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis import group as redis_group
 from dibs.stores.redis.client import ClientWire
@@ -29,7 +28,8 @@ from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.gate import Gate
 from dibs.stores.sqlite.store import SqliteStore
 from dibs.stores.turns import Turns
-from tests.stores.interrupts import Interrupter
+from dibs.testing.memory import MemoryStore
+from tests.stores.interrupts import ENGINE_FILES, Interrupter
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 def count(tx: Transaction) -> int:
     """One more: a row that moves in an index, a row that stays, an event and a wake. Gives the number."""
-    number: int = (tx.fetch(["n"], [("r\t", "r\n")]).values["n"] or 0) + 1
+    tx.prefetch(["n"], [("r\t", "r\n")])
+    number: int = (tx.get("n") or 0) + 1
     tx.put("n", number, f"i\t{number:05d}")
     tx.put(f"r\t{number % 3}", number)
     tx.append("counted", "a", str(number), {})
@@ -79,7 +80,7 @@ def seen(store: Store) -> tuple[Any, ...]:
 
     def read() -> None:
         def rows(tx: Transaction) -> Any:
-            return tx.fetch(["n"]).values["n"], [row[0] for row in tx.scan(1, "i\t", 9).rows], tx.tail().seq
+            return tx.get("n"), [row[0] for row in tx.scan(1, "i\t", 9).rows], tx.tail().seq
 
         found.append(store.look(rows))
 
@@ -112,7 +113,7 @@ def others_go_on(store: Store) -> None:
 def interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run(count)
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run(count), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run(count), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 1}, "an interrupted transaction happened twice, or took another one with it"
@@ -120,7 +121,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
         assert before == number + 1
         points += 1
         del interrupt
-    for interrupt in Interrupter("stores/").everywhere(lambda: seen_here(store), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: seen_here(store), step, start):
         others_go_on(store)
         assert seen(store)[0] == before + 1, "a look that was interrupted changed something"
         points += 1
@@ -131,7 +132,7 @@ def interrupted_everywhere(store: Store, step: int, start: int) -> int:
 def group_interrupted_everywhere(store: Store, step: int, start: int) -> int:
     store.run_many([count, count])
     points, before = 0, store.run(count)
-    for interrupt in Interrupter("stores/").everywhere(lambda: store.run_many([count, fails, count]), step, start):
+    for interrupt in Interrupter(*ENGINE_FILES).everywhere(lambda: store.run_many([count, fails, count]), step, start):
         others_go_on(store)
         number, _ = seen(store)
         assert number - before in {0, 2}, "an interrupted group was done in part, or twice"
@@ -149,7 +150,7 @@ def fails(tx: Transaction) -> None:
 
 
 def seen_here(store: Store) -> Any:
-    return store.look(lambda tx: tx.fetch(["n"]).values)
+    return store.look(lambda tx: tx.get_many(["n"]))
 
 
 # The ordinary run takes one bytecode in so many, others each time; the torture takes them all.
@@ -350,7 +351,7 @@ store._sql("PRAGMA synchronous = OFF")
 
 def one(tx):
     mine = f"own\t{os.getpid()}"
-    found = tx.fetch(["n", mine]).values
+    found = tx.get_many(["n", mine])
     tx.put("n", (found["n"] or 0) + 1)
     tx.put(mine, (found[mine] or 0) + 1)
     tx.append("counted", "a", mine, {})
@@ -375,7 +376,7 @@ while returned < target or interrupted < int(sys.argv[3]):
         interrupted += 1
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 store.run(one)
-print(returned + 1, interrupted, store.look(lambda tx: tx.fetch([f"own\t{os.getpid()}"]).values[f"own\t{os.getpid()}"]))
+print(returned + 1, interrupted, store.look(lambda tx: tx.get(f"own\t{os.getpid()}")))
 """
 
 
@@ -406,7 +407,7 @@ def _storm(path: str, processes: int, target: int, interrupts: int) -> None:
         assert int(returned) <= int(counted) <= int(returned) + int(interrupted)
         total += int(counted)
     store = SqliteStore(path)
-    assert store.look(lambda tx: tx.fetch(["n"]).values["n"]) == total == store.head().seq
+    assert store.look(lambda tx: tx.get("n")) == total == store.head().seq
     store.close()
 
 

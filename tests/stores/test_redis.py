@@ -20,7 +20,6 @@ from dibs.errors import Busy, NotFound, Unavailable
 from dibs.facts import clock
 from dibs.lookout.verify import verify_store
 from dibs.stores import seam
-from dibs.stores.memory import MemoryStore
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire
 from dibs.stores.redis.plain_socket import PlainWire
@@ -28,6 +27,7 @@ from dibs.stores.redis.store import RedisStore
 from dibs.stores.redis.wire import identity_of, open_wire
 from dibs.stores.seam import COMMIT, Unsettled, prefix_range
 from dibs.stores.urls import hidden
+from dibs.testing.memory import MemoryStore
 from tests.stores.redis_server import ALWAYS, Machine, Pretender, Proxy, Server, info, opened, running, tell_time
 from tests.stores.redis_ways import SLOTS, cluster, tls_in_front_of
 from tests.waiting import LIMIT_S, until
@@ -69,12 +69,13 @@ def perform(tx: Transaction, steps: Any, between: Callable[[int], None]) -> Any:
         between(place)
         kind = step[0]
         if kind == "keys":
-            seen.append({key: masked(value) for key, value in tx.fetch(step[1]).values.items()})
+            seen.append({key: masked(value) for key, value in tx.get_many(step[1]).items()})
         elif kind == "range":
-            got = tx.fetch([KEYS[0]], [prefix_range(step[1])], step[2])
-            seen.append([[(key, masked(value)) for key, value in got.rows], got.truncated])
+            tx.prefetch([KEYS[0]], [prefix_range(step[1])], step[2])
+            got = tx.fetch([prefix_range(step[1])], step[2])
+            seen.append([[(key, masked(value)) for key, value in got.rows], got.truncated, masked(tx.get(KEYS[0]))])
         elif kind == "both":
-            got = tx.fetch((), [prefix_range("a"), prefix_range("b")], step[1])
+            got = tx.fetch([prefix_range("a"), prefix_range("b")], step[1])
             seen.append([[(key, masked(value)) for key, value in got.rows], got.truncated])
         elif kind == "scan":
             found = tx.scan(step[1], f"{step[2]}\t", step[3], after=f"{step[2]}\t1" if step[4] else "")
@@ -105,7 +106,7 @@ def dump(store: Store, first: int) -> Any:
     """All that is there, with numbers counted from the first."""
 
     def look(tx: Transaction) -> Any:
-        rows = tx.fetch((), [prefix_range("a"), prefix_range("b")]).rows
+        rows = tx.fetch([prefix_range("a"), prefix_range("b")]).rows
         return [(key, {**value, "commit": value["commit"] - first}) for key, value in rows], [
             [row[:2] for row in tx.scan(index, f"{letter}\t", 99).rows] for index in (1, 2) for letter in "xy"
         ]
@@ -169,7 +170,7 @@ def test_reads_in_several_trips_are_one_snapshot(fresh: Callable[..., RedisStore
     stop = threading.Event()
 
     def both(tx: Transaction) -> None:
-        value = tx.fetch(["a"]).values["a"] + 1
+        value = tx.get("a") + 1
         tx.put("a", value)
         tx.put("b", value)
 
@@ -181,7 +182,7 @@ def test_reads_in_several_trips_are_one_snapshot(fresh: Callable[..., RedisStore
     writer.start()
     try:
         for _ in range(100):
-            first, second = one.look(lambda tx: (tx.fetch(["a"]).values["a"], tx.fetch(["b"]).values["b"]))
+            first, second = one.look(lambda tx: (tx.get("a"), tx.get("b")))
             assert first == second
     finally:
         stop.set()
@@ -195,7 +196,7 @@ def test_what_many_move_about_at_once_is_neither_made_nor_lost(fresh: Callable[.
     def holdings(tx: Transaction, way: int) -> dict[str, int]:
         if way:
             return {key: value for _, key, value in tx.scan(way, "x\t", 99).rows}
-        return dict(tx.fetch(["nothing"], [prefix_range("a")]).rows)
+        return dict(tx.fetch([prefix_range("a")]).rows)
 
     def move(tx: Transaction, dice: random.Random) -> None:
         before = holdings(tx, dice.randrange(3))
@@ -238,13 +239,49 @@ def test_what_many_move_about_at_once_is_neither_made_nor_lost(fresh: Callable[.
     assert verify_store(stores[0]).findings == []
 
 
+@pytest.mark.parametrize("changed", ["k", "none", "a5", "a1", "other"])
+def test_what_was_prefetched_is_checked_at_the_commit_and_asked_for_once(
+    changed: str, fresh: Callable[..., RedisStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = fresh(), fresh()
+    for key in ("k", "a1"):
+        one.run(lambda tx, key=key: tx.put(key, 0))  # type: ignore[misc]
+    one._cache.clear()
+    asked: list[int] = []
+    read = one.read
+
+    def counted(reads: Any, **how: Any) -> Any:
+        asked.append(len(reads))
+        return read(reads, **how)
+
+    monkeypatch.setattr(one, "read", counted)
+    seen: list[Any] = []
+
+    def decide(tx: Transaction) -> None:
+        tx.prefetch(["k", "none"], [prefix_range("a"), prefix_range("b")])
+        if not seen:
+            two.run(lambda other: other.put(changed, 1))
+        rows = tx.fetch([prefix_range("a")]).rows
+        assert rows == tx.fetch([prefix_range("a"), prefix_range("b")]).rows
+        seen.append([tx.get("k"), tx.get_many(["none", "k"])["none"], dict(rows)])
+        tx.put("decided", seen[-1])
+
+    one.run(decide)
+    assert asked == [1], "one read for all of it; a conflict brings it again"
+    assert seen[0] == [0, None, {"a1": 0}], "one state, whatever was committed meanwhile"
+    after = {"k": [1, None, {"a1": 0}], "none": [0, 1, {"a1": 0}], "a5": [0, None, {"a1": 0, "a5": 1}],
+             "a1": [0, None, {"a1": 1}], "other": seen[0]}  # fmt: skip
+    assert seen[-1] == after[changed] == one.look(lambda tx: tx.get("decided"))
+    assert len(seen) == (1 if changed == "other" else 2)
+
+
 @pytest.mark.parametrize("how", ["raises", "answers", "writes"])
 def test_nothing_is_refused_by_what_was_true_a_moment_ago(how: str, fresh: Callable[..., RedisStore]) -> None:
     one, two = fresh(), fresh()
 
     def decide(tx: Transaction) -> Any:
-        found = tx.fetch(["k"], [prefix_range("a")])
-        if found.values["k"] is None or not found.rows:
+        tx.prefetch(["k"], [prefix_range("a")])
+        if tx.get("k") is None or not tx.fetch([prefix_range("a")]).rows:
             if how == "raises":
                 raise LookupError
             if how == "writes":
@@ -253,7 +290,8 @@ def test_nothing_is_refused_by_what_was_true_a_moment_ago(how: str, fresh: Calla
         return "granted"
 
     def nothing_there(tx: Transaction) -> None:
-        assert tx.fetch(["k"], [prefix_range("a")]).rows == []
+        tx.prefetch(["k"], [prefix_range("a")])
+        assert tx.fetch([prefix_range("a")]).rows == []
         tx.put("other", 1)
 
     def both(tx: Transaction) -> None:
@@ -273,7 +311,7 @@ def test_numbers_do_not_fall_when_an_older_state_is_put_back_in_the_middle_of_wo
     store = fresh()
 
     def write(tx: Transaction) -> Any:
-        tx.put("k", tx.fetch(["j"]).values["j"])
+        tx.put("k", tx.get("j"))
         return COMMIT
 
     store.run(write)
@@ -317,15 +355,15 @@ def test_whoever_lost_often_commits_alone_and_then_lets_the_others(fresh: Callab
     def unlucky(tx: Transaction) -> None:
         nonlocal runs
         runs += 1
-        value = tx.fetch(["k"]).values["k"]
+        value = tx.get("k")
         if one.ask("GET", f"{one.tag}gate") is None:
             assert runs < 9, "it is let through at last"
-            two.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
+            two.run(lambda tx: tx.put("k", tx.get("k") + 1))
         tx.put("k", value + 100)
 
     one.run(unlucky)
     assert runs > 3
-    assert one.look(lambda tx: tx.fetch(["k"]).values["k"]) == 100 + runs - 1
+    assert one.look(lambda tx: tx.get("k")) == 100 + runs - 1
     assert one.ask("GET", f"{one.tag}gate") is None
 
 
@@ -340,19 +378,19 @@ def test_whoever_was_to_commit_alone_and_does_not_lets_the_others_at_once(
     def gives_up(tx: Transaction) -> None:
         nonlocal runs
         runs += 1
-        tx.fetch(["k"])
+        tx.get("k")
         if one.ask("GET", f"{one.tag}gate") is not None:
             if how == "raises":
                 raise KeyError
             return
         assert runs < 9, "it is let through at last"
-        two.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
+        two.run(lambda tx: tx.put("k", tx.get("k") + 1))
         tx.put("k", -1)
 
     with pytest.raises(KeyError) if how == "raises" else contextlib.nullcontext():
         one.run(gives_up)
     assert one.ask("GET", f"{one.tag}gate") is None
-    assert two.look(lambda tx: tx.fetch(["k"]).values["k"]) == runs - 1
+    assert two.look(lambda tx: tx.get("k")) == runs - 1
 
 
 def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Callable[..., RedisStore]) -> None:
@@ -365,7 +403,7 @@ def test_a_gate_that_nobody_opens_again_is_busy_only_for_its_moment(fresh: Calla
     with pytest.raises(Busy):
         store.run(lambda tx: tx.put("k", 2))
     store.ask("DEL", f"{store.tag}gate")
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+    assert store.look(lambda tx: tx.get("k")) == 1
 
 
 # --- waiting
@@ -397,7 +435,7 @@ def test_threads_that_wait_at_once_each_hear_their_own_wake(fresh: Callable[...,
 USES: dict[str, Callable[[RedisStore], Any]] = {
     "run": lambda store: store.run(lambda tx: tx.put("other", 1)),
     "run_many": lambda store: store.run_many([lambda tx: tx.put("other", 1)] * 2),
-    "look": lambda store: store.look(lambda tx: tx.fetch(["k"])),
+    "look": lambda store: store.look(lambda tx: tx.get("k")),
     "head": lambda store: store.head(),
     "events": lambda store: store.events(),
     "seals": lambda store: store.seals(),
@@ -437,7 +475,7 @@ def test_no_thread_speaks_on_the_connection_in_anothers_turn(
     store.run(fn)
     other.join(LIMIT_S)
     assert other.ident in spoke
-    assert fresh().look(lambda tx: tx.fetch(["k"]).values["k"]) > 0
+    assert fresh().look(lambda tx: tx.get("k")) > 0
 
 
 def test_threads_that_claim_get_their_own_answers_while_others_ask_for_the_status(server: Server) -> None:
@@ -523,7 +561,7 @@ def test_by_password_by_user_by_socket_and_by_database(tmp_path: Path) -> None:
             store = RedisStore(kind(url, 5.0), str(number), memory=str(tmp_path / str(number)))
             epoch.begin(store)
             store.run(lambda tx: tx.put("k", 1))
-            assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1, url
+            assert store.look(lambda tx: tx.get("k")) == 1, url
             assert "s%2F" not in hidden(url)
             store.close()
         assert guarded.ask("DBSIZE") == 6 * 4, "three ways lead to the first database"
@@ -534,7 +572,7 @@ def test_by_tls(server: Server, tmp_path: Path) -> None:
     with tls_in_front_of(server, tmp_path) as url:
         store = opened(url, clock.random_id())
         store.run(lambda tx: tx.put("k", 1))
-        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+        assert store.look(lambda tx: tx.get("k")) == 1
         assert store.wait("nothing", 0.01) is False
         store.close()
         untrusted = opened(url.partition("?")[0], begin=False, timeout=1.0)
@@ -550,11 +588,11 @@ def test_in_a_cluster_the_node_that_has_the_keys_is_to_be_named(tmp_path: Path) 
         has, other = nodes if slot < SLOTS // 2 else reversed(nodes)
         store = opened(has.url, name)
         store.run(lambda tx: tx.put("k", 1))
-        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+        assert store.look(lambda tx: tx.get("k")) == 1
         store.close()
         elsewhere = opened(other.url, name, begin=False)
         with pytest.raises(Unavailable, match=f"another one, 127.0.0.1:{has.port}, has this workspace's keys"):
-            elsewhere.look(lambda tx: tx.fetch(["k"]))
+            elsewhere.look(lambda tx: tx.get("k"))
         elsewhere.close()
 
 
@@ -704,12 +742,12 @@ def test_outcomes_are_kept_for_ten_minutes_and_no_longer_than_twenty(
         store._cache.clear()
         store.run(lambda tx, at=at: tx.put("k", at))  # type: ignore[misc]
         assert min(at // 4 + 1, 3) <= kept() <= 8, "those of the last ten minutes, and at most two spans of three"
-        assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == at
+        assert store.look(lambda tx: tx.get("k")) == at
 
 
 def writes(tx: Transaction) -> None:
     """A row with entries in both indexes, and an event."""
-    tx.put("k", len(tx.fetch(["k"]).values), "x\t1", "y\t1")
+    tx.put("k", len(tx.get_many(["k"])), "x\t1", "y\t1")
     tx.append("kind", "a", "", {})
 
 
@@ -796,7 +834,7 @@ def test_a_key_that_was_evicted_is_missed_at_the_next_question(
     before = all_of(server, store.tag)
     for ask in (
         lambda: store.run(lambda tx: tx.put("k", 2)),
-        lambda: store.look(lambda tx: tx.fetch(["k"]).values),
+        lambda: store.look(lambda tx: tx.get_many(["k"])),
         lambda: store.run(lambda tx: tx.scan(1, "ready", 5)),  # it writes nothing
         lambda: store.run(not_there),
         lambda: epoch.begin(store) or store.look(lambda tx: tx.now),
@@ -834,7 +872,7 @@ def test_values_that_something_else_wrote_are_told(fresh: Callable[..., RedisSto
     store.ask("HSET", f"{store.tag}v", "k", "strange")
     before = all_of(server, store.tag)
     with pytest.raises(Unavailable, match="DAMAGED"):
-        store.look(lambda tx: tx.fetch(["k"]).values)
+        store.look(lambda tx: tx.get_many(["k"]))
     with pytest.raises(Unavailable, match="DAMAGED"):
         store.look(lambda tx: tx.scan(1, "x\t", 9))
     assert all_of(server, store.tag) == before
@@ -866,8 +904,8 @@ def test_scripts_that_the_server_forgot_are_sent_again(fresh: Callable[..., Redi
     for store in (plain, client):
         store.run(lambda tx: tx.put("k", 1))
         server.ask("SCRIPT", "FLUSH")
-        store.run(lambda tx: tx.put("k", tx.fetch(["k"]).values["k"] + 1))
-    assert plain.look(lambda tx: tx.fetch(["k"]).values["k"]) == 2
+        store.run(lambda tx: tx.put("k", tx.get("k") + 1))
+    assert plain.look(lambda tx: tx.get("k")) == 2
 
 
 # --- what this machine remembers
@@ -918,7 +956,7 @@ def test_a_memory_that_cannot_be_kept_does_not_undo_a_commit(
 
     monkeypatch.setattr(os, "pwrite", full)
     store.run(lambda tx: tx.put("k", 1))
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+    assert store.look(lambda tx: tx.get("k")) == 1
     nowhere = fresh(memory=str(tmp_path / "no" / "such" / "folder"))
     nowhere.run(lambda tx: tx.put("k", 2))
 
@@ -932,7 +970,7 @@ def test_the_log_can_be_read_while_a_loss_is_not_settled(fresh: Callable[..., Re
     assert verify_store(store).findings == []
     for verb in (store.run, store.look):
         with pytest.raises(Unsettled):
-            verb(lambda tx: tx.fetch(["k"]))
+            verb(lambda tx: tx.get("k"))
     store.settle(lambda: False)
     store.run(lambda tx: tx.put("k", 1))
 
@@ -951,9 +989,9 @@ def test_an_interrupt_between_question_and_answer_leaves_no_answer_behind(
 
     monkeypatch.setattr(wire, "_answer", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        store.look(lambda tx: tx.fetch(["k"]))
+        store.look(lambda tx: tx.get("k"))
     assert wire.run_id == "", "the server behind the next connection is asked for its name"
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 1
+    assert store.look(lambda tx: tx.get("k")) == 1
 
 
 def now_of(store: RedisStore) -> int:
@@ -1022,4 +1060,4 @@ def test_a_transaction_that_is_too_slow_is_given_up_after_a_few_runs(
     assert ["took over 2 s in each of 3 attempts" in str(error) for _, error in outcomes] == [True] * count
     assert len(moments) <= 1 + 2 * count * seam.MAX_STALE_RUNS, "a group may run again for what it has to read"
     monkeypatch.undo()
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == 0
+    assert store.look(lambda tx: tx.get("k")) == 0

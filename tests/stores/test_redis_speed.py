@@ -44,7 +44,8 @@ class Trips:
 
 def raise_one(tx: Transaction) -> int:
     """Counts one up, and says what it was."""
-    value: int = (tx.fetch(["k"], [prefix_range("r\t")]).values["k"] or 0) + 1
+    tx.prefetch(["k"], [prefix_range("r\t")])
+    value: int = (tx.get("k") or 0) + 1
     tx.put("k", value)
     return value
 
@@ -75,7 +76,7 @@ def test_a_guess_that_is_wrong_is_put_right_in_the_same_trip(
     seen: list[int] = []
     assert trips.of(lambda: seen.append(one.run(raise_one))) == 2, "the guess was wrong; what came back was right"
     assert seen == [4]
-    assert two.look(lambda tx: tx.fetch(["k"]).values) == {"k": 4}
+    assert two.look(lambda tx: tx.get_many(["k"])) == {"k": 4}
 
 
 @pytest.mark.parametrize("rows", [redis_cache.MAX_ANSWER_ROWS, redis_cache.MAX_ANSWER_ROWS + 1, 200])
@@ -91,9 +92,9 @@ def test_a_range_of_more_rows_than_are_kept_is_guessed_wrong_at_most_once(
         """Reads by the clock between two other reads, as an operation does that looks for what is due."""
         runs.append(tx.now)
         clock.sleep(0.002)  # the next run has another time
-        tx.fetch(["k"])
-        tx.fetch([f"due {tx.now}"])
-        found = len(tx.fetch([], [prefix_range("r\t")], 1000).rows)
+        tx.get("k")
+        tx.get(f"due {tx.now}")
+        found = len(tx.fetch([prefix_range("r\t")], 1000).rows)
         tx.put("k", found)
         return found
 
@@ -115,31 +116,31 @@ def test_what_a_wrong_guess_brought_is_kept_when_the_run_asks_for_more(
 
     def add(tx: Transaction) -> None:
         clock.sleep(0.002)  # the next run has another time
-        tx.fetch([f"at {tx.now}"])
-        tx.put("k", (tx.fetch(["k"]).values["k"] or 0) + 1)
+        tx.get(f"at {tx.now}")
+        tx.put("k", (tx.get("k") or 0) + 1)
 
     one.run(add)
     two.run(add)
     trips = Trips(one, monkeypatch)
     assert trips.of(lambda: one.run(add)) == 4, "the first time, the wrong guess, the second time, the commit"
-    assert one.look(lambda tx: tx.fetch(["k"]).values["k"]) == 3
+    assert one.look(lambda tx: tx.get("k")) == 3
 
 
 def test_what_is_only_believed_is_never_answered_and_never_a_reason_to_refuse(fresh: Callable[[], RedisStore]) -> None:
     one, two = fresh(), fresh()
     one.run(raise_one)
     two.run(raise_one)
-    assert one.run(lambda tx: tx.fetch(["k"]).values["k"]) == 2, "it writes nothing, and so it asks"
+    assert one.run(lambda tx: tx.get("k")) == 2, "it writes nothing, and so it asks"
     two.run(raise_one)
 
     def refuse(tx: Transaction) -> None:
-        if tx.fetch(["k"]).values["k"] < 3:
+        if tx.get("k") < 3:
             message = "nothing like it"
             raise NotFound(message)
         tx.put("found", 1)
 
     one.run(refuse)
-    assert two.look(lambda tx: tx.fetch(["found"]).values["found"]) == 1
+    assert two.look(lambda tx: tx.get("found")) == 1
 
 
 def test_after_a_second_nothing_is_guessed(fresh: Callable[[], RedisStore], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +158,7 @@ def test_the_log_s_end_is_never_guessed(fresh: Callable[[], RedisStore]) -> None
     two.run(lambda tx: tx.append("second", "a", "", {}))
 
     def seal(tx: Transaction) -> int:
-        tx.fetch(["k"])
+        tx.get("k")
         tx.seal("body")
         tx.append("sealed", "a", "", {})
         return tx.tail().seq
@@ -179,19 +180,19 @@ def test_a_later_read_brings_the_earlier_ones_again_in_the_same_trip(
 
     def sums(tx: Transaction) -> int:
         runs.append(1)
-        first = tx.fetch(["k"]).values["k"]
+        first = tx.get("k")
         if len(runs) == 1:  # between two reads, something that it has read and something that it has not
             two.run(put_both)
         elif len(runs) == 2:
             two.run(lambda tx: tx.put("unread", 1))
-        found = first + (tx.fetch(["other"]).values["other"] or 0)
+        found = first + (tx.get("other") or 0)
         tx.put("sum", found)
         return int(found)
 
     trips = Trips(one, monkeypatch)
     assert trips.of(lambda: one.run(sums)) == 3, "the first read; both reads; the commit"
     assert len(runs) == 2, "what it had read was changed: it began again; what it had not read makes no difference"
-    assert two.look(lambda tx: tx.fetch(["sum"]).values) == {"sum": 20}
+    assert two.look(lambda tx: tx.get_many(["sum"])) == {"sum": 20}
 
 
 def test_a_scan_that_was_made_before_is_guessed_with_what_this_process_wrote_since(
@@ -258,10 +259,10 @@ def test_what_was_never_looked_at_is_not_certain(fresh: Callable[[], RedisStore]
     one, two = fresh(), fresh()
     two.run(lambda tx: tx.put("r\told", 1))
     one.run(raise_one)
-    one.run(lambda tx: tx.put("other", len(tx.fetch(["k"], [prefix_range("s\t")]).rows)))
+    one.run(lambda tx: tx.put("other", len(tx.fetch([prefix_range("s\t")]).rows)))
 
     def count(tx: Transaction) -> int:
-        found = len(tx.fetch(["k"], [prefix_range("s\t"), prefix_range("t\t")]).rows)
+        found = len(tx.fetch([prefix_range("s\t"), prefix_range("t\t")]).rows)
         tx.put("count", found)
         return found
 
@@ -277,7 +278,7 @@ def test_what_was_seen_before_somebody_elses_commit_is_not_certain_after_it(
     one, two = fresh(), fresh()
 
     def count(tx: Transaction) -> int:
-        found = len(tx.fetch(["k"], [prefix_range("t\t")]).rows)
+        found = len(tx.fetch([prefix_range("t\t")]).rows)
         tx.put("count", found)
         return found
 
@@ -286,7 +287,7 @@ def test_what_was_seen_before_somebody_elses_commit_is_not_certain_after_it(
     if meanwhile == "run":  # of other rows: it learns that there was a commit, and not what was in it
         one.run(raise_one)
     else:
-        one.look(lambda tx: tx.fetch(["k"], [prefix_range("r\t")]))
+        one.look(lambda tx: tx.fetch([prefix_range("r\t")]))
     assert one.run(count) == 1
 
 
@@ -311,7 +312,7 @@ def test_a_transaction_with_many_reads_does_not_send_all_of_them_again_with_each
 
     def look_at_many(tx: Transaction) -> None:
         for number in range(200):
-            tx.fetch([f"k{number}"])
+            tx.get(f"k{number}")
         tx.put("done", 1)
 
     assert Words(one, monkeypatch).of(lambda: one.run(look_at_many)) < 300
@@ -327,10 +328,10 @@ def test_a_commit_between_two_of_many_reads_is_noticed(fresh: Callable[[], Redis
 
     def sums(tx: Transaction) -> int:
         runs.append(1)
-        first, *_ = [tx.fetch([f"k{number}"]).values[f"k{number}"] for number in range(20)]
+        first, *_ = [tx.get(f"k{number}") for number in range(20)]
         if len(runs) == 1:
             two.run(put_both)
-        return (first or 0) + (tx.fetch(["last"]).values["last"] or 0)
+        return (first or 0) + (tx.get("last") or 0)
 
     assert one.look(sums) == 20
     assert len(runs) == 2
@@ -346,7 +347,7 @@ def test_what_a_transaction_wrote_is_read_without_a_trip(
         found = []
         for number in range(20):
             tx.put(f"k{number}", number)
-            found.append(tx.fetch([f"k{number}"]).values[f"k{number}"])
+            found.append(tx.get(f"k{number}"))
         return found
 
     seen: list[int] = []
@@ -369,7 +370,7 @@ def test_a_look_after_hundreds_of_deletions_finds_the_rows_that_are_left(
         for key in keys[:390]:
             tx.delete(key)
         if by == "fetch":
-            found = tx.fetch((), [prefix_range("r\t")], 3)
+            found = tx.fetch([prefix_range("r\t")], 3)
             return [key for key, _ in found.rows], found.truncated
         page = tx.scan(1, "i\t", 3)
         return [key for _, key, _ in page.rows], page.truncated

@@ -101,7 +101,7 @@ def test_an_older_schema_is_brought_up_to_date_once(path: str, monkeypatch: pyte
     put(store, "after")
     assert store._sql("SELECT x FROM extra").get == 7
     assert store._sql("SELECT schema FROM head").get == len(database_file.MIGRATIONS)
-    assert store.look(lambda tx: tx.fetch(["k", "after"]).values) == {"k": 1, "after": 1}
+    assert store.look(lambda tx: tx.get_many(["k", "after"])) == {"k": 1, "after": 1}
     store.close()
 
 
@@ -229,7 +229,7 @@ def test_text_that_dibs_did_not_write_is_damage(path: str) -> None:
     put(store, "k")
     store._sql("UPDATE kv SET v = '{broken'")
     with pytest.raises(Unavailable, match="damaged"):
-        store.run(lambda tx: tx.fetch(["k"]))
+        store.run(lambda tx: tx.get("k"))
     store.close()
 
 
@@ -322,7 +322,7 @@ def test_only_the_file_is_called_damaged_never_what_an_operation_did(path: str, 
     with pytest.raises(ValueError, match="own"):
         verb(fails)
     with pytest.raises(Invalid):
-        verb(lambda tx: tx.fetch(["half \ud83d"]))
+        verb(lambda tx: tx.get("half \ud83d"))
     with pytest.raises(ValueError, match="float"):
         store.run(lambda tx: tx.put("k", float("nan")))
     put(store, "k")
@@ -336,7 +336,7 @@ def test_a_log_or_index_of_sqlite_removed_under_an_open_process_is_noticed(path:
     os.unlink(path + suffix)
     for verb in (store.run, store.look):
         with pytest.raises(Unavailable, match="-wal or -shm was removed") as refused:
-            verb(lambda tx: tx.fetch(["k"]))
+            verb(lambda tx: tx.get("k"))
         assert refused.value.replaced
     store.close()
 
@@ -349,7 +349,7 @@ def test_a_checkpoint_of_another_process_is_no_such_loss(path: str) -> None:
     other.close()
     put(store, "after")
     assert store.head().commit == 2
-    assert set(store.look(lambda tx: tx.fetch(["k", "after"]).values)) == {"k", "after"}
+    assert set(store.look(lambda tx: tx.get_many(["k", "after"]))) == {"k", "after"}
     store.close()
 
 
@@ -477,7 +477,7 @@ def test_a_close_waits_for_what_another_thread_does_with_the_store(path: str, at
     def stay(tx: Transaction) -> object:
         inside.set()
         go_on.wait(LIMIT_S)
-        return tx.fetch(["k"]).values["k"]
+        return tx.get("k")
 
     def play(fn: Callable[[], object]) -> None:
         try:
@@ -502,7 +502,7 @@ def test_a_close_waits_for_what_another_thread_does_with_the_store(path: str, at
     assert sorted(done, key=str) == [1, None, None]
     for late in (store.run, store.look):
         with pytest.raises(Unavailable, match="closed by another thread"):
-            late(lambda tx: tx.fetch(["k"]))
+            late(lambda tx: tx.get("k"))
 
 
 def test_a_transaction_that_is_too_slow_is_given_up_after_a_few_runs(
@@ -520,7 +520,7 @@ def test_a_transaction_that_is_too_slow_is_given_up_after_a_few_runs(
         store.run(slow)
     assert len(moments) == 1 + seam.MAX_STALE_RUNS
     assert [str(error)[:23] for _, error in store.run_many([slow, slow])] == ["this request took over "] * 2
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) is None
+    assert store.look(lambda tx: tx.get("k")) is None
     put(store, "k")
     store.close()
 

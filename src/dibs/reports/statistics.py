@@ -451,11 +451,10 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
 def _kinds(session: Session, figures: Figures) -> dict[str, str]:
     """Which type of agent each task is for."""
     from dibs.operations.tasks import lifecycle
-    from dibs.stores.seam import values_of
 
     tasks = sorted({task for task, *_ in figures.finished} | {task for task, _ in figures.queues})
     keys = {lifecycle.key_of(task): task for task in tasks}
-    found = session.store.look(lambda tx: values_of(tx, list(keys))) if keys else {}
+    found = session.store.look(lambda tx: tx.get_many(list(keys))) if keys else {}
     return {keys[key]: record.get("for", "") for key, record in found.items() if record is not None}
 
 

@@ -112,7 +112,7 @@ def _settle(session: Session, call: Call) -> None:
     # Without the entry: the first caller settles, even one that may do nothing else.
     # A caller with a credential is not verified yet: then the server's user settles.
     mine = Call(call.policy, agent=user_name() if call.credential is not None else call.agent or call.fallback)
-    store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine, None))["more"]))
+    store.settle(lambda: bool(store.run(lambda tx: VOID.body(tx, mine))["more"]))
 
 
 def _decide(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Any:

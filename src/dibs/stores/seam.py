@@ -9,6 +9,12 @@ Keys are text without control characters other than TAB and sort by code point. 
 engine encodes them, so what is read never shares memory with what was put. The log is append-only and chained: the
 engine numbers an event and links it to its predecessor, the operation only says what happened.
 
+Reads. A transaction reads one state of the store, with its own writes on top: after a ``put`` or a ``delete``, every
+read sees that write, whatever was read before. ``tx.prefetch`` reads keys and ranges in one round trip; ``tx.get``,
+``tx.get_many`` and ``tx.fetch`` of what it covered cost no further trip. A prefetch changes what a read costs, never
+what it answers; an optimistic engine checks it at the commit like every other read. Each read returns a new value. The
+caller may change it: the change counts when it is put, and no other read sees it before.
+
 An answered commit is kept, unless the engine uses a server that may lose it. Such an engine notices the loss at its
 next command and raises ``Unsettled`` from ``run`` and ``look`` until a caller has given up, by ``store.settle(fn)``,
 what rests on the lost commits.
@@ -67,6 +73,7 @@ if TYPE_CHECKING:
     Key = str
     Range = tuple[str, str]  # from the first, included, to the second, excluded
     Row = tuple[str, Any]  # key, value
+    Page = tuple[Sequence[Range], list[tuple[str, str]], bool]  # ranges, keys with their JSON texts, are there more?
     Outcome = tuple[Any, "Exception | None"]  # what a function returned, and None; or None, and what it raised
 
     class Transaction(Protocol):
@@ -91,11 +98,20 @@ if TYPE_CHECKING:
         def id(self) -> str:
             """A new identifier; the same one when this transaction is run again."""
 
-        def fetch(self, keys: Sequence[Key], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
-            """Many keys and many ranges in one round trip.
+        def get(self, key: Key) -> Json:
+            """The value of a key; None if the key is absent."""
+
+        def get_many(self, keys: Sequence[Key]) -> dict[Key, Json]:
+            """The values of any number of keys, in their order; None for absent keys."""
+
+        def fetch(self, ranges: Sequence[Range], limit: int = FETCH_LIMIT) -> Fetched:
+            """The rows of many ranges in one round trip.
 
             Ranges are disjoint and sorted; `limit` bounds their rows.
             """
+
+        def prefetch(self, keys: Sequence[Key], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> None:
+            """Read keys and ranges in one round trip, for the calls of `get`, `get_many` and `fetch` that follow."""
 
         def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
             """Rows by a declared index (1 or 2) whose entry starts with `prefix`, in the order of the entries.
@@ -287,10 +303,9 @@ class Seal:
 class Fetched:
     """What a fetch found; ``truncated`` says that the limit cut the ranges short."""
 
-    __slots__ = ("rows", "truncated", "values")
+    __slots__ = ("rows", "truncated")
 
-    def __init__(self, values: dict[str, Any], rows: list[Row], truncated: bool) -> None:
-        self.values = values
+    def __init__(self, rows: list[Row], truncated: bool) -> None:
         self.rows = rows
         self.truncated = truncated
 
@@ -322,7 +337,7 @@ class Engine:
         """This machine's own time of day."""
         from dibs.facts import clock
 
-        return clock.wall() - clock.since_boot()
+        return clock.ahead()
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """No answered commit is ever missing here: there is nothing to give up."""
@@ -353,7 +368,7 @@ class Engine:
 
 
 class BaseTransaction:
-    """What the engines' transactions have in common: ids, events to be appended, names to be woken."""
+    """What the engines' transactions have in common: ids, known rows, events to be appended, names to be woken."""
 
     since = 0  # no answered commit is ever missing
 
@@ -363,6 +378,58 @@ class BaseTransaction:
         self.bodies: list[str] = []
         self.names: list[str] = []
         self.touched = False  # it wrote something
+        self._texts: dict[str, str | None] = {}  # the JSON texts of the keys read so far
+        self._pages: list[Page] = []  # the ranges read so far
+
+    if TYPE_CHECKING:
+
+        def _read(self, keys: Sequence[Key], ranges: Sequence[Range], limit: int) -> Page:
+            """Read in one round trip; the result is in `_texts` and `_pages` afterwards."""
+
+    def get(self, key: Key) -> Json:
+        try:
+            text = self._text(key)
+        except KeyError:
+            self._read((key,), (), FETCH_LIMIT)
+            text = self._text(key)
+        return None if text is None else self._decode([text])[0]
+
+    def get_many(self, keys: Sequence[Key]) -> dict[Key, Json]:
+        for start in range(0, len(keys), KEYS_PER_FETCH):
+            self.prefetch(keys[start : start + KEYS_PER_FETCH])
+        values: dict[Key, Json] = dict.fromkeys(keys)
+        texts = {key: text for key in values if (text := self._text(key)) is not None}
+        values.update(zip(texts, self._decode(list(texts.values())), strict=True))
+        return values
+
+    def prefetch(self, keys: Sequence[Key], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> None:
+        if not self._knows(keys) or (ranges and self._page_of(ranges, limit) is None):
+            self._read(keys, ranges, limit)
+
+    def _knows(self, keys: Sequence[Key]) -> bool:
+        """Are all these keys in `_texts`?"""
+        return all(key in self._texts for key in keys)
+
+    def _text(self, key: Key) -> str | None:
+        """What a key holds, with this transaction's own writes; None if it is absent. KeyError: it was not read."""
+        return self._texts[key]
+
+    def _page_of(self, ranges: Sequence[Range], limit: int) -> Page | None:
+        """The rows of these ranges, if an earlier read has them: all of them, or at least the first `limit`."""
+        for known, rows, cut in self._pages:
+            if known == ranges:
+                inside = rows
+            elif _covers(known, ranges):
+                inside = [row for row in rows if any(low <= row[0] < high for low, high in ranges)]
+            else:
+                continue
+            more = cut and ranges[-1][1] > rows[-1][0]  # what is before the last row was read completely
+            if not more or len(inside) >= limit:
+                return ranges, inside, more
+        return None
+
+    def _decode(self, texts: list[str]) -> list[Json]:
+        return jsontext.decode_all(texts)
 
     def id(self) -> str:
         self._ids += 1
@@ -463,6 +530,19 @@ def prefix_range(prefix: str) -> Range:
     return prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)
 
 
+def _covers(known: Sequence[Range], ranges: Sequence[Range]) -> bool:
+    """Is each of these ranges inside one of the known ones? Both are disjoint and sorted."""
+    if len(ranges) == 1 and ranges[0] in known:  # the usual case, quickly
+        return True
+    place = 0
+    for low, high in ranges:
+        while place < len(known) and known[place][1] < high:
+            place += 1
+        if place == len(known) or low < known[place][0]:
+            return False
+    return True
+
+
 def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]:
     """Every row whose key starts with `prefix`, in order, `page` rows in one round trip.
 
@@ -470,19 +550,11 @@ def walk(tx: Transaction, prefix: str, page: int = FETCH_LIMIT) -> Iterator[Row]
     """
     low, high = prefix_range(prefix)
     while True:
-        got = tx.fetch((), [(low, high)], page)
-        yield from got.rows
-        if not got.truncated:
+        fetched = tx.fetch([(low, high)], page)
+        yield from fetched.rows
+        if not fetched.truncated:
             return
-        low = got.rows[-1][0] + AFTER_KEY
-
-
-def values_of(tx: Transaction, keys: Sequence[Key]) -> dict[Key, Json]:
-    """The values of any number of keys; None for absent keys."""
-    found: dict[Key, Json] = {}
-    for start in range(0, len(keys), KEYS_PER_FETCH):
-        found.update(tx.fetch(keys[start : start + KEYS_PER_FETCH]).values)
-    return found
+        low = fetched.rows[-1][0] + AFTER_KEY
 
 
 def read_event(event: Event) -> dict[str, Any]:

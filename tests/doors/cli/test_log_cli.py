@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.reports import events as log
-from dibs.stores.memory import MemoryStore
 from dibs.stores.seam import Event
+from dibs.testing.memory import MemoryStore
 from tests.shell import Shell
 
 if TYPE_CHECKING:

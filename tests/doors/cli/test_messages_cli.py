@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs.session import quotes
-from tests.doors.hooking import PATIENCE, Repository
+from tests.doors.repository import PATIENCE, Repository
 from tests.shell import DIBS, Shell
 from tests.waiting import until
 
@@ -92,7 +92,7 @@ def until_waiting(folder: Path, agent: str, process: subprocess.Popen[str]) -> N
 
     def waits(ws: dibs.Workspace) -> bool:
         assert process.poll() is None, process.communicate()
-        box = ws.store.look(lambda tx: tx.fetch([key]).values[key])
+        box = ws.store.look(lambda tx: tx.get(key))
         return box is not None and bool(box["waiting"])
 
     with dibs.open(str(folder)) as ws:
@@ -210,7 +210,7 @@ def test_the_command_that_waits_prints_what_comes(shell: Shell) -> None:
     assert [message["text"] for message in json.loads(out)["messages"]] == ["wake up"], err
     assert process.returncode == 0
     with dibs.open(str(shell.folder)) as ws:
-        box = ws.store.look(lambda tx: tx.fetch(["mb\tbob"]).values["mb\tbob"])
+        box = ws.store.look(lambda tx: tx.get("mb\tbob"))
     assert box["waiting"] == []
 
 

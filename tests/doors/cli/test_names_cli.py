@@ -10,7 +10,7 @@ from tests.shell import DIBS
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Repository
+    from tests.doors.repository import Repository
     from tests.shell import Shell
 
 ADA = "d775fd74-bb09-45c2-8395-dc2308a6ed45"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.doors.overwriting import overwritten
+from tests.doors.overwritten_file import overwritten
 from tests.shell import Shell
 
 

@@ -165,7 +165,7 @@ def waiting(shell: Shell) -> Iterator[subprocess.Popen[str]]:
 def waiters(folder: Path) -> int:
     """How many wait for work."""
     with dibs.open(str(folder)) as ws:
-        return ws.store.look(lambda tx: len(tx.fetch((), [("tw\t", "tw\n")]).rows))
+        return ws.store.look(lambda tx: len(tx.fetch([("tw\t", "tw\n")]).rows))
 
 
 def test_one_who_waits_is_woken_by_a_new_task(shell: Shell, waiting: subprocess.Popen[str]) -> None:
@@ -203,7 +203,7 @@ def test_a_task_whose_process_was_killed_comes_back_by_itself(shell: Shell) -> N
     os.kill(doomed.pid, signal.SIGKILL)
     doomed.wait()
     doomed.stdout.close()
-    again = shell.json("task", "next", "--wait", "20s", "--as", "bob", exit=0)
+    again = shell.json("task", "next", "--wait", "60s", "--as", "bob", exit=0)
     assert again["task"]["id"] == "survive"
     assert again["task"]["error"]["class"] == "lost"
 

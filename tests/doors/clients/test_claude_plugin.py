@@ -19,7 +19,7 @@ from dibs.doors import clients
 from dibs.doors.cli.index import COMMANDS
 from dibs.doors.install.probe import DETACHED
 from dibs.operations.core import index
-from tests.doors.installing import git, shell_in, write
+from tests.doors.installation import git, shell_in, write
 from tools import claude_plugin
 
 if TYPE_CHECKING:

@@ -10,23 +10,13 @@ import pytest
 from dibs.doors.clients import EDIT, READ, SHELL
 from dibs.doors.hooks import payload
 from tests.doors.clients.test_hook_samples import payload_of
-from tests.doors.hooking import Repository
-from tests.doors.installing import write
+from tests.doors.installation import write
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 SAMPLE = "cursor-documented_preToolUse_Write"
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def writes(agent: Agent, hook: str, event: str) -> Answer:

@@ -16,12 +16,10 @@ import pytest
 
 from dibs.doors.clients import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
 from dibs.doors.hooks import payload
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 SAMPLES = Path(__file__).with_name("samples")
 THERE = "/work-tree/repo"  # where the samples were taken
@@ -160,13 +158,6 @@ def words_of(name: str) -> list[str]:
 def payload_of(name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((SAMPLES / f"{name}.json").read_text())
     return found
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def test_every_sample_is_in_the_table() -> None:

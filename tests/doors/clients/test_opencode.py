@@ -10,7 +10,7 @@ import pytest
 from dibs.doors.clients.opencode.install import CLIENT
 from dibs.doors.install import mcp_entries
 from dibs.errors import Invalid
-from tests.doors.installing import everything, git, shell_in, write
+from tests.doors.installation import everything, git, shell_in, write
 
 if TYPE_CHECKING:
     from pathlib import Path

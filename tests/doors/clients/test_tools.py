@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,14 +10,7 @@ import pytest
 from dibs.doors.clients import BEFORE, EDIT, OTHER, SHELL
 from dibs.doors.clients.claude import install
 from dibs.doors.hooks import payload
-from tests.doors.hooking import Repository
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
+from tests.doors.repository import Repository
 
 
 def event(client: str, tool: str, given: dict[str, Any]) -> payload.Event:

@@ -20,27 +20,20 @@ import pytest
 
 from dibs.doors.hook_port import bash_script
 from dibs.facts import socket_owner
-from tests.doors.hooking import HOOK, PATIENCE, Repository
-from tests.server.serving import Server, is_alone, through
+from tests.doors.repository import HOOK, PATIENCE, Repository
+from tests.server.hook_server import Server, is_alone, through
 from tests.waiting import until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 SAMPLES = sorted((Path(__file__).parents[1] / "clients" / "samples").glob("*.json"))
 CORPORA = Path(__file__).parents[2] / "corpora"
 THERE = "/work-tree/repo"
 EVERY = 6  # of the corpora's lines, one in so many
 BROWSER = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 @pytest.fixture

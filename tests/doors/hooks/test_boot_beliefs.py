@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.doors.hooking import Agent, Repository
+from tests.doors.repository import Agent, Repository
 
 
 def started(agent: Agent, client: str = "claude", **environment: str) -> str:

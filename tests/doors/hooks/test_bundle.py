@@ -166,6 +166,7 @@ def test_nearly_all_modules_of_an_edit_are_loaded_without_pythons_own_import(cop
     }  # fmt: skip
 
 
+@pytest.mark.long
 def test_where_it_cannot_be_written_hooks_work_all_the_same(copy: Copy) -> None:
     shutil.rmtree(copy.cache)
     copy.cache.write_text("a file where the folder should be")

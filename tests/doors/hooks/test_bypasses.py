@@ -22,6 +22,8 @@ from tests.doors.quick import SHELL, QuickAgent, Scratch, blob_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses.txt"
 LINES = [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("#")]
 ENOUGH = 120  # lines that do something here
@@ -169,6 +171,7 @@ def test_a_way_around_is_refused_or_noticed_and_undone_or_does_nothing(stage: St
     assert HELD in heard + told(stage), "Ada was not told"
 
 
+@pytest.mark.long
 def test_the_corpus_has_at_least_120_lines_that_do_something(stage: Stage) -> None:
     """A line whose program is not on this machine proves nothing: without a guard most of them have an effect."""
     works = tried = 0

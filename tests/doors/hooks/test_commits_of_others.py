@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any
 
-from tests.doors.hooking import Agent, Answer, Repository
+from tests.doors.repository import Agent, Answer, Repository
 from tests.waiting import until
 
 LONG = "sh x.sh"  # a program of an agent's: what it writes and commits is not in these words

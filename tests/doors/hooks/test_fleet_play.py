@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tests.doors.fleet_moves import Step
     from tests.doors.quick import QuickClient, Scratch
 
+pytestmark = pytest.mark.slow
+
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 PLAYS, STEPS = (150, 50) if TORTURE else (3, 30)
 SEEDS = [*range(PLAYS), *((210, 340, 354) if TORTURE else ())]  # those beyond failed once

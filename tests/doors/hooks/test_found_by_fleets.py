@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.facts import ledger_files
-from tests.doors.hooking import Agent, Repository
+from tests.doors.repository import Agent, Repository
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

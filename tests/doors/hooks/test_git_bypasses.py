@@ -13,6 +13,8 @@ from tests.doors.hooks.test_hooks_git import Shared
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses_git.txt"
 PARTS = 2  # of the corpus, one test each: they can run at the same time
 HELD, WORK = "src/held.py", "the work of ada\n"
@@ -129,6 +131,7 @@ def attempt(attacked: Attacked, line: str) -> str:
     return "noticed" if noticed else f"silent: {before} → {after}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_git_command_takes_anothers_work_in_silence(attacked: Attacked, part: int) -> None:
     assert len(lines()) > 200

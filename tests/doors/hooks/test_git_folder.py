@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.doors.hooking import Repository
 from tests.doors.hooks.test_ordinary import a_repository, refused
+from tests.doors.repository import Repository
 
 TAKES_IT_AWAY = (
     "rm -rf .git", "rm -rf .git && git init", "rm -rf ./.git/", "rm -rf .git/objects", "rm -rf .git/dibs",

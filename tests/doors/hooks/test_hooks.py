@@ -13,7 +13,7 @@ import pytest
 from dibs.doors import clients
 from dibs.doors.install import launcher
 from dibs.session import rules_file
-from tests.doors.hooking import ENTRY, LIMIT, Repository, link_named
+from tests.doors.repository import ENTRY, LIMIT, Repository, link_named
 
 
 def token_in(briefing: str, name: str) -> int:

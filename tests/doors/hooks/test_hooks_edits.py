@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.hooking import DIBS, ENTRY, LIMIT, Repository
+from tests.doors.repository import DIBS, ENTRY, LIMIT, Repository
 
 # --- stale reads
 

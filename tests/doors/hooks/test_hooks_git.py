@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent
+    from tests.doors.repository import Agent
 
 
 class Shared(Repository):
@@ -615,9 +615,11 @@ def test_a_command_for_each_submodule_is_read(shared: Shared) -> None:
     shared.ada.edit("sub/src/held.py", "ada's\n")
     for line in ("git submodule foreach git reset --hard", "git submodule foreach --recursive 'git checkout .'",
                  "git submodule update --force", "git submodule deinit -f sub",
-                 "git submodule deinit -f --all"):  # fmt: skip
+                 "git submodule deinit -f --all", "git reset --hard --recurse-submodules",
+                 "git checkout -f --recurse-submodules"):  # fmt: skip
         assert "sub/src/held.py (ada" in shared.bob.may_run(line).refusal, line
-    for line in ("git submodule update", "git submodule foreach git fetch", "git submodule status"):
+    for line in ("git submodule update", "git submodule foreach git fetch", "git submodule status",
+                 "git reset --hard --no-recurse-submodules"):  # fmt: skip
         assert shared.bob.may_run(line).allowed, line
 
 
@@ -684,6 +686,7 @@ def test_what_cannot_be_read_is_said_as_that(busy: Shared) -> None:
 # --- one git command at a time
 
 
+@pytest.mark.long
 def test_a_git_command_waits_for_anothers_and_hears_to_try_again_when_that_takes_too_long(shared: Shared) -> None:
     ada, bob = shared.ada, shared.bob
     assert ada.may_run("git add docs/page.md", "call-a").allowed

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.doors.hooks import advised
-from tests.doors.hooking import DIBS, Repository
+from tests.doors.repository import DIBS, Repository
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Agent
+    from tests.doors.repository import Agent
 
 
 # --- files that a command names

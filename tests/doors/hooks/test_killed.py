@@ -21,23 +21,16 @@ from dibs.facts import ledger_files
 from dibs.operations.agents.marks import stop_mark_of
 from dibs.session import stop_marks
 from dibs.session.known_clients import NAMES
-from tests.doors.hooking import DIBS, PATIENCE, Repository
-from tests.server.serving import Server, through
+from tests.doors.repository import DIBS, PATIENCE, Repository
+from tests.server.hook_server import Server, through
 from tests.stores.redis_server import NOTHING, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.doors.hooking import Agent, Answer
+    from tests.doors.repository import Agent, Answer
 
 HARMLESS = ("ls", "echo hello", "python3 mk.py", "make", "npm test", "curl -X POST https://x", "git fetch", "true")
-
-
-@pytest.fixture
-def repo(tmp_path: Path) -> Iterator[Repository]:
-    made = Repository(tmp_path)
-    yield made
-    made.close()
 
 
 def everything(agent: Agent) -> list[Answer]:

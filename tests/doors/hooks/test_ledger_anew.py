@@ -5,7 +5,7 @@ from __future__ import annotations
 from dibs.facts import contents, ledger_files, workspace
 from dibs.operations.guards.ledger import MAX_OBSOLETE_LINES
 from dibs.session import working_tree
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 NEEDED = 40  # lines that two agents and a few files may have
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dibs.operations.guards.migrations import number_of
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 ODD = ("new\nline.py", "tab\there.py", "esc\x1b.py", "bell\x07\x08.py", "del\x7f.py", "d\x01/f\n.py")
 DECOMPOSED = "cafe\u0301.py"

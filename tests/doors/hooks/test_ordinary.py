@@ -17,10 +17,12 @@ from dibs.doors.hooks.caller import open_session
 from dibs.errors import DibsError
 from dibs.facts import workspace
 from dibs.facts.shell import Doubt
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.slow
 
 CORPORA = Path(__file__).resolve().parents[2] / "corpora"
 MOST = 0.02  # of the commands may be refused while somebody else is at work; none where nobody is
@@ -109,6 +111,7 @@ def test_ordinary_commands_pass_where_nobody_else_is_at_work(repo: Repository, m
     assert refused(repo, monkeypatch, ordinary()) == []
 
 
+@pytest.mark.long
 def test_ordinary_commands_pass_while_another_holds_two_files(
     shared: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from dibs.facts import call_notes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.doors.hooking import Repository
+    from tests.doors.repository import Repository
 
 
 def test_a_call_of_an_own_tool_is_noted_with_its_agent_until_it_is_over(repo: Repository) -> None:

@@ -17,7 +17,7 @@ from dibs.facts import ledger_files
 from dibs.session.working_tree import Tree
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Agent, Repository
+    from tests.doors.repository import Agent, Repository
 
 SWEEPS = (
     "git checkout .",

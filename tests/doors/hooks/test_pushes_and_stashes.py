@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.hooking import Agent, Repository
 from tests.doors.hooks.test_ordinary import a_repository, refused
+from tests.doors.repository import Agent, Repository
 
 
 @pytest.fixture(scope="module")

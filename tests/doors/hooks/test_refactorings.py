@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.hooking import Repository
 from tests.doors.hooks.test_ordinary import a_repository, refused
+from tests.doors.repository import Repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

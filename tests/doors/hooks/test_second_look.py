@@ -10,7 +10,7 @@ from dibs.doors.hooks import edit_guard, payload
 from dibs.doors.hooks.caller import open_session
 from dibs.errors import Conflict
 from dibs.facts import workspace
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 
 def ask(repo: Repository, monkeypatch: pytest.MonkeyPatch, meanwhile: Any) -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.doors.hooking import Agent, Answer, Repository
+from tests.doors.repository import Agent, Answer, Repository
 
 SCRIPT = "import sys; open(sys.argv[1], 'w').write(sys.argv[2] if len(sys.argv) > 2 else 'overwritten')"
 GENERATES = "open('b.py', 'a').write('generated')\nopen('new.txt', 'w').write('generated')\n"

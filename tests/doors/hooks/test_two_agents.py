@@ -16,6 +16,8 @@ from tests.doors.two_agents_moves import play, tell
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
 EXAMPLES, STEPS = (250, 40) if TORTURE else (16, 15)
 
@@ -36,6 +38,7 @@ def world(stage: Stage) -> World:
     return World(*stage)
 
 
+@pytest.mark.long
 @settings(
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture],

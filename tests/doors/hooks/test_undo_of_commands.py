@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from tests.doors.hooking import Repository
+from tests.doors.repository import Repository
 
 COMMANDS = (
     ("chmod -x run.sh",),

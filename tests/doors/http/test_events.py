@@ -15,7 +15,7 @@ import pytest
 from dibs.doors.http import events as streams
 from dibs.server import feed as feeds
 from tests.doors.http.web import Server, Web
-from tests.waiting import LIMIT_S
+from tests.waiting import LIMIT_S, until
 
 
 class Listener:
@@ -158,8 +158,7 @@ def test_a_place_before_the_ring_is_read_from_the_store_and_a_pruned_one_is_told
     feed.start()
     claims(web, 40)
     last = web.workspace.log(limit=1)["cursor"]
-    while feed.last < last:
-        time.sleep(0.01)
+    until(lambda: feed.last >= last)
     assert feed.after(0) is None
     seq, got = 0, []
     while seq < last:

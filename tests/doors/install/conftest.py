@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.doors.installing import git, rich, shell_in
+from tests.doors.installation import git, rich, shell_in
 from tests.shell import Shell
 
 

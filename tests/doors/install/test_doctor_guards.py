@@ -17,8 +17,10 @@ from dibs.doors import clients
 from dibs.doors.clients.adapter import HOOK_TIMEOUT_S
 from dibs.doors.install import launcher
 from dibs.session.known_clients import NAMES
-from tests.doors.installing import StandIn, everything, git, rich, shell_in, write
+from tests.doors.installation import StandIn, everything, git, rich, shell_in, write
 from tests.shell import DIBS, Shell
+
+pytestmark = pytest.mark.slow
 
 Checks = dict[str, list[dict[str, Any]]]
 ASKING = ("claude", "codex", "copilot", "gemini")  # clients that run no hooks before a person has agreed

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dibs.doors.install import githooks
-from tests.doors.installing import StandIn, everything, git, shell_in, write
+from tests.doors.installation import StandIn, everything, git, shell_in, write
 from tests.shell import Shell
 
 

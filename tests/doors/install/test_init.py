@@ -18,7 +18,7 @@ from dibs.doors.clients.claude.install import ALLOWED
 from dibs.doors.install import detection, jsonc, launcher, pointers, rules, settings
 from dibs.errors import Invalid
 from dibs.session.known_clients import NAMES
-from tests.doors.installing import GEMINI, SETTINGS, everything, git, rich, shell_in, write
+from tests.doors.installation import GEMINI, SETTINGS, everything, git, rich, shell_in, write
 from tests.shell import DIBS, Shell
 
 ALL = ("--clients", "all")
@@ -327,6 +327,7 @@ sys.exit(3 if left > 0 else code)
 """
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_ctrl_c_at_any_step_leaves_every_file_old_or_new_and_init_can_go_on(tmp_path: Path) -> None:
     original = rich(tmp_path / "original")

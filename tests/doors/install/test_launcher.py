@@ -15,9 +15,10 @@ from pathlib import Path
 import pytest
 
 from dibs.doors import clients
-from dibs.doors.install import githooks, launcher, scripts
+from dibs.doors.install import githooks, launcher
 from dibs.facts import workspace
 from dibs.session.known_clients import NAMES
+from tests.git import git
 from tests.waiting import LIMIT_S
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
@@ -47,7 +48,7 @@ class Folder:
         self.shell = "sh"
         (top / ".dibs").mkdir(parents=True)
         self.hook = top / ".dibs" / "hook"
-        self.hook.write_text(scripts.hook())
+        self.hook.write_text(launcher.hook_text())
         self.hook.chmod(0o755)
 
     def installed(self, python: str = sys.executable) -> None:
@@ -80,12 +81,6 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Folder:
     return made
 
 
-def git(*words: str, cwd: Path) -> None:
-    subprocess.run(
-        ["git", "-c", "user.name=x", "-c", "user.email=x@x", *words], cwd=cwd, check=True, capture_output=True
-    )
-
-
 def test_it_starts_the_interpreter_that_this_machine_named(folder: Folder) -> None:
     folder.installed()
     done = folder.run("claude", given=BEFORE)
@@ -104,11 +99,11 @@ def test_git_hooks_reach_it_with_all_their_words_and_name_no_tree(folder: Folder
 
 
 def test_a_linked_worktree_finds_what_stands_in_the_main_one(folder: Folder, tmp_path: Path) -> None:
-    git("init", "-q", cwd=folder.top)
-    git("add", ".dibs/hook", cwd=folder.top)
-    git("commit", "-qm", "one", cwd=folder.top)
+    git(folder.top, "init", "-q")
+    git(folder.top, "add", ".dibs/hook")
+    git(folder.top, "commit", "-qm", "one")
     tree = tmp_path / "linked tree"
-    git("worktree", "add", "-q", "-b", "other", str(tree), cwd=folder.top)
+    git(folder.top, "worktree", "add", "-q", "-b", "other", str(tree))
     folder.installed()
     assert not (tree / ".dibs" / "local").exists()
     done = folder.run("claude", cwd=tree, hook=tree / ".dibs" / "hook")
@@ -118,15 +113,15 @@ def test_a_linked_worktree_finds_what_stands_in_the_main_one(folder: Folder, tmp
 
 def test_a_linked_worktree_with_relative_paths_and_one_of_a_bare_repository_find_it_too(tmp_path: Path) -> None:
     main = Folder(tmp_path / "main")
-    git("init", "-q", cwd=main.top)
-    git("add", ".dibs/hook", cwd=main.top)
-    git("commit", "-qm", "one", cwd=main.top)
-    git("worktree", "add", "-q", str(tmp_path / "linked"), cwd=main.top)
+    git(main.top, "init", "-q")
+    git(main.top, "add", ".dibs/hook")
+    git(main.top, "commit", "-qm", "one")
+    git(main.top, "worktree", "add", "-q", str(tmp_path / "linked"))
     (tmp_path / "linked" / ".git").write_text("gitdir: ../main/.git/worktrees/linked\n")
     main.installed()
     assert main.run("codex", hook=tmp_path / "linked" / ".dibs" / "hook").returncode == 7
-    git("clone", "-q", "--bare", str(main.top), str(tmp_path / "bare.git"), cwd=tmp_path)
-    git("worktree", "add", "-q", "-b", "other", str(tmp_path / "of bare"), cwd=tmp_path / "bare.git")
+    git(tmp_path, "clone", "-q", "--bare", str(main.top), str(tmp_path / "bare.git"))
+    git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", "other", str(tmp_path / "of bare"))
     hook = tmp_path / "of bare" / ".dibs" / "hook"
     assert main.run("codex", hook=hook).returncode == 0
     (tmp_path / "bare.git" / ".dibs").mkdir()
@@ -286,15 +281,15 @@ class Swept:
     def __init__(self, tmp_path: Path) -> None:
         self.main, self.linked = tmp_path / "a repository", tmp_path / "linked tree"
         self.main.mkdir()
-        git("init", "-q", "-b", "main", cwd=self.main)
-        git("commit", "-q", "--allow-empty", "-m", "x", cwd=self.main)
-        git("worktree", "add", "-q", "-b", "linked", str(self.linked), cwd=self.main)
+        git(self.main, "init", "-q", "-b", "main")
+        git(self.main, "commit", "-q", "--allow-empty", "-m", "x")
+        git(self.main, "worktree", "add", "-q", "-b", "linked", str(self.linked))
         entry = tmp_path / "entry.py"
         entry.write_text(ENTRY.replace("sys.exit(7)", "sys.exit(2)"))
         shared = self.main / ".git" / "dibs"
         shared.mkdir()
         (shared / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
-        (shared / "hook").write_text(scripts.hook())
+        (shared / "hook").write_text(launcher.hook_text())
         (shared / "hook").chmod(0o700)
 
     def client(self, client: str, top: Path, given: str = BEFORE, below: str = "") -> subprocess.CompletedProcess[str]:
@@ -326,7 +321,7 @@ def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(s
 def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory(swept: Swept) -> None:
     for top in (swept.main, swept.linked):
         (top / ".dibs").mkdir()
-        (top / ".dibs" / "hook").write_text(scripts.hook())
+        (top / ".dibs" / "hook").write_text(launcher.hook_text())
         done = swept.client("claude", top)
         assert (done.returncode, done.stdout.startswith("['claude']")) == (2, True), done
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
@@ -334,11 +329,11 @@ def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_dir
 
 def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swept, tmp_path: Path) -> None:
     top = tmp_path / "separate"
-    git("init", "-q", f"--separate-git-dir={tmp_path}/apart", str(top), cwd=tmp_path)
+    git(tmp_path, "init", "-q", f"--separate-git-dir={tmp_path}/apart", str(top))
     shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
     assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
     (top / ".dibs").mkdir()
-    (top / ".dibs" / "hook").write_text(scripts.hook())
+    (top / ".dibs" / "hook").write_text(launcher.hook_text())
     assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
 
 
@@ -434,7 +429,7 @@ def test_with_its_interpreter_gone_the_launcher_asks_the_dibs_on_the_path(folder
 
 
 def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder: Folder, tmp_path: Path) -> None:
-    (folder.top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    (folder.top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     (folder.top / ".dibs" / "dibs").chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin"}
 
@@ -454,7 +449,7 @@ def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder:
 def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(os.path.realpath(tmp_path)) / "a repo"
     (top / ".dibs").mkdir(parents=True)
-    (top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    (top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     place = workspace.find(str(top), None)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"

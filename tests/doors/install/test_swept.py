@@ -19,7 +19,7 @@ import pytest
 from dibs.doors import clients
 from dibs.doors.install import launcher, probe
 from dibs.stores.redis import epoch
-from tests.doors.installing import git, shell_in, write
+from tests.doors.installation import git, shell_in, write
 from tests.shell import Shell
 
 BARE_PATH = "/usr/bin:/bin"  # dibs is not on it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.doors.installing import everything, git
+from tests.doors.installation import everything, git
 from tests.shell import Shell
 
 

@@ -16,7 +16,7 @@ import dibs
 from dibs.doors.mcp import tools
 from dibs.errors import Unavailable
 from dibs.server.requests import Requests
-from tests.doors.mcp.serving import ERAS, NEW, as_codex, ask, inside, play
+from tests.doors.mcp.sdk_clients import ERAS, NEW, as_codex, ask, inside, play
 from tests.waiting import LIMIT_S, until_async
 
 pytestmark = pytest.mark.filterwarnings("error")

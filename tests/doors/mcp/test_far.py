@@ -12,10 +12,12 @@ import pytest
 from mcp import Client
 
 import dibs
-from tests.doors.mcp.serving import NEW, OLD, ask, inside, parameters, play
+from tests.doors.mcp.sdk_clients import NEW, OLD, ask, inside, parameters, play
 from tests.server.far import Far, far
 from tests.shell import Shell
 from tests.waiting import until_async
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from mcp.shared.subscriptions import ResourceUpdated
 import dibs
 from dibs.doors.mcp import server
 from dibs.facts import call_notes
-from tests.doors.mcp.serving import (
+from tests.doors.mcp.sdk_clients import (
     ERAS,
     NEW,
     OLD,

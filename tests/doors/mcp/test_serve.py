@@ -15,7 +15,7 @@ import pytest
 from dibs.facts import workspace
 from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
-from tests.doors.mcp.serving import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
+from tests.doors.mcp.sdk_clients import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -16,8 +16,10 @@ from mcp import Client
 from mcp.shared.subscriptions import ResourceUpdated
 
 import dibs
-from tests.doors.mcp.serving import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
+from tests.doors.mcp.sdk_clients import DIBS, ERAS, NEW, OLD, PATIENCE, as_codex, ask, parameters, play
 from tests.waiting import until, until_async
+
+pytestmark = pytest.mark.slow
 
 FLEET = 4
 META = {

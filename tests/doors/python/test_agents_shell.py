@@ -11,7 +11,7 @@ import pytest
 import dibs
 
 if TYPE_CHECKING:
-    from tests.doors.hooking import Agent, Answer, Repository
+    from tests.doors.repository import Agent, Answer, Repository
 
 OPENED = "import dibs; ws = dibs.open(%s); print(ws.claim('mine.py').token)"
 

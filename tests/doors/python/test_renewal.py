@@ -97,17 +97,23 @@ def test_a_claim_that_is_taken_away_is_noticed(
     ann: dibs.Workspace, shell: Shell, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "dibs")
-    told: list[Any] = []
-    with pytest.raises(dibs.Fenced), ann.claim("x.py", "y.py", ttl=3) as claim:  # noqa: PT012 - at the end of the block
-        claim.on_lost = lambda lost, error: told.append((lost, error.code))
-        with pytest.raises(dibs.Fenced), ann.claim("z.py", ttl=3) as silent:  # noqa: PT012 - at the end of the block
-            shell.json("release", "x.py", "y.py", "z.py", "--force", "--why", "mine", exit=0)
-            until(lambda: claim.lost is not None and silent.lost is not None)
-            assert (claim.live, claim.remaining) == (False, 0)
-            with pytest.raises(dibs.Fenced):
-                claim.check()
-            until(lambda: "z.py" in caplog.text)
-    assert told == [(claim, "fenced")]
+
+    def play(ttl: float) -> None:
+        ann.release(all=True)
+        caplog.clear()
+        told: list[Any] = []
+        with pytest.raises(dibs.Fenced), ann.claim("x.py", "y.py", ttl=ttl) as claim:  # noqa: PT012 - at the end of the block
+            claim.on_lost = lambda lost, error: told.append((lost, error.code))
+            with pytest.raises(dibs.Fenced), ann.claim("z.py", ttl=ttl) as silent:  # noqa: PT012 - at the end of the block
+                shell.json("release", "x.py", "y.py", "z.py", "--force", "--why", "mine", exit=0)
+                until(lambda: claim.lost is not None and silent.lost is not None)
+                assert (claim.live, claim.remaining) == (False, 0)
+                with pytest.raises(dibs.Fenced):
+                    claim.check()
+                until(lambda: "z.py" in caplog.text)
+        assert told == [(claim, "fenced")]
+
+    in_time(play, life=3)
     assert "x.py" not in caplog.text
 
 

@@ -15,7 +15,7 @@ from dibs.errors import Unavailable
 from dibs.facts.git import objects
 from dibs.facts.git import queries as git
 from dibs.facts.programs import run
-from tests.doors.working import alive, number_in
+from tests.doors.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 
 if TYPE_CHECKING:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from dibs.facts.git import reflog
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=ann", "-c", "user.email=ann@example.org"]
-    return subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+from tests.git import git
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from dibs.errors import Fenced, Held, Invalid, Killed, NotFound
@@ -218,3 +220,28 @@ def test_a_killed_holder_makes_room_for_who_waits(fleet: Fleet) -> None:
 def test_nobody_is_called_by_a_word_that_means_somebody_else(fleet: Fleet, name: str) -> None:
     with pytest.raises(Invalid):
         fleet.call(name, "boot")
+
+
+def test_agents_are_listed_by_type_and_state(fleet: Fleet) -> None:
+    fleet.call("ann", "boot", client=7, type="worker")
+    fleet.call("bob", "boot", client=8, type="worker")
+    fleet.call("cid", "boot", client=9)
+    fleet.kill9(8)
+
+    def listed(**fields: Any) -> list[str]:
+        return [one["agent"] for one in fleet.call("me", "agents", **fields)["agents"]]
+
+    assert listed(type="worker") == ["ann", "bob"]
+    assert listed(type="worker", state="gone") == ["bob"]
+    assert listed(state="alive") == ["ann", "cid"]
+
+
+def test_an_agent_that_left_says_when(fleet: Fleet) -> None:
+    fleet.call("ann", "boot")
+    fleet.now += 5_000
+    fleet.call("ann", "leave")
+    left = fleet.call("bob", "agents", all=True)["agents"][0]
+    assert left["left_at"] > left["since"]
+    fleet.now += 5_000
+    fleet.call("ann", "boot")
+    assert "left_at" not in fleet.call("bob", "agents", all=True)["agents"][0]

@@ -12,7 +12,7 @@ from dibs.operations.agents.credentials import OF_SERVER
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests import declared
 from tests.operations.engines import OnEngine
 from tests.operations.fleet import Fleet, guards, resource
@@ -251,13 +251,13 @@ def test_the_name_of_a_caller_whose_record_was_read_is_not_read_again(monkeypatc
     ann = server.token(agent="ann")
     server.call(ann, "ann", "state set", key="k", value=1)
     read: list[str] = []
-    fetch = MemoryTransaction.fetch
+    get = MemoryTransaction.get
 
-    def fetched(tx: MemoryTransaction, keys: Any, *rest: Any) -> Any:
-        read.extend(keys)
-        return fetch(tx, keys, *rest)
+    def counted(tx: MemoryTransaction, key: str) -> Any:
+        read.append(key)
+        return get(tx, key)
 
-    monkeypatch.setattr(MemoryTransaction, "fetch", fetched)
+    monkeypatch.setattr(MemoryTransaction, "get", counted)
     found = server.call(ann, "ann", "state get", key="k")
     assert (found["by"], found["by_name"]) == ("ann", "ann")
     assert read.count("a\tann") == 1

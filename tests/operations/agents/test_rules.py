@@ -101,7 +101,7 @@ def test_without_rules_nothing_is_shown_of_them(fleet: Fleet, name: str) -> None
 
 def losses(fleet: Fleet, agent: str) -> list[dict[str, object]]:
     """The memories of an agent's lost claims that are kept."""
-    found = fleet.store.look(lambda tx: tx.fetch((), [(f"l\t{agent}\t", f"l\t{agent}\n")]).rows)
+    found = fleet.store.look(lambda tx: tx.fetch([(f"l\t{agent}\t", f"l\t{agent}\n")]).rows)
     return [loss for _, loss in found]
 
 

@@ -71,7 +71,7 @@ def test_a_request_for_several_gets_all_or_none(fleet: Fleet) -> None:
 
 def test_several_globs_and_a_directory_with_one_prefix_are_all_held_and_all_released(fleet: Fleet) -> None:
     fleet.claim("a", "src/a*", "src/b*", "src/sub/", "src/sub/*.py", "**/x", "**/y")
-    assert fleet.store.look(lambda tx: len(tx.fetch((), [("r", "s")]).rows)) == 6
+    assert fleet.store.look(lambda tx: len(tx.fetch([("r", "s")]).rows)) == 6
     for name in ("src/a1", "src/b1", "src/sub/z.txt", "src/sub/z.py", "lib/x", "lib/y"):
         with pytest.raises(Held):
             fleet.claim("b", name)
@@ -79,7 +79,7 @@ def test_several_globs_and_a_directory_with_one_prefix_are_all_held_and_all_rele
     fleet.claim("b", "src/a1")
     assert len(fleet.release("a")["released"]) == 5
     assert fleet.holders() == [("b", "src/a1")]
-    assert fleet.store.look(lambda tx: len(tx.fetch((), [("r", "s")]).rows)) == 1
+    assert fleet.store.look(lambda tx: len(tx.fetch([("r", "s")]).rows)) == 1
 
 
 def test_a_refusal_says_who_what_since_until_and_why(fleet: Fleet) -> None:

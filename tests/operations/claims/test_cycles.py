@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dibs.errors import Deadlock, DibsError, Held, Quota
 from dibs.operations.claims import deadlocks
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 AGENTS = ("a", "b", "c", "c/child")
@@ -251,14 +251,19 @@ def test_a_search_that_would_read_too_much_is_refused_and_leaves_no_place(monkey
 
 def test_a_crowd_of_waiters_that_hold_something_does_not_cost_the_square(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = []
-    fetch = MemoryTransaction.fetch
+    get, fetch = MemoryTransaction.get, MemoryTransaction.fetch
 
-    def counted(self: Any, keys: Any, ranges: Any = (), limit: int = 512) -> Any:
-        got = fetch(self, keys, ranges, limit)
-        reads.append(len(got.values) + len(got.rows))
-        return got
+    def count_key(self: Any, key: str) -> Any:
+        reads.append(1)
+        return get(self, key)
 
-    monkeypatch.setattr(MemoryTransaction, "fetch", counted)
+    def count_rows(self: Any, ranges: Any, limit: int = 512) -> Any:
+        fetched = fetch(self, ranges, limit)
+        reads.append(len(fetched.rows))
+        return fetched
+
+    monkeypatch.setattr(MemoryTransaction, "get", count_key)
+    monkeypatch.setattr(MemoryTransaction, "fetch", count_rows)
 
     def cost_of_one(crowd: int, *, awaited: bool) -> int:
         fleet = Fleet()

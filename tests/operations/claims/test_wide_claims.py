@@ -9,7 +9,7 @@ import pytest
 from dibs import jsontext
 from dibs.errors import Held, Quota
 from dibs.operations.claims import grants, holds, releases, resources
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MINUTE = 60_000
 
 def rows(fleet: Fleet, low: str = "r", high: str = "s") -> list[Any]:
     """The rows of paths."""
-    found: list[Any] = fleet.store.look(lambda tx: tx.fetch((), [(low, high)], 1_000_000).rows)
+    found: list[Any] = fleet.store.look(lambda tx: tx.fetch([(low, high)], 1_000_000).rows)
     return found
 
 
@@ -32,7 +32,7 @@ def as_earlier_versions_wrote_it(fleet: Fleet) -> None:
     """Every record whole in each of its rows."""
 
     def write(tx: Any) -> None:
-        for key, row in tx.fetch((), [("r", "s")], 1_000_000).rows:
+        for key, row in tx.fetch([("r", "s")], 1_000_000).rows:
             (record,) = holds.whole(tx, [row])
             record.pop("rows", None)
             first = holds.FIRST not in row
@@ -130,8 +130,8 @@ def test_a_claim_on_much_that_others_hold_reads_no_more_than_decides_it(
     read: list[int] = []
     fetch = MemoryTransaction.fetch
 
-    def counted(self: Any, keys: Any, ranges: Any = (), limit: int = 512) -> Any:
-        got = fetch(self, keys, ranges, limit)
+    def counted(self: Any, ranges: Any, limit: int = 512) -> Any:
+        got = fetch(self, ranges, limit)
         read.append(len(got.rows))
         return got
 

@@ -13,7 +13,7 @@ from dibs.operations.core.long_jobs import CONTINUE
 from dibs.operations.upkeep import sweeps
 from tests.operations.crew import Crew
 from tests.operations.engines import OnFile
-from tests.stores.redis_server import Server, opened, running
+from tests.stores.redis_server import Server, opened
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -34,19 +34,13 @@ class CrewOnServer(Crew):
         self.store = opened(server.socket_url, clock.random_id())  # type: ignore[assignment]
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
-
-
 @pytest.fixture(params=["memory", "sqlite", "redis"])
 def crew(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Crew]:
     monkeypatch.setattr(long_jobs, "RECORDS_PER_STEP", STEP)
     if request.param == "memory":
         yield Crew()
         return
-    made = CrewOnFile() if request.param == "sqlite" else CrewOnServer(request.getfixturevalue("server"))
+    made = CrewOnFile() if request.param == "sqlite" else CrewOnServer(request.getfixturevalue("redis_server"))
     yield made
     made.close() if isinstance(made, OnFile) else made.store.close()
 
@@ -80,7 +74,7 @@ def tree(crew: Crew, wide: int = 3, deep: int = 2, name: str = "p", **fields: An
 
 
 def rows(crew: Crew, prefix: str) -> list[str]:
-    return [key for key, _ in crew.store.look(lambda tx: tx.fetch((), [(f"{prefix}\t", f"{prefix}\n")]).rows)]
+    return [key for key, _ in crew.store.look(lambda tx: tx.fetch([(f"{prefix}\t", f"{prefix}\n")]).rows)]
 
 
 # --- calling off

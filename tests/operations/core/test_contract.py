@@ -17,7 +17,7 @@ from dibs.operations.core.declare import COMMON, MAX_JSON_CHARS, MAX_TEXT, Field
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue, read_fields
-from dibs.stores.memory import MemoryStore
+from dibs.testing.memory import MemoryStore
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _begun() -> Fleet:
 
 def _state(fleet: Fleet) -> Any:
     """Every record that is kept, without the log."""
-    return fleet.store.look(lambda tx: tx.fetch((), [("", "\U0010ffff")], 10_000).rows)
+    return fleet.store.look(lambda tx: tx.fetch([("", "\U0010ffff")], 10_000).rows)
 
 
 @pytest.mark.parametrize("operation", [one for one in catalogue.every() if one.idempotent and one.writes],

@@ -12,9 +12,9 @@ from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryStore
 from dibs.stores.sqlite import store as sqlite_store
 from dibs.stores.sqlite.store import SqliteStore
+from dibs.testing.memory import MemoryStore
 from tests.canonical import canonical
 
 if TYPE_CHECKING:

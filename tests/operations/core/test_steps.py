@@ -22,7 +22,7 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
 from dibs.session import catalogue
-from dibs.stores.memory import MemoryTransaction
+from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ class World:
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_every_operation_ends_in_every_world(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = Steps()
-    for verb in ("fetch", "scan"):
+    for verb in ("get", "fetch", "scan"):
         monkeypatch.setattr(MemoryTransaction, verb, steps.read(getattr(MemoryTransaction, verb)))
     world = World(seed, steps)
     for _ in range(CALLS):

@@ -147,7 +147,7 @@ def test_a_claim_lost_in_another_working_tree_does_not_refuse_a_commit_in_this_o
 
     def name_the_tree(tx: Any) -> None:
         """As the record of a loss has it."""
-        for key, loss in tx.fetch((), [("l\t", "l\n")], 10).rows:
+        for key, loss in tx.fetch([("l\t", "l\n")], 10).rows:
             tx.put(key, {**loss, "tree": OTHER_TREE})
 
     fleet.store.run(name_the_tree)

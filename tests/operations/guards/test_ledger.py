@@ -16,7 +16,7 @@ from dibs.operations.guards.ledger import (
     owners_after,
     passes_to,
 )
-from tests.operations.ledgering import Book, ns, signed, stamp
+from tests.operations.ledger_book import Book, ns, signed, stamp
 
 
 @pytest.fixture
@@ -341,6 +341,18 @@ def test_an_agent_whose_file_changed_by_itself_after_its_edit_with_nobody_else_t
     assert book.state.formats == set()
     book.change("a", "c3", 3, grade="likely")
     assert book.state.formats == {"a"}
+
+
+def test_what_changes_long_after_an_edit_is_no_formatter_s() -> None:
+    """Another's program ran each time: twice within seconds of the owner's edits is its formatter."""
+    for pause, formats in ((30, set()), (2, {"a"})):
+        book = Book()
+        for turn in range(2):
+            at = 100 * turn + 1
+            book.change("a", f"c{turn}", at, flags="nw")
+            assert book.state.formats == set()
+            book.change("b", f"d{turn}", at + pause, grade="likely", suspects=["b"])
+        assert book.state.formats == formats
 
 
 # --- what is looked at

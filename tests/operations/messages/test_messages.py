@@ -421,6 +421,26 @@ def test_a_copy_is_acknowledged_by_each_recipient_for_itself(fleet: Fleet) -> No
     assert (texts(fleet, "b"), texts(fleet, "c")) == ([], ["hello"])
 
 
+def test_who_asked_for_an_acknowledgement_hears_of_it(fleet: Fleet) -> None:
+    asked, plain = send(fleet, "a", "b", "stop the build", ack=True), send(fleet, "a", "b", "by the way")
+    texts(fleet, "b")
+    fleet.call("b", "ack", message=plain)
+    assert fleet.told("a") == []
+    fleet.call("b", "ack", message=asked)
+    ((kind, text),) = fleet.told("a")
+    assert kind == "acknowledged"
+    assert "acknowledged your message" in text
+    assert "stop the build" in text
+    fleet.clean()
+
+
+def test_all_at_once_is_an_acknowledgement_too(fleet: Fleet) -> None:
+    send(fleet, "a", "b", ack=True)
+    texts(fleet, "b")
+    fleet.call("b", "ack", message="all")
+    assert [kind for kind, _ in fleet.told("a")] == ["acknowledged"]
+
+
 # --- expiry
 
 
@@ -472,7 +492,7 @@ def test_a_sweep_leaves_nothing_of_a_dead_conversation(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.now += 8 * DAY
         fleet.call("c", "sweep")
-    keys = fleet.store.look(lambda tx: tx.fetch((), [("m", "n")]).rows)
+    keys = fleet.store.look(lambda tx: tx.fetch([("m", "n")]).rows)
     assert keys == []
 
 
@@ -591,6 +611,20 @@ def test_everybody_may_answer_what_went_to_everybody_in_steps() -> None:
 
 
 # --- for those who will come
+
+
+def test_a_message_can_be_left_for_an_agent_that_has_not_called_yet(fleet: Fleet) -> None:
+    with pytest.raises(NotFound, match="--later"):
+        send(fleet, "a", "dan", "welcome")
+    send(fleet, "a", "dan", "welcome", later=True)
+    send(fleet, "a", "eve", "too late", later=True, expires=1_000)
+    assert texts(fleet, "dan") == ["welcome"]
+    fleet.now += 2_000
+    assert texts(fleet, "eve") == []
+    for to in ("all", "-"):
+        with pytest.raises(Invalid):
+            send(fleet, "a", to, "x", later=True)
+    fleet.clean()
 
 
 def test_a_message_for_a_type_reaches_every_agent_of_it_that_comes_before_it_expires(fleet: Fleet) -> None:

@@ -221,7 +221,7 @@ def test_what_was_switched_off_is_heard_of_no_more_and_what_is_left_stays(fleet:
     with pytest.raises(NotFound):
         subscribe(fleet, "b", "x", off=True)
     subscribe(fleet, "b", "y", off=True)
-    assert fleet.store.look(lambda tx: tx.fetch((), [("su", "sv"), ("sk", "sl")][::-1]).rows) == []
+    assert fleet.store.look(lambda tx: tx.fetch([("su", "sv"), ("sk", "sl")][::-1]).rows) == []
 
 
 def test_the_list_says_up_to_where_each_was_told(fleet: Fleet) -> None:

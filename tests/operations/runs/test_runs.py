@@ -527,7 +527,7 @@ def test_the_archive_is_noted_once(fleet: Fleet) -> None:
 
 def rows(fleet: Fleet) -> list[str]:
     """The keys of all that belongs to runs and tasks."""
-    return fleet.store.look(lambda tx: [key for key, _ in tx.fetch((), [("t", "v")], 10_000).rows])
+    return fleet.store.look(lambda tx: [key for key, _ in tx.fetch([("t", "v")], 10_000).rows])
 
 
 def ended(fleet: Fleet, **fields: Any) -> None:

@@ -14,7 +14,7 @@ from dibs.operations.tasks import lifecycle, placement
 from dibs.session import quotes
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
-from tests.operations.giving import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
+from tests.operations.task_calls import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work
 
 # --- assign
 

@@ -10,7 +10,7 @@ from dibs.errors import Conflict, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import assignments, auctions, placement, strategies
 from tests.operations.fleet import Fleet
-from tests.operations.giving import WAIT, WINDOW, add, assign, bid, boot, kinds, shown, sweep, take, waits_for, work
+from tests.operations.task_calls import WAIT, WINDOW, add, assign, bid, boot, kinds, shown, sweep, take, waits_for, work
 
 
 def auction(fleet: Fleet, identifier: str = "t", **fields: Any) -> None:

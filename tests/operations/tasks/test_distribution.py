@@ -11,7 +11,7 @@ from dibs.errors import DibsError
 from dibs.operations.core.policy import MINUTE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
-from tests.operations.giving import WAIT, WINDOW, add, bid, boot, work
+from tests.operations.task_calls import WAIT, WINDOW, add, bid, boot, work
 
 NAMES = ("a", "b", "c", "d")
 HOW = ("", "priority", "round_robin", "load_balanced", "capability", "sticky", "auction", "preemptive")

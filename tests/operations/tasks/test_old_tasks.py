@@ -35,7 +35,7 @@ def known(fleet: Fleet) -> list[str]:
 
 
 def rows(fleet: Fleet) -> list[str]:
-    found = fleet.store.look(lambda tx: tx.fetch((), [("t", "u")], 10_000)).rows
+    found = fleet.store.look(lambda tx: tx.fetch([("t", "u")], 10_000)).rows
     return [key for key, _ in found]
 
 

@@ -12,15 +12,9 @@ from dibs.facts import clock
 from dibs.operations.tasks.registries import ADOPT, GIVE_BACK, IMPORT, LOOK, MOVE, SETTLE, TAKE
 from tests.operations.engines import OnFile
 from tests.operations.fleet import Fleet
-from tests.stores.redis_server import Server, opened, running
+from tests.stores.redis_server import Server, opened
 
 HALF_HOUR = 1_800_000
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running() as started:
-        yield started
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
@@ -28,7 +22,7 @@ def anywhere(request: pytest.FixtureRequest) -> Iterator[Fleet]:
     """A fleet on each engine. The clock of a server is its own."""
     fleet = OnFile() if request.param == "sqlite" else Fleet()
     if request.param == "redis":
-        server: Server = request.getfixturevalue("server")
+        server: Server = request.getfixturevalue("redis_server")
         fleet.store = opened(server.socket_url, clock.random_id())  # type: ignore[assignment]
     yield fleet
     fleet.clean()

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import DibsError, Fenced, Forbidden, Invalid, NotFound
+from dibs.operations.tasks.remaining import OUTLOOK
 from tests.operations.crew import MINUTE, SECOND, TTL, Crew
+from tests.operations.fleet import Fleet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,6 +265,52 @@ def test_an_agent_that_keeps_failing_gets_no_work_and_then_one_task() -> None:
     assert crew.next()
     assert crew.next()
     crew.clean()
+
+
+# --- results, attempts and tokens as they are shown
+
+
+def task(fleet: Fleet, **fields: Any) -> int:
+    """A task that ann has taken; its token."""
+    fleet.call("boss", "task add", title="t", id="t", **fields)
+    token: int = fleet.call("ann", "task claim", id="t")["token"]
+    return token
+
+
+def test_what_was_left_undone_is_part_of_the_result(fleet: Fleet) -> None:
+    token = task(fleet)
+    with pytest.raises(Invalid, match="must be an object"):
+        fleet.call("ann", "task done", id="t", token=token, result=[1], not_done="docs")
+    fleet.call("ann", "task done", id="t", token=token, result={"files": 2}, not_done="docs")
+    assert fleet.call("boss", "task show", id="t")["task"]["result"] == {"files": 2, "not_done": "docs"}
+
+
+def test_there_is_no_third_attempt_of_two(fleet: Fleet) -> None:
+    token = task(fleet, attempts=2)
+    for attempt in (1, 2):
+        assert fleet.call("boss", "task show", id="t")["task"]["attempt"] == attempt
+        failed: dict[str, Any] = {"class": "transient", "why": "no"}
+        fleet.call("ann", "task fail", id="t", token=token, **failed)
+        fleet.now += 3_600_000
+        if attempt == 1:
+            token = fleet.call("ann", "task claim", id="t")["token"]
+    shown = fleet.call("boss", "task show", id="t")["task"]
+    assert (shown["state"], shown["attempt"], shown["max_attempts"]) == ("quarantined", 2, 2)
+
+
+def test_a_worker_that_ends_with_the_work_knows_whom_it_waits_for(fleet: Fleet) -> None:
+    task(fleet)
+    found = fleet.internal("me", OUTLOOK, agent="bob")
+    assert [(one["task"], one["agent"]) for one in found["at_work"]] == [("t", "ann")]
+
+
+def test_the_holder_that_gives_a_wrong_token_is_told_which_one_it_has(fleet: Fleet) -> None:
+    token = task(fleet)
+    with pytest.raises(Fenced, match=f"yours under token {token}") as refused:
+        fleet.call("ann", "task done", id="t", token=token + 7)
+    assert "Stop" not in str(refused.value)
+    with pytest.raises(Fenced, match="Stop working on it"):
+        fleet.call("bob", "task done", id="t", token=token + 7)
 
 
 # --- splitting

@@ -55,7 +55,7 @@ def test_of_waiters_of_one_millisecond_the_first_comes_first() -> None:
         crew.call(agent, "task next", wait=60 * SECOND, wake=agent)
     assert [one["agent"] for one in crew.store.run(workforce.present)] == list("dcba")
     crew.now += 10 * SECOND
-    rows = crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows)
+    rows = crew.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")]).rows)
     place = next(key[3:] for key, one in rows if one["agent"] == "c")
     crew.call("c", "task next", wait=60 * SECOND, wake="c", waiter=place)
     assert [one["agent"] for one in crew.store.run(workforce.present)] == list("dcba"), "a look keeps its turn"
@@ -511,7 +511,7 @@ def test_a_place_among_those_who_wait_is_kept_while_one_looks_and_gone_afterward
     crew.add("t")
     assert crew.store.woken == {"me"}
     assert crew.next(wait=58_000, waiter=waiting["waiting"], wake="me")["task"]["id"] == "t"
-    assert not crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows)
+    assert not crew.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")]).rows)
 
 
 def test_at_the_end_of_a_wait_nothing_is_said_plainly_and_the_place_is_gone(crew: Crew) -> None:
@@ -519,7 +519,7 @@ def test_at_the_end_of_a_wait_nothing_is_said_plainly_and_the_place_is_gone(crew
     crew.now += 1_000
     with pytest.raises(NotFound):
         crew.next(wait=0, waiter=waiting)
-    assert not crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows)
+    assert not crew.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")]).rows)
 
 
 @pytest.mark.parametrize("how", ["add", "unblock", "child", "release", "lost", "move", "due"])
@@ -600,7 +600,7 @@ def test_a_worker_that_waits_is_woken_by_the_commit_that_makes_a_task_ready(
 
         thread = threading.Thread(target=work)
         thread.start()
-        while not boss.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows):
+        while not boss.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")]).rows):
             pass
         boss.task_add("x", id="t")
         thread.join(LIMIT_S)

@@ -30,7 +30,7 @@ def test_a_waiter_gets_the_task_when_its_holder_gives_it_back(crew: Crew) -> Non
     assert place["blockers"][0]["agent"] == "a"
     crew.call("a", "task release", id="T", token=token)
     assert ask(crew, "b", waiter=place["waiting"])["task"]["agent"] == "b"
-    assert crew.store.look(lambda tx: tx.fetch((), [("tw\t", "tw\n")]).rows) == []
+    assert crew.store.look(lambda tx: tx.fetch([("tw\t", "tw\n")]).rows) == []
     crew.clean()
 
 

@@ -221,7 +221,7 @@ def test_a_thousand_that_wait_for_one_are_ready_when_it_is_complete(crew: Crew) 
     crew.finish("a")
     ready = crew.store.look(lambda tx: tx.scan(1, "ready\t", 5_000).rows)
     assert len(ready) == 1_100
-    assert not crew.store.look(lambda tx: tx.fetch((), [("td\t", "td\n")], 10).rows)
+    assert not crew.store.look(lambda tx: tx.fetch([("td\t", "td\n")], 10).rows)
 
 
 def test_one_that_waits_for_a_thousand_is_ready_after_the_last(crew: Crew) -> None:

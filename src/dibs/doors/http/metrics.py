@@ -136,7 +136,7 @@ def _look(tx: Transaction) -> tuple[dict[str, int], int, dict[str, int]]:
     tasks = {state: len(tx.scan(1, f"tasks\t{state}\t", MAX_COUNTED).rows) for state in STATES}
     ready = sum(len(tx.scan(1, prefix, MAX_COUNTED).rows) for prefix in ("ready\t", "mine\t"))
     tasks["planned"] += ready
-    rows = tx.fetch((), [prefix_range("a\t")], MAX_COUNTED).rows
+    rows = tx.fetch([prefix_range("a\t")], MAX_COUNTED).rows
     agents = sum(1 for _, agent in rows if "same" not in agent and not agent["left"] and not agent["killed"])
     alerts: dict[str, int] = {}
     for alert in records.live(tx):

@@ -148,8 +148,7 @@ def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
 
 def _state(tx: Transaction, task: str) -> Record:
     """The task's record; empty if there is none by that id."""
-    key = lifecycle.key_of(task)
-    kept = tx.fetch([key]).values[key]
+    kept = tx.get(lifecycle.key_of(task))
     return lifecycle.full(kept) if kept is not None else {}
 
 

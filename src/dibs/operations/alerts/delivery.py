@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 LEASE_MS = 60_000  # longer than a process needs for what it takes at once
 MAX_TAKEN = 4  # alerts at once
@@ -27,7 +27,7 @@ MAX_PENDING_READ = 512
 QUEUE = "alertout\t"  # index 1
 
 
-def _take(tx: Transaction, call: Call, got: Fetched, limit: int = MAX_TAKEN) -> dict[str, Any]:
+def _take(tx: Transaction, call: Call, limit: int = MAX_TAKEN) -> dict[str, Any]:
     """Take the alerts whose delivery is due."""
     taken = []
     for _, _, alert in tx.scan(1, QUEUE, min(limit, MAX_TAKEN), before=f"{QUEUE}{tx.now + 1:015d}").rows:
@@ -41,7 +41,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, limit: int = MAX_TAKEN) -> 
     return {"taken": taken}
 
 
-def _report(tx: Transaction, call: Call, got: Fetched, alert: str, lease: str, why: str = "") -> dict[str, Any]:
+def _report(tx: Transaction, call: Call, alert: str, lease: str, why: str = "") -> dict[str, Any]:
     """What became of an attempt; `why` it failed, "" if it did not."""
     for _, _, record in tx.scan(1, QUEUE, MAX_PENDING_READ).rows:
         if record["alert"] == alert and record["delivery"]["lease"] == lease:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 EVERY = "all"
 STATES = (records.OPEN, records.ACKNOWLEDGED, records.CLEARED, EVERY)
@@ -48,7 +48,7 @@ def _order(alert: Record) -> tuple[Any, ...]:
     return over, -records.RANK[alert["severity"]] if not over else 0, alert["state"] != records.OPEN, alert["raised"]
 
 
-def _ack(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -> dict[str, Any]:
+def _ack(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
     """Take note of an alert, or of all open ones. The same once more changes nothing."""
     found = records.live(tx)
     chosen = [alert for alert in found if alert["alert"] == id or (id == EVERY and alert["state"] == records.OPEN)]

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dibs.errors import quoted
 from dibs.operations.agents import names
+from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.claims import holds
 from dibs.operations.core import paging
 from dibs.operations.core.call import DIBS_SENDER, due, iso, within
@@ -59,7 +60,7 @@ def key_of(kind: str, subject: str) -> str:
 
 def live(tx: Transaction) -> list[Record]:
     """Every alert that is open or acknowledged, the gravest first, then the oldest."""
-    found: list[Record] = [alert for _, alert in tx.fetch((), [prefix_range(LIVE)], MAX_OPEN).rows]
+    found: list[Record] = [alert for _, alert in tx.fetch([prefix_range(LIVE)], MAX_OPEN).rows]
     found.sort(key=lambda alert: (-RANK[alert["severity"]], alert["state"] != OPEN, alert["raised"], alert["alert"]))
     return found
 
@@ -76,7 +77,7 @@ def put(tx: Transaction, alert: Record) -> None:
 
 
 def _counts(tx: Transaction) -> Record:
-    found: Record | None = tx.fetch([COUNTS_KEY]).values[COUNTS_KEY]
+    found: Record | None = tx.get(COUNTS_KEY)
     return {"open": 0, "cleared": 0, "dropped": 0} if found is None else found
 
 
@@ -185,13 +186,13 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
     """
     active = [record for _, _, record in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", run_records.MAX_RUNS_LISTED).rows]
     keys = [f"ua\t{run['run']}\t{agent}" for run in active] if agent else []
-    joined = tx.fetch(keys).values if keys else {}
+    joined = tx.get_many(keys)
     found = {run["coordinator"] for run in active if not agent or joined[f"ua\t{run['run']}\t{agent}"] is not None}
     found |= {record["agent"] for record in holds.rows(tx, [ROLE_RANGE]) if holds.CLAIM in record}
     assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
-    known = tx.fetch([f"a\t{pattern}" for pattern in assigned]).values if assigned else {}
+    known = tx.get_many([agent_key(pattern) for pattern in assigned])
     found |= {record["agent"] for record in known.values() if record is not None}
-    for _, record in paging.every(tx, "a\t") if persons else ():
+    for _, record in paging.every(tx, AGENT_KEYS) if persons else ():
         if record.get("kind") == PERSON and not record["left"] and tx.now - record["seen"] <= PERSON_IS_THERE_MS:
             found.add(record["agent"])
     return sorted(one for one in found if not within(one, agent))
@@ -222,7 +223,7 @@ def _end(tx: Transaction, call: Call, alert: Record, why: str, counts: Record) -
     put(tx, alert)
     counts["open"], counts["cleared"] = max(0, counts["open"] - 1), counts["cleared"] + 1
     if counts["cleared"] > MAX_CLEARED:
-        for key, _ in tx.fetch((), [prefix_range(DONE)], 1).rows:
+        for key, _ in tx.fetch([prefix_range(DONE)], 1).rows:
             tx.delete(key)
         counts["cleared"] -= 1
 

@@ -12,6 +12,7 @@ Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the ag
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import agent_key, get_agent
 from dibs.operations.alerts import kinds, records, suspicions
 from dibs.operations.claims import holds
 from dibs.operations.core.call import due as due_entry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -92,8 +94,7 @@ def _found(
 
 
 def _is_new(tx: Transaction, kind: str, subject: str) -> bool:
-    key = records.key_of(kind, subject)
-    return tx.fetch([key]).values[key] is None
+    return tx.get(records.key_of(kind, subject)) is None
 
 
 # --- silent
@@ -106,7 +107,7 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[st
         holders[agent] = []
     if not holders:
         return
-    found = tx.fetch([f"a\t{agent}" for agent in sorted(holders)]).values
+    found = tx.get_many([agent_key(agent) for agent in sorted(holders)])
     limit: int = call.policy.work["alerts"]["silent"]
     quiet = [
         agent
@@ -152,7 +153,7 @@ def _on_old_rules(tx: Transaction, call: Call, agents: Sequence[Record]) -> Iter
         if call.facts.get(process_name(agent["process"])) is False:
             continue
         keys = [records.key_of("rules", agent["agent"]), _rules_key(agent["agent"])]
-        if all(value is None for value in tx.fetch(keys).values.values()):
+        if all(value is None for value in tx.get_many(keys).values()):
             yield agent
 
 
@@ -170,12 +171,23 @@ def _notice_rules(tx: Transaction, call: Call, agent: str, commits: list[list[An
     tx.put(_rules_key(agent), record, i2=due_entry(later))
 
 
+def _is_silent(agent: Agent, suspicion: Record) -> bool:
+    """Has the agent done nothing since the suspicion, or is it stopped?"""
+    return agent["left"] or agent["killed"] is not None or agent["seen"] <= suspicion["since"]
+
+
 def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
-        agent = tx.fetch([f"a\t{suspicion['agent']}"]).values[f"a\t{suspicion['agent']}"]
-        told = agent is None or not call.rules or agent.get("rules") == call.rules
-        if told or agent["left"] or agent["killed"] or agent["seen"] <= suspicion["since"]:
+        agent = get_agent(tx, suspicion["agent"])
+        if (
+            agent is None
+            or not call.rules
+            or agent.get("rules") == call.rules
+            or agent["left"]
+            or agent["killed"]
+            or agent["seen"] <= suspicion["since"]
+        ):
             tx.delete(key)
             return False
     return kinds.look_into(tx, call, key, suspicion)

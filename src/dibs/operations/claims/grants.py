@@ -13,6 +13,7 @@ In short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Transaction
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
 MAX_WAITERS_READ = 16  # a caller that can wait and meets this many waiters will wait: it reads no more
@@ -79,7 +81,6 @@ class _Overlaps:
 def take(
     tx: Transaction,
     call: Call,
-    got: Fetched | None,
     resources: Sequence[Sequence[str]],
     mode: str = "write",
     ttl: int | None = None,
@@ -104,11 +105,10 @@ def take(
         handed = _handed_over(tx, wish)
         if handed is not None:
             return _refresh(tx, call, handed, wish, ttl, _Overlaps())
-    prefetched = None if waiter else got
     by_hand = by == "hand"  # guards sweep after a call, not before
-    if by_hand and tx.now % SWEEP_ONE_IN == 0 and _sweep_a_little(tx, call):
-        prefetched = None  # these records may have ended
-    overlaps = _live_overlaps_of(tx, call, wish, waiter, prefetched, patient=wait > 0)
+    if by_hand and tx.now % SWEEP_ONE_IN == 0:
+        FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
+    overlaps = _live_overlaps_of(tx, call, wish, waiter, patient=wait > 0)
     if overlaps.unfinished and by_hand:
         return {"again": True}  # what has ended so far is committed; the next transaction ends more
     if call.inside and by_hand and overlaps.subagents:
@@ -131,16 +131,13 @@ def take(
     return _deadlock_of_upgrade(tx, call, wish, overlaps) or _grant(tx, call, wish, overlaps)
 
 
-def _live_overlaps_of(
-    tx: Transaction, call: Call, wish: Record, waiter: str, prefetched: Fetched | None, *, patient: bool
-) -> _Overlaps:
+def _live_overlaps_of(tx: Transaction, call: Call, wish: Record, waiter: str, *, patient: bool) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
     ended = 0
     for _ in range(MAX_ROUNDS):
-        overlaps = _overlaps_of(tx, call, wish, waiter, prefetched, patient=patient)
+        overlaps = _overlaps_of(tx, call, wish, waiter, patient=patient)
         if not overlaps.ended and not overlaps.dead:
             break
-        prefetched = None
         endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
         ended += len(overlaps.ended) + len(overlaps.dead)
         if overlaps.dead:
@@ -206,8 +203,7 @@ def _asks(
         call
     ):
         return "orchestrator", []
-    key = f"a\t{call.agent}"
-    allowed = roles.of(call, tx.fetch([key]).values[key])[1]
+    allowed = roles.of(call, get_agent(tx, call.agent))[1]
     fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
     return ("" if fine else "agent"), []
 
@@ -215,15 +211,8 @@ def _asks(
 def _refuse_tasks(tx: Transaction, wish: Record) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
     for kind, text in wish["resources"]:
-        if kind == "name" and text.startswith("task:"):
-            key = f"t\t{text[5:]}"
-            if tx.fetch([key]).values[key] is not None:
-                raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
-
-
-def _sweep_a_little(tx: Transaction, call: Call) -> bool:
-    """Sweep a few due records, so that a store in use needs no sweeper; returns whether anything was read."""
-    return bool(FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)["looked_at"] > 0)
+        if kind == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
+            raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
 def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waiter: str) -> Any:
@@ -231,7 +220,7 @@ def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waite
     from dibs.operations.claims import deadlocks, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, wish, waiter, None, patient=False, most=deadlocks.MAX_READ)
+        overlaps = _overlaps_of(tx, call, wish, waiter, patient=False, most=deadlocks.MAX_READ)
     answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
     if isinstance(answer, dict) and not overlaps.truncated:
         answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
@@ -275,7 +264,6 @@ def _overlaps_of(
     call: Call,
     wish: Record,
     waiter: str,
-    got: Fetched | None,
     *,
     patient: bool,
     most: int = MAX_HOLDERS_READ,
@@ -290,7 +278,7 @@ def _overlaps_of(
     if waiter:
         overlaps.own_place = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
         overlaps.owns_place = True
-    for record in holds.meeting(tx, wish["resources"], wish["tree"], got, holds.MAX_COST):
+    for record in holds.meeting(tx, wish["resources"], wish["tree"], holds.MAX_COST):
         _add(tx, wish, record, overlaps)
         waits = patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
         if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
@@ -493,8 +481,8 @@ def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
     return None
 
 
-def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> list[Range]:
-    return [] if waiter else ranges_for(resources)
+def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> Ahead:
+    return (), [] if waiter else ranges_for(resources)
 
 
 _RESOURCES = "files, directories, globs, or names such as db:migrations"

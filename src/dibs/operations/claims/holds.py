@@ -9,9 +9,9 @@ and a new deadline one row. (Records of version 0.2 and earlier stand whole in e
 from __future__ import annotations
 
 from dibs.errors import Quota
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import resources
 from dibs.operations.core.call import due, in_words, iso, process_name
-from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.stores.seam import Range, Transaction
 
 ROWS_PER_TRIP = 512  # rows in one trip
 MAX_ROWS_PER_TRIP = 4_096  # of a long way: each trip takes twice as many as the last
@@ -100,7 +100,7 @@ def whole(tx: Transaction, found: Sequence[Record]) -> list[Record]:
     known = {_identifier(row): row for row in found if FIRST not in row}
     away = {_identifier(row): _key_of(row[FIRST], row) for row in found if _identifier(row) not in known}
     if away:
-        kept = values_of(tx, list(away.values()))
+        kept = tx.get_many(list(away.values()))
         known.update({identifier: kept[key] for identifier, key in away.items()})
     return [known[identifier] for identifier in dict.fromkeys(map(_identifier, found))]
 
@@ -117,45 +117,38 @@ def look_at(record: Record) -> int:
     return min(until, alert) if alert else until
 
 
-def meeting(
-    tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, got: Fetched | None = None, most: int = 0
-) -> Iterator[Record]:
+def meeting(tx: Transaction, wanted: Sequence[Sequence[str]], tree: str, most: int = 0) -> Iterator[Record]:
     """Every record that overlaps the wanted resources in this working tree, each once.
 
-    `got` is the first page if it was read already. Expired records are included: the caller decides. `most`: what it
-    may cost; beyond that `Quota` is raised.
+    Expired records are included: the caller decides. `most`: what it may cost; beyond that `Quota` is raised.
     """
-    if got is not None and not got.truncated:
-        found: Iterable[Record] = whole(tx, [record for _, record in got.rows])
-    else:
-        found = rows(tx, resources.ranges_of(wanted), got, most)
-    for record in found:
+    for record in rows(tx, resources.ranges_of(wanted), most):
         if resources.same_tree(tree, record["tree"]) and resources.any_overlap(record["resources"], wanted) is not None:
             yield record
 
 
-def rows(tx: Transaction, ranges: Sequence[Range], got: Fetched | None = None, most: int = 0) -> Iterator[Record]:
+def rows(tx: Transaction, ranges: Sequence[Range], most: int = 0) -> Iterator[Record]:
     """All records in these ranges, each once, page by page."""
-    remaining = list(ranges)
+    remaining = ranges
     seen: set[str] = set()
-    page, cost = ROWS_PER_TRIP, 0
+    limit, cost = ROWS_PER_TRIP, 0
     while True:
-        if got is None:
-            got = tx.fetch((), remaining, page)
-            page = min(2 * page, MAX_ROWS_PER_TRIP)
-        cost += sum(1 if FIRST in row else RECORD_COST for _, row in got.rows)
+        page = tx.fetch(remaining, limit)
+        limit = min(2 * limit, MAX_ROWS_PER_TRIP)
+        if not page.rows:
+            return
+        cost += sum([1 if FIRST in row else RECORD_COST for _, row in page.rows])
         if most and cost > most:
             raise Quota(
                 what="claims and waiters below one directory or glob that is claimed", limit=most // RECORD_COST
             )
-        new = [row for _, row in got.rows if _identifier(row) not in seen]
-        seen.update(map(_identifier, new))
+        new = [row for _, row in page.rows if not seen or _identifier(row) not in seen]
         yield from whole(tx, new)
-        if not got.truncated:
+        if not page.truncated:
             return
-        last = got.rows[-1][0]
+        seen.update(map(_identifier, new))
+        last = page.rows[-1][0]
         remaining = [(max(low, last + "\x01"), high) for low, high in remaining if high > last]
-        got = None
 
 
 def of_agent(tx: Transaction, kind: str, agent: str, *, family: bool = False, limit: int = MAX_RECORDS) -> list[Record]:
@@ -229,7 +222,7 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
         shown["subagent"] = True
     if record.get("task"):
         shown["task"] = record["task"]
-        task = tx.fetch([f"t\t{record['task']}"]).values[f"t\t{record['task']}"]
+        task = tx.get(f"t\t{record['task']}")
         if task is not None:
             shown["title"] = task["title"]
     return shown
@@ -237,9 +230,10 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
 
 def _is_dead(tx: Transaction, agent: str) -> bool:
     """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
-    known = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
-    process = known["process"] if known is not None else None
-    return process is not None and known.get("mourned") == process_name(process)
+    known = get_agent(tx, agent)
+    if known is None or known["process"] is None:
+        return False
+    return known.get("mourned") == process_name(known["process"])
 
 
 def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:

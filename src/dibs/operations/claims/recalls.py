@@ -15,22 +15,20 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 
-def _recall(
-    tx: Transaction, call: Call, got: Fetched, connection: str, number: int, waiter: str, kept: bool
-) -> dict[str, Any]:
+def _recall(tx: Transaction, call: Call, connection: str, number: int, waiter: str, kept: bool) -> dict[str, Any]:
     """Release the place or claim that this request got. A claim that the agent had before it keeps."""
     known, late = exchanges.close(tx, connection, number)
     if late:
         return {"recalled": False}
     decided = known.get("result") if known is not None else None
     decided = decided if isinstance(decided, dict) else {}
-    claim = "" if kept or decided.get("renewed") else decided.get("claim", "")
+    claims = [] if kept else waiters.taken_by(decided)
     place = decided.get("waiting") or waiter
-    if place or claim:
-        waiters.WITHDRAW.body(tx, call, got, waiter=place, claim=claim)
+    if place or claims:
+        waiters.WITHDRAW.body(tx, call, waiter=place, claims=claims)
     return {"recalled": True}
 
 

@@ -7,18 +7,20 @@ present holder's name, and then nothing is changed at all.
 from __future__ import annotations
 
 from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
+from dibs.operations.agents.records import agent_key
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
-from dibs.operations.core.declare import ANYWHERE, Field, Operation
+from dibs.operations.core.declare import ANYWHERE, PREFETCH_ROWS, Field, Operation
 from dibs.stores.seam import Fetched, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Range, Transaction
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
@@ -29,7 +31,7 @@ MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 # --- renew
 
 
-def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequence[str]] = ()) -> Any:
+def _renew(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()) -> Any:
     """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
@@ -37,7 +39,7 @@ def _renew(tx: Transaction, call: Call, got: Fetched, resources: Sequence[Sequen
         if not call.tied or claim["agent"] != call.agent
     ]
     endings.clear(tx, (), endings.gone(tx, call, suspects))
-    chosen = _held_by(tx, call, resources, None)
+    chosen = _held_by(tx, call, resources)
     if not isinstance(chosen, list):
         return chosen
     call.began = call.began or tx.now
@@ -73,19 +75,23 @@ def renew_active(tx: Transaction, call: Call) -> None:
             renew_one(tx, claim)
 
 
-def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: Fetched | None, token: int = 0) -> Any:
+def _held_by(
+    tx: Transaction, call: Call, named: Sequence[Sequence[str]], near: Fetched | None = None, token: int = 0
+) -> Any:
     """The caller's live claims on the named resources (without names: all), as (claim, its named resources).
 
-    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. A claim lies where
-    its resources do, so with names, `got` (read there on the way in) has all of them.
+    The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. `near`: the rows
+    near the named resources, if they were read. A claim lies where its resources do, so all of it is there.
     """
     if not named:
         found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
         mine = [claim for claim in found if claim["until"] > tx.now and (not token or claim["token"] == token)]
         return [(claim, claim["resources"]) for claim in mine] if mine or not token else _stale(tx, call, token)
     normal = resources.normal(named)
-    read = _held_rows(got)
-    here = holds.rows(tx, resources.places_of(normal)) if read is None else holds.meeting(tx, normal, "", read)
+    if near is None or near.truncated:
+        here: Iterable[Record] = holds.rows(tx, resources.places_of(normal))
+    else:
+        here = holds.whole(tx, [record for key, record in near.rows if key[0] != "l"])
     mine = [
         record
         for record in here
@@ -112,13 +118,6 @@ def _held_by(tx: Transaction, call: Call, named: Sequence[Sequence[str]], got: F
     return list(chosen.values())
 
 
-def _held_rows(got: Fetched | None) -> Fetched | None:
-    """The claims and waiters among the records read on the way in."""
-    if got is None or got.truncated:
-        return None
-    return Fetched({}, [row for row in got.rows if not row[0].startswith("l\t")], False)
-
-
 def _stale(tx: Transaction, call: Call, token: int) -> Any:
     """The refusal of a token under which the caller holds nothing."""
     for loss in _losses_of(tx, call.agent):
@@ -130,7 +129,7 @@ def _stale(tx: Transaction, call: Call, token: int) -> Any:
 
 
 def _losses_of(tx: Transaction, agent: str) -> list[Record]:
-    return [record for _, record in tx.fetch((), [(f"l\t{agent}\t", f"l\t{agent}\n")]).rows]
+    return [record for _, record in tx.fetch([(f"l\t{agent}\t", f"l\t{agent}\n")]).rows]
 
 
 def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
@@ -170,7 +169,6 @@ def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
 def _release(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     resources: Sequence[Sequence[str]] = (),
     all: bool = False,
     commit: str = "",
@@ -196,7 +194,8 @@ def _release(
         request = ["release", call.request] if call.request else None
         how = {"commit": commit, "request": request}
         return departures.begin(tx, call.agent, call.agent, departures.RELEASED, family=True, **how)
-    chosen = _held_by(tx, call, resources, got, token)
+    near = tx.fetch(_near(call, resources), PREFETCH_ROWS)
+    chosen = _held_by(tx, call, resources, near, token)
     if not isinstance(chosen, list):
         return chosen
     if to:
@@ -206,7 +205,7 @@ def _release(
     for claim, released in chosen:
         endings.give_back(tx, claim, released, "released", commit=commit, request=request)
         freed += released
-    if not (resources and _nothing_else(got, chosen)):
+    if not (resources and _nothing_else(near, chosen)):
         endings.forget_losses(tx, call.agent, freed)
         endings.serve(tx, freed)
     return {"released": _shown(freed)}
@@ -235,17 +234,21 @@ def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[s
     return ("orchestrator" if force else ""), []
 
 
-def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
-    """The holders and waiters of the named resources, and earlier losses: read in the first trip."""
+def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> Ahead:
+    """The holders and waiters of the named resources, and earlier losses."""
+    return (), _near(call, resources)
+
+
+def _near(call: Call, resources: Sequence[Sequence[str]]) -> list[Range]:
     return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
 
 
-def _nothing_else(got: Fetched, chosen: list[Any]) -> bool:
-    """Were only the claims to be released found on the way in: no waiter, no loss?"""
+def _nothing_else(near: Fetched, chosen: list[Any]) -> bool:
+    """Are there only the claims to be released: no waiter, no loss?"""
     mine = {claim["claim"] for claim, _ in chosen}
     return (
-        not got.truncated
-        and all(record.get(holds.CLAIM) in mine and key[0] != "l" for key, record in got.rows)
+        not near.truncated
+        and all(record.get(holds.CLAIM) in mine and key[0] != "l" for key, record in near.rows)
         and all(resource[0] != "inode" for _, released in chosen for resource in released)
     )
 
@@ -292,8 +295,8 @@ def _without_doubles(given: list[Record]) -> list[Record]:
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
-    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
-    known = tx.fetch(keys).values
+    keys = [agent_key(ancestor) for ancestor in lineage_of(to)]
+    known = tx.get_many(keys)
     if known[keys[-1]] is None:
         from dibs.operations.agents import names as known_names
 

@@ -161,11 +161,23 @@ def key_of(resource: Resource, suffix: str) -> str:
     return f"{kind[0]}{text}\t\t{suffix}"
 
 
+_last_ranges: tuple[list[list[str]], list[Range]] = ([], [])
+
+
 def ranges_of(resources: Sequence[Resource]) -> list[Range]:
     """The ranges of keys that hold everything that can overlap these resources; disjoint and sorted.
 
-    The end of a prefix is the prefix with its last character raised by one: TAB becomes newline, `/` becomes `0`.
+    The last answer is cached: what is prefetched for an operation is what it reads. Do not change the list.
     """
+    global _last_ranges  # noqa: PLW0603 - a cache of one entry
+    last = _last_ranges  # read once: another thread may replace it
+    if last[0] != resources:
+        last = _last_ranges = ([[*one] for one in resources], _ranges_of(resources))  # a copy: callers change theirs
+    return last[1]
+
+
+def _ranges_of(resources: Sequence[Resource]) -> list[Range]:
+    """The end of a prefix is the prefix with its last character raised by one: TAB becomes newline, `/` becomes `0`."""
     found: list[Range] = []
     for resource in resources:
         kind, text = resource[0], resource[1]

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Transaction
 
 
 def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -
     )
 
 
-def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
+def _ask(tx: Transaction, call: Call, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
     """Ask every holder of a resource to release it; the caller is told when it is free."""
     from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox
@@ -60,7 +61,7 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     name = resources.show(wanted)
     held_by = [
         record["agent"]
-        for record in holds.meeting(tx, [wanted], "", got)
+        for record in holds.meeting(tx, [wanted], "")
         if holds.CLAIM in record and record["until"] > tx.now and record["agent"] != call.agent
     ]
     # a subagent's shell has its parent's id: if only the family holds it, another agent of the family is meant
@@ -86,8 +87,8 @@ def _ask(tx: Transaction, call: Call, got: Fetched, resource: Sequence[str], tex
     return {"message": message, "to": told, "resource": name}
 
 
-def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
-    return ranges_for([resource])
+def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> Ahead:
+    return (), ranges_for([resource])
 
 
 OPERATIONS = (

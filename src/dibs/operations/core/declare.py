@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.stores.seam import Range
+    from dibs.stores.seam import Key, Range
 
+    Ahead = tuple[Sequence[Key], Sequence[Range]]
+
+PREFETCH_ROWS = 48  # rows of ranges read for an operation before it runs; it reads on if it needs more
 VIEWER, WORKER, AGENT, ORCHESTRATOR, PERSON = "viewer", "worker", "agent", "orchestrator", "person"
 RANKS = {VIEWER: 0, WORKER: 1, AGENT: 2, ORCHESTRATOR: 3, PERSON: 4}  # authority.py says what each rank may do
 
@@ -316,7 +319,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 class Operation:
-    """One operation. `body(tx, call, rows, **fields)` decides; `ahead` names what to read in the first trip.
+    """One operation. `body(tx, call, **fields)` decides; `ahead(call, **fields)` names keys and ranges to prefetch.
 
     Who may send it to a server: `sent_by`, and of each field its own `sent_by`. An operation with a `group` is for all
     callers; one that only guards and doors run says by whom, else it is for this machine alone.
@@ -336,7 +339,7 @@ class Operation:
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
-    `withdraws`: a caller that is interrupted before it has the answer leaves nothing behind.
+    `withdraws`: what a caller takes that is interrupted before it has the answer is given back.
     """
 
     __slots__ = (
@@ -357,7 +360,7 @@ class Operation:
         answer: str = "",
         writes: bool = True,
         takes: bool = False,
-        ahead: Callable[..., list[Range]] | None = None,
+        ahead: Callable[..., Ahead] | None = None,
         may: str = "",
         others: str = "",
         asks: Callable[..., tuple[str, Sequence[str]]] | None = None,

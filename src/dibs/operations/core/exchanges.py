@@ -37,10 +37,11 @@ def key_of(connection: str) -> str:
     return f"x\t{connection}"
 
 
-def once(tx: Transaction, via: tuple[str, int, bool], known: Record | None, decide: Callable[[], Any]) -> Any:
-    """What `decide` says, or what it said when this request was decided before; `known` is the connection's record."""
+def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Any]) -> Any:
+    """What `decide` says, or what it said when this request was decided before."""
     connection, number, retry = via
     key = key_of(connection)
+    known: Record | None = tx.get(key)
     if known is not None and known["n"] >= number:
         if known["n"] > number or (known.get("recalled") and not retry):
             raise Conflict("the caller no longer waits for this request; nothing was changed.")
@@ -61,7 +62,7 @@ def close(tx: Transaction, connection: str, number: int) -> tuple[Record | None,
     From now on a run of this request changes nothing.
     """
     key = key_of(connection)
-    known: Record | None = tx.fetch([key]).values[key]
+    known: Record | None = tx.get(key)
     if known is not None and (known["n"] > number or (known["n"] == number and known.get("taken"))):
         return None, True
     _put(tx, key, known, {"n": number, "recalled": True})

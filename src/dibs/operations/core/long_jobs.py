@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.stores.seam import Range, Transaction
 
 RECORDS_PER_STEP = 100  # read and written in one transaction: 5 to 8 ms on SQLite, more on a busy machine
 MIN_RECORDS_PER_STEP = 20  # on a slow machine
@@ -72,7 +72,7 @@ def count(job: Record, *names: str) -> None:
 
 def going(tx: Transaction) -> list[Record]:
     """The unfinished jobs."""
-    return [job for _, job in tx.fetch((), [RUNNING_RANGE], JOBS_PER_TRIP).rows]
+    return [job for _, job in tx.fetch([RUNNING_RANGE], JOBS_PER_TRIP).rows]
 
 
 def is_job(record: Record) -> bool:
@@ -129,8 +129,7 @@ def _chain(tx: Transaction, task: Record) -> list[Record]:
     """A task and its ancestors."""
     chain = [task]
     while chain[-1]["parent"] and len(chain) < MAX_GENERATIONS:
-        key = lifecycle.key_of(chain[-1]["parent"])
-        kept = tx.fetch([key]).values[key]
+        kept = tx.get(lifecycle.key_of(chain[-1]["parent"]))
         if kept is None:
             break
         chain.append(lifecycle.full(kept))
@@ -179,10 +178,10 @@ def refuse(job: Record, error: DibsError) -> None:
     job["answer"] = {"error": error.parts()}
 
 
-def _continue(tx: Transaction, call: Call, got: Fetched, job: str, room: int = 0) -> Any:
+def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
     going, done = f"j\t{job}", f"jd\t{job}"
-    kept = tx.fetch([going, done]).values
+    kept = tx.get_many([going, done])
     record: Record | None = kept[going]
     if record is not None and not take_step(
         tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0

@@ -119,11 +119,11 @@ def together(pages: dict[str, Page | None]) -> dict[str, Any]:
 
 def _chunk(tx: Transaction, index: int, prefix: str, entry: str, size: int) -> tuple[list[Row], bool]:
     if index:
-        page = tx.scan(index, prefix, size, entry)
-        return [(where, record) for where, _, record in page.rows], page.truncated
+        scanned = tx.scan(index, prefix, size, entry)
+        return [(where, record) for where, _, record in scanned.rows], scanned.truncated
     low, high = prefix_range(prefix)
-    got = tx.fetch((), [(entry + AFTER_KEY if entry else low, high)], size)
-    return list(got.rows), got.truncated
+    fetched = tx.fetch([(entry + AFTER_KEY if entry else low, high)], size)
+    return fetched.rows, fetched.truncated
 
 
 # --- the text of a cursor

@@ -6,12 +6,12 @@ Internal: only the doors around the agents' tool calls run these, and bring the 
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import agent_key, get_agent, put_agent, registered_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, SHELL, is_present
+from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
 
@@ -63,7 +63,6 @@ def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
 def _audit(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     found: Sequence[dict[str, Any]] = (),
     release: Sequence[str] = (),
     tool: str = "",
@@ -76,9 +75,9 @@ def _audit(
     violations = changes.tell(tx, call, found, tool)
     if unmade:
         _end_unmade(tx, call, unmade)
-    _give_back(tx, call, got, release)
+    _give_back(tx, call, release)
     sweeps.some(tx, call, sweeps.DUE_PER_CALL)  # here, where nobody waits for the answer
-    return {"violations": violations, **_news(tx, call, got)}
+    return {"violations": violations, **_news(tx, call)}
 
 
 def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -95,7 +94,7 @@ def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequenc
     endings.serve(tx, freed)
 
 
-def _give_back(tx: Transaction, call: Call, got: Fetched, release: Sequence[str] = ()) -> dict[str, Any]:
+def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> dict[str, Any]:
     """End claims that lasted for a call. It brings no news: after a refused command nobody would read them."""
     freed: list[Any] = []
     for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
@@ -106,7 +105,7 @@ def _give_back(tx: Transaction, call: Call, got: Fetched, release: Sequence[str]
     return {}
 
 
-def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
+def _changed(tx: Transaction, call: Call, found: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
     """The same if the agent cannot be told at once: every agent concerned gets a message, the caller too."""
     violations = changes.tell(tx, call, found, "", direct=False)
     if violations:
@@ -117,12 +116,12 @@ def _changed(tx: Transaction, call: Call, got: Fetched, found: Sequence[dict[str
 # --- news
 
 
-def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _news(tx: Transaction, call: Call) -> dict[str, Any]:
     """Messages to show now (see mailbox.py), and the rules if they changed since the agent was shown them.
 
     Showing the rules is the acknowledgement: it is recorded here, and the model need not confirm.
     """
-    agent = got.values[f"a\t{call.agent}"]
+    agent = registered_agent(tx, call.agent)
     news: list[dict[str, Any]] = []
     for key, message in mailbox.deliverable(tx, call.agent)[0]:
         mailbox.mark_shown(tx, key, message)
@@ -136,15 +135,15 @@ def _news(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
     return {"messages": news, "rules_changed": changed, "rules_first": changed and not known}
 
 
-def _activity(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _activity(tx: Transaction, call: Call) -> dict[str, Any]:
     """The agent is active: its claims are renewed on the way in (see entry.py), and it gets its news."""
-    return _news(tx, call, got)
+    return _news(tx, call)
 
 
 # --- when an agent stops
 
 
-def _idle(tx: Transaction, call: Call, got: Fetched, now: dict[str, str] | None = None) -> dict[str, Any]:
+def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dict[str, Any]:
     """The agent's turn is over: edit claims on unchanged files are released.
 
     `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
@@ -185,7 +184,7 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
 
 def _known(tx: Transaction, call: Call) -> dict[str, Any]:
     """Is the caller registered? A client may report the end of a session that never began."""
-    return {"known": tx.fetch([f"a\t{call.agent}"]).values[f"a\t{call.agent}"] is not None}
+    return {"known": get_agent(tx, call.agent) is not None}
 
 
 def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
@@ -195,7 +194,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     """
     there, mine = [], []
     agents = list(dict.fromkeys(agents))
-    for agent, record in zip(agents, tx.fetch([f"a\t{one}" for one in agents]).values.values(), strict=True):
+    for agent, record in zip(agents, tx.get_many([agent_key(one) for one in agents]).values(), strict=True):
         if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:
@@ -203,7 +202,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     return {"there": there, "mine": mine, "names": {agent: name_of(tx, agent) for agent in agents}}
 
 
-def _doubt(tx: Transaction, call: Call, got: Fetched, why: str = "", tool: str = "") -> dict[str, Any]:
+def _doubt(tx: Transaction, call: Call, why: str = "", tool: str = "") -> dict[str, Any]:
     """A guard could not decide and the config lets such calls through: the log records it."""
     tx.append("guard.doubted", call.agent, check_text(tool, "tool") or "?", {"why": why[:200]})
     return {}
@@ -236,7 +235,7 @@ KNOWN = Operation("known", _known, "Am I registered?", sent_by=ANYWHERE, writes=
 _RELEASE = Field("release", "words", "the claims that end with the call", default=())
 _UNMADE = Field(
     "unmade", "rows", "files that the call named, and that are as missing as before it", default=(),
-    items=(Field("tree", "tree", "the working tree", required=True), Field("path", "resource", "it", required=True)),
+    items=(IN_TREE, PATH),
 )  # fmt: skip
 AUDIT = Operation(
     "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE,

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Invalid, Unavailable
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Process, Record
     from dibs.operations.core.policy import Policy
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 RESULTS = ("ok", "failed", "unverified", "unchecked", "interrupted")  # unchecked: told to do without a verification
 DEPLOYED_RESULTS = ("ok", "unchecked")  # what counts as deployed
@@ -61,9 +62,9 @@ def pushed_targets(policy: Policy, branch: str) -> list[str]:
     return named or [branch]
 
 
-def _check(tx: Transaction, call: Call, got: Fetched, targets: Sequence[str] = (), client: str = "") -> Any:
+def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> Any:
     """May the caller deploy to these targets now? Returns their last deploys."""
-    refusal: DibsError | None = roles.refusal_to(call, got.values[f"a\t{call.agent}"], "deploy", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", client)
     last: dict[str, Any] = {}
     for target in targets:
         refusal = refusal or _held(tx, call, target)
@@ -92,8 +93,7 @@ def _held(tx: Transaction, call: Call, target: str) -> Held | None:
 
 def _last(tx: Transaction, target: str) -> Record | None:
     """The last good deploy of a target."""
-    key = f"d\t{check_text(target, 'target')}"
-    found: Record | None = tx.fetch([key]).values[key]
+    found: Record | None = tx.get(f"d\t{check_text(target, 'target')}")
     return found
 
 
@@ -103,7 +103,6 @@ def _last(tx: Transaction, target: str) -> Record | None:
 def _judge(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     target: str,
     syncs: Sequence[dict[str, Any]] = (),
     contains: bool | None = None,
@@ -186,8 +185,7 @@ def _cannot_compare(why: str, facts: dict[str, Any]) -> Unavailable:
 def _accepted_risks(tx: Transaction, call: Call, under: dict[str, Any] | None) -> dict[str, bool]:
     """The accepted risks of the running deploy that the caller is part of, if its token is live."""
     if under:
-        key = f"D\t{check_text(under['target'], 'target')}"
-        running = tx.fetch([key]).values[key]
+        running = tx.get(f"D\t{check_text(under['target'], 'target')}")
         if running is not None and running["token"] == under["token"] and related(running["agent"], call.agent):
             return {name: bool(running.get(name)) for name in ACCEPTED_RISKS}
     return dict.fromkeys(ACCEPTED_RISKS, False)
@@ -234,7 +232,6 @@ def _unfinished(places: Sequence[dict[str, Any]]) -> Forbidden:
 def _start(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     target: str,
     token: int,
     commit: str = "",
@@ -249,7 +246,7 @@ def _start(
     if claim is None:
         return _fenced(tx, call, target, token)
     key = f"D\t{target}"
-    running = tx.fetch([key]).values[key]
+    running = tx.get(key)
     alive = _still_runs(call, running, token) if running is not None and running["process"] != process else None
     if alive is not None:
         reason = f"a deploy of {running['commit'][:12] or 'this target'} is running (pid {alive[3]})"
@@ -284,7 +281,6 @@ def _still_runs(call: Call, running: Record, token: int) -> Process | None:
 def _finish(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     target: str,
     token: int,
     result: str,
@@ -296,7 +292,7 @@ def _finish(
     """End a deploy. The claim is released with the commit, unless the caller held it before."""
     claim = _live(tx, call, target, token)
     key = f"D\t{target}"
-    running = tx.fetch([key]).values[key]
+    running = tx.get(key)
     said: dict[str, Any] = {}
     if running is not None and running["token"] == token and related(running["agent"], call.agent):
         tx.delete(key)

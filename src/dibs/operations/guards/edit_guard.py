@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Transaction
 
     Target = dict[str, Any]
 
@@ -65,19 +68,17 @@ def target(
 
 
 class _Caller:
-    """The agent that wants to write, its client and tool, and the records read on the way in."""
+    """The agent that wants to write, its client and its tool."""
 
-    __slots__ = ("agent", "client", "got", "tool")
+    __slots__ = ("agent", "client", "tool")
 
-    def __init__(self, agent: Record, client: str, tool: str, got: Fetched | None) -> None:
+    def __init__(self, agent: Agent, client: str, tool: str) -> None:
         self.agent, self.client, self.tool = agent, client, tool
-        self.got = got  # None: the records are read for each working tree
 
 
 def _edit(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     targets: Sequence[Target],
     tree: str,
     local: bool = True,
@@ -87,7 +88,7 @@ def _edit(
 ) -> Any:
     """All targets or none. `more` has the files in further working trees."""
     taken: list[dict[str, Any]] = []
-    caller = _Caller(got.values[f"a\t{call.agent}"], client, tool, None if more else got)
+    caller = _Caller(registered_agent(tx, call.agent), client, tool)
     for part in ({"targets": targets, "tree": tree, "local": local}, *more):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
         if isinstance(answer, DibsError):
@@ -131,13 +132,13 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if not wanted:
         return []
     normal = resources.normal([target["resource"] for target in wanted])
-    met = list(holds.meeting(tx, normal, tree, caller.got))
+    met = list(holds.meeting(tx, normal, tree))
     for target in strict:
         refusal = _not_explicit(tx, call, target, tree, met)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
     covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, met)
-    held = covered or _take(tx, call, caller.got, wanted, normal, tree)
+    held = covered or _take(tx, call, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
     dropped: list[str] = []
@@ -151,7 +152,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if disputed:
         from dibs.operations.guards import changes
 
-        changes.settle(tx, tree, disputed)
+        changes.settle(tx, call, tree, disputed)
     return [held]
 
 
@@ -182,16 +183,16 @@ def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str)
 
 
 def _take(
-    tx: Transaction, call: Call, got: Fetched | None, wanted: list[Target], normal: list[list[str]], tree: str
+    tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str
 ) -> dict[str, Any] | DibsError:
     """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
-    across = _elsewhere(tx, call, normal, tree, got)
+    across = _elsewhere(tx, call, normal, tree)
     if across and call.policy.guards["across_worktrees"] == "block":
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
     held: dict[str, Any] | DibsError = grants.take(
-        tx, call, got, [target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
+        tx, call, [target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
         base={target["resource"][1]: target["content"] for target in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
@@ -384,7 +385,7 @@ def _who(tx: Transaction, agent: str) -> str:
 
 def is_present(tx: Transaction, call: Call, agent: str) -> bool:
     """Is that agent still at work, as far as is known?"""
-    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    record = get_agent(tx, agent)
     return record is not None and not record["left"] and call.alive(record["process"]) is not False
 
 
@@ -395,13 +396,13 @@ def _note(tx: Transaction, call: Call, text: str) -> None:
     mailbox.post(tx, call.agent, "dibs", "note", text)
 
 
-def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str, got: Fetched | None) -> list[Record]:
+def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str) -> list[Record]:
     """Claims of other agents on the same paths in other working trees: a merge conflict is coming."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
     return [
         record
-        for record in holds.meeting(tx, normal, "", got)
+        for record in holds.meeting(tx, normal, "")
         if holds.CLAIM in record
         and record["tree"] not in {"", tree}
         and record["until"] > tx.now
@@ -429,10 +430,10 @@ def _refuse(tx: Transaction, call: Call, target: Target, tree: str, error: DibsE
     return error
 
 
-def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> list[Range]:
+def _ahead(call: Call, targets: Sequence[Target], more: Sequence[dict[str, Any]] = (), **_: Any) -> Ahead:
     if more:  # the rows of each working tree are read in its turn
-        return []
-    return ranges_for([target["resource"] for target in targets])
+        return (), []
+    return (), ranges_for([target["resource"] for target in targets])
 
 
 _FACTS = (
@@ -457,6 +458,11 @@ _TARGETS = Field(
     ),
 )  # fmt: skip
 _TREE = Field("tree", "tree", "the top of their working tree", required=True)
+# Columns of the rows in which doors bring paths, and the unfinished work in them, to this guard's neighbours.
+IN_TREE = Field("tree", "tree", "the working tree", required=True)
+PATH = Field("path", "resource", "the path", required=True)
+OWNERS = Field("owners", "words", "the agents whose work it is", required=True)
+READ = Field("read", "flag", "the caller has read what is there", required=True)
 EDIT = Operation(
     "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(

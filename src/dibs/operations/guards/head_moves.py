@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
     Move = tuple[int, str, str, str]  # the end of its line in the reflog, the old commit, the new one, git's text
 
@@ -33,7 +33,6 @@ GROWS = ("commit", "merge", "pull", "cherry-pick", "revert")  # these add to the
 def _moved(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     tree: str,
     size: int,
     moves: Sequence[Move],
@@ -41,7 +40,7 @@ def _moved(
 ) -> dict[str, Any]:
     """Log these moves, each once, and tell the agents at work there if their branch changed or was reset."""
     key = f"{KEY}\t{tree}"
-    record = tx.fetch([key]).values[key]
+    record = tx.get(key)
     told = record["size"] if record is not None and record["size"] <= size else 0  # git shortens a reflog now and then
     new = [move for move in moves if move[0] > told]
     if not new:

@@ -1,4 +1,4 @@
-"""The files of a merge, rebase, cherry-pick or revert that stopped on a conflict: they are its agent's while it lasts.
+"""The files of a merge, rebase, cherry-pick, revert or stash that stopped on a conflict: its agent's while it lasts.
 
 - success: the files that it brought and that no other agent holds are claimed for its agent, as an edit does. They are
   released with the commits of them; what is left, when the operation is over.
@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 REASON = "a {what} is under way"
-REASONS = tuple(REASON.format(what=what) for what in ("merge", "cherry-pick", "revert", "rebase"))
+KINDS = ("merge", "cherry-pick", "revert", "rebase", "conflict resolution")
+REASONS = tuple(REASON.format(what=what) for what in KINDS)
 
 
 def _merging(
-    tx: Transaction, call: Call, got: Fetched, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
+    tx: Transaction, call: Call, tree: str, what: str = "", paths: Sequence[Sequence[str]] = ()
 ) -> dict[str, Any]:
     """Claim the files of what is under way; with nothing under way, release those that it left."""
     if not what:
@@ -45,7 +46,7 @@ def _merging(
     ]
     free = [path for path in paths if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
     if free:
-        held = grants.take(tx, call, None, free, tree=tree, by=BY, reason=REASON.format(what=what))
+        held = grants.take(tx, call, free, tree=tree, by=BY, reason=REASON.format(what=what))
         free = [] if isinstance(held, DibsError) else free
     return {"claimed": resources.shown(free)}
 
@@ -55,7 +56,7 @@ MERGING = Operation(
     fields=(
         Field("tree", "tree", "the top of the working tree", required=True),
         Field("what", "choice", "what is under way; nothing, if it ended",
-              choices=("merge", "cherry-pick", "revert", "rebase"), default=""),
+              choices=KINDS, default=""),
         Field("paths", "resources", "the files that it brought", default=()),
     ),
     takes=True,

@@ -19,12 +19,10 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 
-def _over(
-    tx: Transaction, call: Call, got: Fetched, remote: str, branch: str, makers: dict[str, str]
-) -> DibsError | dict[str, Any]:
+def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[str, str]) -> DibsError | dict[str, Any]:
     """May the branch lose these commits there? `makers` has an agent of each, with one of its commits."""
     from dibs.operations.guards import working_tree
 
@@ -45,9 +43,7 @@ def _over(
     return {"told": at_work}
 
 
-def _pushed(
-    tx: Transaction, call: Call, got: Fetched, remote: str, branch: str, commit: str, by: str = ""
-) -> dict[str, Any]:
+def _pushed(tx: Transaction, call: Call, remote: str, branch: str, commit: str, by: str = "") -> dict[str, Any]:
     from dibs.operations.alerts import suspicions
 
     data = {"remote": remote, "branch": branch, "by": by}

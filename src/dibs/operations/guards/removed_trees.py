@@ -16,6 +16,7 @@ from dibs.operations.core import kept_contents
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
 from dibs.operations.guards.changes import CONTENT_LIFE_MS
+from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
     Work = tuple[str, Sequence[str], str, Sequence[str]]  # the id of its copy, the path, the content, the owners
 
@@ -35,7 +36,7 @@ HOW = "removed"  # what became of the kept content
 
 
 def _removed(
-    tx: Transaction, call: Call, got: Fetched, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
+    tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
 ) -> dict[str, Any]:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
     claims = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]
@@ -44,14 +45,14 @@ def _removed(
         endings.end(tx, claim, HOW)
     endings.serve(tx, [resource for claim in ended for resource in claim["resources"]])
     keys = [f"v\tv{identifier}" for identifier, *_ in work]
-    known = tx.fetch(keys).values if keys else {}
+    known = tx.get_many(keys)
     new = [one for one, key in zip(work, keys, strict=True) if known[key] is None and one[3]]
     by_owner: dict[str, list[str]] = {}
     for identifier, path, content, owners in new:
         text = resources.show(path)
         record: Record = {
             "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
-            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
+            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW, "ledger": name,
         }  # fmt: skip
         kept_contents.keep(tx, call, record)
         for owner in owners:
@@ -70,7 +71,8 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore --list` names it, and `dibs restore ID` writes it into the working tree in which you run it."
+            "`dibs restore --list` names it, and `dibs restore PATH` writes it into the working tree in which you run "
+            "it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
@@ -93,9 +95,9 @@ REMOVED = Operation(
         Field("work", "rows", "the unfinished work in it", default=(),
               items=(
                   Field("id", "channel", "its copy", required=True),
-                  Field("path", "resource", "the path", required=True),
+                  PATH,
                   Field("content", "text", "the content", required=True),
-                  Field("owners", "words", "the agents whose work it is", required=True),
+                  OWNERS,
               )),
         Field("age", "integer", "for how many ms another working tree is there", default=0),
     ),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core import kept_contents, paging
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Transaction
 
 MAX_AT = 10**15  # above every time of a store, in ms
 CONTENT_LIFE_MS = 30 * 86_400_000  # as long as the audit keeps its finds
@@ -63,7 +65,7 @@ def _restorable(
 
 
 def _named(tx: Transaction, ids: Sequence[str]) -> list[Record]:
-    found = tx.fetch([f"v\t{check_text(one, 'ids')}" for one in ids]).values.values()
+    found = tx.get_many([f"v\t{check_text(one, 'ids')}" for one in ids]).values()
     return [record for record in found if record is not None]
 
 
@@ -87,7 +89,6 @@ def _shown(tx: Transaction, record: Record) -> dict[str, Any]:
 def _restore(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     kept: str,
     resource: Sequence[str],
     tree: str,
@@ -95,25 +96,29 @@ def _restore(
     local: bool = True,
 ) -> Any:
     """Claim the path, as an edit does, and record the present content. `now` is where that is kept."""
-    key = f"v\t{check_text(kept, 'kept')}"
-    record = tx.fetch([key]).values[key]
+    record = tx.get(f"v\t{check_text(kept, 'kept')}")
     if record is None or not kept_contents.is_here(call, record):
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
-    refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
+    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=local)
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
     owner = changes.owed_to(tx, call, record)
     by = SHELL if owner else BY
-    held = grants.take(tx, call, got, [resource], tree=tree, by=by, reason=f"restores {kept}")
+    held = grants.take(tx, call, [resource], tree=tree, by=by, reason=f"restores {kept}")
     if isinstance(held, DibsError):
         return held
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
     if owner:
         _tell(tx, call, owner, record)
-    changes.settle(tx, tree, [record["path"]])
+    changes.settle(tx, call, tree, [record["path"]])
+    if record.get("ledger") and not record.get("restored"):
+        from dibs.operations.alerts import kinds
+
+        kept_contents.keep(tx, call, {**record, "restored": True})
+        kinds.note_restored(tx, call, record["ledger"])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"
@@ -146,8 +151,8 @@ def _check_path(path: str) -> None:
         raise Forbidden(f"{path} is git's or dibs' own: it is not restored by dibs.", path=path)
 
 
-def _ahead(call: Call, resource: Sequence[str], **_: Any) -> list[Range]:
-    return ranges_for([resource])
+def _ahead(call: Call, resource: Sequence[str], **_: Any) -> Ahead:
+    return (), ranges_for([resource])
 
 
 RESTORABLE = Operation(

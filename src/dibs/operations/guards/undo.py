@@ -13,6 +13,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_text, related, within
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.declare import Ahead
     from dibs.operations.guards.ledger import Change
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.stores.seam import Transaction
 
     Version = tuple[str, str]  # a content's id and the kind of file: "" plain, "x" executable, "l" a link
     # current, base, other → the merged version, and whether it has conflicts; None if it cannot be merged
@@ -209,7 +211,6 @@ def undone(now: Version, runs: Sequence[Run], merge: Merge | None) -> Outcome:
 def _take(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     undo: str,
     of: Sequence[str],
     what: str,
@@ -219,12 +220,13 @@ def _take(
     local: bool = True,
 ) -> Any:
     """Claim all files, as an edit does, or none."""
+    agent = get_agent(tx, call.agent)
     for resource in paths:
-        refusal = roles.refusal_of_write(call, got.values[f"a\t{call.agent}"], resource, local=local)
+        refusal = roles.refusal_of_write(call, agent, resource, local=local)
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
     before = {claim["claim"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
-    held = grants.take(tx, call, got, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
+    held = grants.take(tx, call, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
     (claim,) = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == held["claim"]]
@@ -242,7 +244,6 @@ def _refuse(tx: Transaction, call: Call, undo: str, of: Sequence[str], error: Di
 def _done(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     undo: str,
     of: Sequence[str],
     what: str,
@@ -271,7 +272,7 @@ def _done(
         return {"undo": undo}
     from dibs.operations.messages import mailbox
 
-    changes.settle(tx, tree, paths)
+    changes.settle(tx, call, tree, paths)
     data = {
         "of": list(of), "what": what, "tree": tree, "paths": list(paths[:SHOWN]), "restored": restored,
         "conflicts": conflicts, "claim": claim,
@@ -279,7 +280,7 @@ def _done(
     tx.append("undo.finished", call.agent, undo, {**data, "commit": commit} if commit else data)
     some = ", ".join(paths[:5]) + (f" and {restored - 5} more" if restored > 5 else "")  # noqa: PLR2004 - as many as named
     for agent in of:
-        if not related(agent, call.agent) and tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is not None:
+        if not related(agent, call.agent) and get_agent(tx, agent) is not None:
             where = f" (commit {commit[:12]})" if commit else ""
             text = (
                 f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you continue."
@@ -301,8 +302,8 @@ def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: Any) -> tupl
     return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []
 
 
-def _ahead(call: Call, paths: Sequence[Sequence[str]] = (), **_: Any) -> list[Range]:
-    return ranges_for(paths) if paths else []
+def _ahead(call: Call, paths: Sequence[Sequence[str]] = (), **_: Any) -> Ahead:
+    return (), ranges_for(paths) if paths else []
 
 
 _COMMON = (

@@ -12,11 +12,12 @@ conflict, and not again while it does.
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import agent_key
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import HOSTS, PAGED, Field, Operation
 from dibs.operations.core.policy import DAY, HOUR
-from dibs.stores.seam import digest_of, values_of, walk
+from dibs.stores.seam import digest_of, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_PAIRS = 200  # in one report; the look says how many more there are
 MAX_FILES_KEPT = 20  # of one pair
@@ -38,7 +39,6 @@ MAX_LISTED = 100
 def _report(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     place: str,
     pairs: Sequence[dict[str, Any]] = (),
     looked: int = 0,
@@ -117,8 +117,8 @@ def _begin(tx: Transaction, call: Call, record: Record) -> None:
 
 
 def _names(tx: Transaction, agents: Sequence[str]) -> list[str]:
-    known = values_of(tx, [f"a\t{agent}" for agent in agents])
-    return [((known[f"a\t{agent}"] or {}).get("name") or agent) for agent in agents]
+    known = tx.get_many([agent_key(agent) for agent in agents])
+    return [((known[agent_key(agent)] or {}).get("name") or agent) for agent in agents]
 
 
 def _places(record: Record, second: bool) -> str:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Forbidden, Held, quoted
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Process, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 CLAIM_TTL_MS = 60_000  # the lander renews it; on another machine a dead one blocks the queue for this long
 BY_LANDER = "land"  # the `by` of its claim
@@ -46,10 +47,10 @@ MAX_OUTPUT_CHARS = 1_200  # of a check, in a message
 MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 
 
-def _take(tx: Transaction, call: Call, got: Fetched, onto: str, lander: Process, pushes: bool = False) -> Any:
+def _take(tx: Transaction, call: Call, onto: str, lander: Process, pushes: bool = False) -> Any:
     """Become the lander."""
     target = queue.target_of(call, onto)
-    agent = got.values[f"a\t{call.agent}"]
+    agent = get_agent(tx, call.agent)
     for act in ("commit", "deploy") if pushes else ("commit",):
         refusal: DibsError | None = roles.refusal_to(call, agent, act)
         if refusal is not None:
@@ -63,7 +64,7 @@ def _take(tx: Transaction, call: Call, got: Fetched, onto: str, lander: Process,
             return refusal
     reason = f"lands branches on {target}"
     wanted = [queue.resource_of(target)]
-    claim = grants.take(tx, call, None, wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    claim = grants.take(tx, call, wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
     if isinstance(claim, DibsError):
         return claim
     state["turn"] += 1
@@ -101,7 +102,7 @@ def _still_lands(tx: Transaction, call: Call, target: str, running: Record) -> H
 
 
 def _batch(
-    tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int, size: int, without: Sequence[str] = ()
+    tx: Transaction, call: Call, onto: str, token: int, turn: int, size: int, without: Sequence[str] = ()
 ) -> Any:
     """The next landings, at most `size`; those in `without` are passed over."""
     state, refusal = _mine(tx, call, onto, token, turn)
@@ -120,7 +121,6 @@ def _batch(
 def _move(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     onto: str,
     token: int,
     turn: int,
@@ -132,7 +132,7 @@ def _move(
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
         return refusal
-    found = tx.fetch([f"lq\t{identifier}" for identifier, _, _ in moves]).values
+    found = tx.get_many([f"lq\t{identifier}" for identifier, _, _ in moves])
     gone = [identifier for identifier, tip, _ in moves if not _wants(found[f"lq\t{identifier}"], tip)]
     if gone or not moves:
         return {"gone": gone}
@@ -151,7 +151,7 @@ def _wants(landing: Record | None, tip: str) -> bool:
     return landing is not None and landing["state"] == queue.QUEUED and landing["commit"] in {"", tip}
 
 
-def _done(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int, note: str = "") -> Any:
+def _done(tx: Transaction, call: Call, onto: str, token: int, turn: int, note: str = "") -> Any:
     """The target has moved as intended."""
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
@@ -159,7 +159,7 @@ def _done(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn
     running = state["running"]
     if running["stage"] != queue.MOVING:
         return {"landed": []}
-    known = tx.fetch([f"lq\t{identifier}" for identifier, _, _ in running["moves"]]).values
+    known = tx.get_many([f"lq\t{identifier}" for identifier, _, _ in running["moves"]])
     base, commit, moves = running["base"], running["commit"], running.pop("moves")
     state["last"] = {"commit": commit, "at": tx.now, "agent": call.agent, "token": token}
     state.pop("stopped", None)
@@ -185,7 +185,7 @@ def _forget_intent(running: Record) -> None:
     running.update(stage=CHECKING, landings=[])
 
 
-def _back(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+def _back(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
     """The target did not move."""
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
@@ -199,7 +199,6 @@ def _back(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn
 def _refuse(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     onto: str,
     token: int,
     turn: int,
@@ -214,7 +213,7 @@ def _refuse(
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
         return refusal
-    found = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"]
+    found = tx.get(f"lq\t{landing}")
     if found is None or found["state"] != queue.QUEUED:
         return {"refused": False}
     if state.pop("stopped", None) is not None:  # the check runs, or git merges: nothing stops it any more
@@ -236,7 +235,6 @@ def _refuse(
 def _stop(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     onto: str,
     token: int,
     turn: int,
@@ -268,7 +266,7 @@ def _stop(
     return {"told": len(new)}
 
 
-def _leave(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+def _leave(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
     """The lander ends; a waiter may land."""
     state, refusal = _mine(tx, call, onto, token, turn)
     if refusal is not None:
@@ -305,7 +303,7 @@ def _mine(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> tupl
     )
 
 
-def _confirm(tx: Transaction, call: Call, got: Fetched, onto: str, token: int, turn: int) -> Any:
+def _confirm(tx: Transaction, call: Call, onto: str, token: int, turn: int) -> Any:
     """Is this process still the lander?"""
     refusal = _mine(tx, call, onto, token, turn)[1]
     if refusal is None:
@@ -322,7 +320,7 @@ def _turn(tx: Transaction, call: Call, onto: str, landing: str = "") -> dict[str
     lands = running is not None and claim is not None and claim["token"] == running["token"]
     if running is not None and lands:
         free = call.alive(running["process"]) is False
-    record = tx.fetch([f"lq\t{landing}"]).values[f"lq\t{landing}"] if landing else None
+    record = tx.get(f"lq\t{landing}") if landing else None
     found = {"free": free, "queued": state["queued"], "landing": queue.shown(tx, record) if record else None}
     if claim is not None:
         found.update(agent=claim["agent"], lands=lands)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 QUEUED, LANDED, REFUSED, CANCELLED = "queued", "landed", "refused", "cancelled"
 MOVING = "moving"  # the stage of a batch whose target is being moved: there is no way back
@@ -49,7 +49,6 @@ MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upw
 def _land(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     branch: str = "",
     commit: str = "",
     onto: str = "",
@@ -63,7 +62,7 @@ def _land(
         raise Invalid(f"{branch} is where branches land; name another one, or run this in its worktree", field="branch")
     state = state_of(tx, target)
     key = f"lb\t{target}\t{branch}"
-    known: Record | None = tx.fetch([key]).values[key]
+    known: Record | None = tx.get(key)
     record = _fetch(tx, known["landing"]) if known is not None else None
     if record is not None and record["state"] == QUEUED:
         return _again(tx, call, record, commit, priority, home)
@@ -130,7 +129,7 @@ def _place(tx: Transaction, landing: Record) -> int:
 # --- cancelling
 
 
-def _cancel(tx: Transaction, call: Call, got: Fetched, landing: str, onto: str = "") -> Any:
+def _cancel(tx: Transaction, call: Call, landing: str, onto: str = "") -> Any:
     found = _find(tx, call, landing, onto)
     if found["state"] == CANCELLED:
         return {"landing": shown(tx, found)}
@@ -170,7 +169,7 @@ def _find(tx: Transaction, call: Call, word: str, onto: str) -> Record:
 def _known(tx: Transaction, call: Call, word: str, onto: str) -> Record | None:
     target = target_of(call, onto)
     _check_branch(word, "landing")
-    known = tx.fetch([f"lq\t{word}", f"lb\t{target}\t{word}"]).values
+    known = tx.get_many([f"lq\t{word}", f"lb\t{target}\t{word}"])
     by_branch = known[f"lb\t{target}\t{word}"]
     return known[f"lq\t{word}"] or (_fetch(tx, by_branch["landing"]) if by_branch is not None else None)
 
@@ -180,8 +179,7 @@ def _known(tx: Transaction, call: Call, word: str, onto: str) -> Record | None:
 
 def state_of(tx: Transaction, target: str) -> Record:
     """The state of a target: how much is queued, the batch that is being landed, the last landing."""
-    key = f"lt\t{target}"
-    found: Record | None = tx.fetch([key]).values[key]
+    found: Record | None = tx.get(f"lt\t{target}")
     return found or {"target": target, "count": 0, "queued": 0, "turn": 0, "running": None, "last": None}
 
 
@@ -233,7 +231,7 @@ def targets(tx: Transaction) -> list[str]:
 
 def _fetch(tx: Transaction, identifier: str) -> Record | None:
     """A landing; None of one that is decided and forgotten."""
-    found: Record | None = tx.fetch([f"lq\t{identifier}"]).values[f"lq\t{identifier}"]
+    found: Record | None = tx.get(f"lq\t{identifier}")
     return found
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
     Found = tuple[list[tuple[str, Record]], bool]
 
@@ -47,7 +47,7 @@ MAX_QUOTED_CHARS = 200  # in the notice to the sender of an expired message
 
 def mailbox(tx: Transaction, agent: str) -> Record:
     """An agent's mailbox: the last stamp, the number of messages, the number from each sender, and its waiters."""
-    box: Record | None = tx.fetch([f"mb\t{agent}"]).values[f"mb\t{agent}"]
+    box: Record | None = tx.get(f"mb\t{agent}")
     return new_box() if box is None else box
 
 
@@ -228,7 +228,7 @@ def shown(tx: Transaction, message: Record) -> dict[str, Any]:
 
 def subscribed(tx: Transaction, agent: str) -> bool:
     """Does the agent subscribe to anything? Then a door delivers that first (see subscriptions.py)."""
-    return tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"] is not None
+    return tx.get(f"su\t{agent}") is not None
 
 
 # --- inbox
@@ -237,7 +237,6 @@ def subscribed(tx: Transaction, agent: str) -> bool:
 def _inbox(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     wait: int | None = None,
     new: bool = False,
     thread: str = "",
@@ -311,7 +310,7 @@ def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
 # --- ack
 
 
-def _ack(tx: Transaction, call: Call, got: Fetched, message: str) -> dict[str, Any]:
+def _ack(tx: Transaction, call: Call, message: str) -> dict[str, Any]:
     """It was dealt with. A subagent's shell goes by its parent's name, so that one may say so too."""
     if message == "all":
         _acknowledge_all(tx, call)
@@ -339,7 +338,7 @@ def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
 def _settled(tx: Transaction, agent: str, claim: str) -> bool:
     """The agent knows of a lost claim. It is not told again; a commit of it is still refused."""
     key = f"l\t{agent}\t{claim}"
-    loss = tx.fetch([key]).values[key]
+    loss = tx.get(key)
     if loss is None:
         return False
     loss["settled"] = True

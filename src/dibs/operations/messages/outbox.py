@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
+from dibs.operations.agents.records import agent_key, get_agent, registered_agent
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
-from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_PAYLOAD_CHARS = 16 * 1024  # a longer payload belongs into a file or a state document
 OTHER_SIDE = "-"
@@ -33,7 +33,6 @@ OTHER_SIDE = "-"
 def _send(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     to: str,
     text: str,
     type: str = "message",
@@ -48,7 +47,7 @@ def _send(
     message = _message(tx, call, text, type, payload)
     life = limits["life"] if expires is None else expires
     origin = _origin(tx, reply)
-    if origin is not None and not _is_party(call, got, origin):
+    if origin is not None and not _is_party(tx, call, origin):
         tx.append("call.refused", call.agent, "send", {"code": "forbidden"})
         return Forbidden(
             f"{reply} is another agent's conversation: only its sender and its recipients may reply.", message_id=reply
@@ -101,12 +100,12 @@ def _to_few(
     return answer, {"to": reached}
 
 
-def _is_party(call: Call, got: Fetched, origin: Record) -> bool:
+def _is_party(tx: Transaction, call: Call, origin: Record) -> bool:
     """Did this caller, or one of its subagents, send or get that message?"""
     if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
         return True
     spec = origin.get("spec", "")
-    return spec == broadcasts.ALL or bool(spec and got.values[f"a\t{call.agent}"]["type"] == spec[5:])
+    return spec == broadcasts.ALL or bool(spec and registered_agent(tx, call.agent)["type"] == spec[5:])
 
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
@@ -126,7 +125,7 @@ def _origin(tx: Transaction, reply: str) -> Record | None:
     """What is known about the message that this one answers."""
     if not reply:
         return None
-    known: Record | None = tx.fetch([f"mt\t{reply}"]).values[f"mt\t{reply}"] if reply.isalnum() else None
+    known: Record | None = tx.get(f"mt\t{reply}") if reply.isalnum() else None
     if known is None or known["until"] <= tx.now:
         raise NotFound(f"there is no message {reply} that could be answered", message_id=reply)
     return known
@@ -158,7 +157,7 @@ def _to_come(tx: Transaction, to: str) -> list[str]:
 
 
 def _known(tx: Transaction, agent: str) -> str:
-    if tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"] is None:
+    if get_agent(tx, agent) is None:
         error = names.unknown(tx, agent)
         if "near" not in error.fields:
             text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for a later agent"
@@ -169,10 +168,10 @@ def _known(tx: Transaction, agent: str) -> str:
 
 def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
     """The agents among these that have not left and were not killed, nor an ancestor of theirs; at least one."""
-    above = {f"a\t{name}" for agent in wanted for name in lineage_of(agent)}
-    known = values_of(tx, sorted(above))
+    above = {agent_key(name) for agent in wanted for name in lineage_of(agent)}
+    known = tx.get_many(sorted(above))
     killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
-    there = [agent for agent in wanted if (found := known[f"a\t{agent}"]) is not None and not found["left"]]
+    there = [agent for agent in wanted if (found := known[agent_key(agent)]) is not None and not found["left"]]
     there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
     if not there:
         text = "none of its recipients is here any more; `dibs agents` lists all agents"

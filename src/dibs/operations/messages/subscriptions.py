@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_DATA_CHARS = 16 * 1024  # as of a message's payload
 MAX_KIND_CHARS = 100
@@ -40,7 +40,7 @@ MESSAGE_PREFIX = "message."
 # --- emit
 
 
-def _emit(tx: Transaction, call: Call, got: Fetched, kind: str, data: Any = None) -> dict[str, Any]:
+def _emit(tx: Transaction, call: Call, kind: str, data: Any = None) -> dict[str, Any]:
     """Put an event into the log."""
     from dibs.operations.core import events  # only here: state documents load this file too, and need no table
 
@@ -72,9 +72,9 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
     keys = {*kinds, *[f"{name[:end]}*" for name in kinds for end in range(len(name) + 1)]}
     if kind == "state":
         keys.add(f"{STATE_PREFIX}{subject}")
-    found = tx.fetch((), [(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(keys)], MAX_SUBSCRIBERS_WOKEN).rows
+    found = tx.fetch([(f"sk\t{what}\t", f"sk\t{what}\n") for what in sorted(keys)], MAX_SUBSCRIBERS_WOKEN).rows
     agents = sorted({key.rpartition("\t")[2] for key, _ in found})
-    boxes = tx.fetch([f"mb\t{agent}" for agent in agents]).values
+    boxes = tx.get_many([f"mb\t{agent}" for agent in agents])
     for box in boxes.values():
         if box is not None:
             mailbox.wake(tx, box)
@@ -83,7 +83,7 @@ def tell(tx: Transaction, kind: str, subject: str = "") -> None:
 # --- subscribe
 
 
-def _subscribe(tx: Transaction, call: Call, got: Fetched, what: str, off: bool = False) -> Any:
+def _subscribe(tx: Transaction, call: Call, what: str, off: bool = False) -> Any:
     """Start or end a subscription."""
     what = _check_what(what)
     known = _record(tx, call.agent)
@@ -123,7 +123,7 @@ def _check_what(what: str) -> str:
 
 
 def _record(tx: Transaction, agent: str) -> Record | None:
-    found: Record | None = tx.fetch([f"su\t{agent}"]).values[f"su\t{agent}"]
+    found: Record | None = tx.get(f"su\t{agent}")
     return found
 
 
@@ -136,7 +136,7 @@ def _keep(tx: Transaction, known: Record) -> None:
         tx.delete(f"su\t{known['agent']}")
 
 
-def _subscriptions(tx: Transaction, call: Call, got: Fetched, limit: int = 0, after: str = "") -> dict[str, Any]:
+def _subscriptions(tx: Transaction, call: Call, limit: int = 0, after: str = "") -> dict[str, Any]:
     """The caller's subscriptions, each with its first event."""
     known = _record(tx, call.agent)
     found = [] if known is None else sorted(known["what"].items())
@@ -181,7 +181,7 @@ def _fits(what: str, kind: str, subject: str) -> bool:
 def pending(tx: Transaction, call: Call) -> Record | None:
     """The caller's subscriptions, with the cursor; None if there are none, or nothing new is in the log."""
     if not call.agent:
-        from dibs.operations.core.call import name_caller
+        from dibs.operations.agents.speech import name_caller
 
         name_caller(tx, call)
     known = _record(tx, call.agent)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 KEY = "cs"
 MAX_SETTLED = 1_000  # at a time; who accepts more than this does not want the check
@@ -28,11 +28,11 @@ MAX_WHAT_CHARS = 200
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-def _settle(tx: Transaction, call: Call, got: Fetched, what: str, why: str = "", undo: bool = False) -> Any:
+def _settle(tx: Transaction, call: Call, what: str, why: str = "", undo: bool = False) -> Any:
     """Accept a finding, or take that back."""
     what = _name(tx, what)
     key = f"{KEY}\t{what}"
-    known: Record | None = tx.fetch([key]).values[key]
+    known: Record | None = tx.get(key)
     if undo:
         if known is None:
             raise NotFound(f"{what} is not settled; `dibs check --verbose` lists what is.", what=what)
@@ -41,7 +41,7 @@ def _settle(tx: Transaction, call: Call, got: Fetched, what: str, why: str = "",
         return {"settled": what, "undone": True}
     if not why:
         raise Invalid("why: say why this is accepted; `dibs check` shows the reason.", field="why")
-    if known is None and len(tx.fetch((), [prefix_range(f"{KEY}\t")], MAX_SETTLED).rows) >= MAX_SETTLED:
+    if known is None and len(tx.fetch([prefix_range(f"{KEY}\t")], MAX_SETTLED).rows) >= MAX_SETTLED:
         tx.append("call.refused", call.agent, "check settle", {"code": "quota"})
         text = f"{MAX_SETTLED} findings are settled already; take one back with --undo."
         return Quota(text, what="settled findings", limit=MAX_SETTLED)
@@ -69,7 +69,7 @@ def settled(tx: Transaction) -> dict[str, dict[str, Any]]:
     """Everything that is settled, by name."""
     return {
         record["what"]: {"why": record["why"], "agent": record["by"], "at": iso(tx, record["at"])}
-        for _, record in tx.fetch((), [prefix_range(f"{KEY}\t")], MAX_SETTLED).rows
+        for _, record in tx.fetch([prefix_range(f"{KEY}\t")], MAX_SETTLED).rows
     }
 
 

@@ -13,12 +13,13 @@ from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import prefix_range, values_of
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -34,16 +35,16 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     cut: list[str] = []
 
     def scanned(index: str, name: str) -> list[Record]:
-        got = tx.scan(1, index, MOST)
-        if got.truncated:
+        page = tx.scan(1, index, MOST)
+        if page.truncated:
             cut.append(name)
-        return [record for _, _, record in got.rows]
+        return [record for _, _, record in page.rows]
 
     def fetched(prefix: str, name: str, limit: int = MOST) -> list[tuple[str, Any]]:
-        got = tx.fetch((), [prefix_range(prefix)], limit)
-        if got.truncated:
+        page = tx.fetch([prefix_range(prefix)], limit)
+        if page.truncated:
             cut.append(name)
-        return got.rows
+        return page.rows
 
     page = presence.listed(tx, call, MOST, "")
     if page.more:
@@ -81,7 +82,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _agent(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
+def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     role = roles.of(call, agent, who=agent["agent"])[0]
     is_person = agent.get("kind") == PERSON
     rank = roles.rank_of(call, role) if role else PERSON if is_person else AGENT
@@ -109,7 +110,7 @@ def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
     users: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), RANGES):
         ranges = [prefix_range(f"td\t{name}\t") for name in names[start : start + RANGES]]
-        for key, _ in tx.fetch((), ranges, MOST).rows:
+        for key, _ in tx.fetch(ranges, MOST).rows:
             _, name, user = key.split("\t")
             users[name].append(user)
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))
@@ -130,7 +131,7 @@ def _unsettled(tx: Transaction, rows: list[tuple[str, Any]]) -> list[dict[str, A
     """The paths that were changed under their holder, and are not settled, with the changes."""
     wanted = [(key, one) for key, one in rows if one["until"] > tx.now]
     ids = list(dict.fromkeys(change for _, one in wanted for change in one["ids"]))[:MOST]
-    found = values_of(tx, [f"v\t{change}" for change in ids])
+    found = tx.get_many([f"v\t{change}" for change in ids])
     return [
         {"id": one["violation"], "path": one["path"], "tree": one["tree"], "holder": one["holder"],
          "agent": one["by"], "how": one["how"], "kept": bool(one["blob"]), "grade": one.get("grade", ""),

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 KEY = "ct"
 MANY = 10  # agents: as many as show what two or three do not
 
 
-def _record(tx: Transaction, call: Call, got: Fetched, **found: Any) -> dict[str, Any]:
+def _record(tx: Transaction, call: Call, **found: Any) -> dict[str, Any]:
     """Keep the result of a test. A small test does not replace a large one."""
     known = last(tx)
     if known is None or found["agents"] >= MANY or known["agents"] < MANY:
@@ -30,7 +30,7 @@ def _record(tx: Transaction, call: Call, got: Fetched, **found: Any) -> dict[str
 
 def last(tx: Transaction) -> Record | None:
     """The last test, if there was one."""
-    found: Record | None = tx.fetch([KEY]).values[KEY]
+    found: Record | None = tx.get(KEY)
     return found
 
 

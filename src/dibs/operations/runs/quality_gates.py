@@ -118,7 +118,7 @@ def _orphans(view: View) -> str:
 def _messages(view: View) -> str:
     late = []
     for member in view.members:
-        for _, message in view.tx.fetch((), [prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
+        for _, message in view.tx.fetch([prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
             again = message.get("again", 0)
             if again and message["at"] + MAX_SILENT_PERIODS * again <= view.tx.now:
                 late.append(f"{message['message']} to {message['to']}")

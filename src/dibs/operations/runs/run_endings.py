@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 
@@ -39,7 +39,6 @@ ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 def _end(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     run: str = "",
     force: bool = False,
     keep: int | None = None,
@@ -55,7 +54,7 @@ def _end(
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
-    many = tx.fetch((), [prefix_range(f"ut\t{record['run']}\t")], long_jobs.RECORDS_PER_STEP).truncated
+    many = tx.fetch([prefix_range(f"ut\t{record['run']}\t")], long_jobs.RECORDS_PER_STEP).truncated
     still: list[Record] = []
     if not many:
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
@@ -87,8 +86,7 @@ def _end(
 def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
     """The coordinator of a run ends and purges it; otherwise an orchestrator."""
     if run:
-        key = run_records.key_of(run_records.check_id(run))
-        record = tx.fetch([key]).values[key]
+        record = tx.get(run_records.key_of(run_records.check_id(run)))
     else:
         try:
             record = run_records.chosen(tx, run)
@@ -112,7 +110,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
         used += cancellations.below(tx, job, room - used)
     else:
         low, high = prefix_range(prefix)
-        rows = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
+        rows = tx.fetch([(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
         used = len(rows)
         found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
         still = [task for task in found if task is not None and task["state"] not in lifecycle.FINAL_STATES]
@@ -173,7 +171,7 @@ def _release(tx: Transaction, run: Record) -> list[str]:
     return names
 
 
-def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
+def _archived(tx: Transaction, call: Call, run: str, file: str, sha256: str, size: int) -> dict[str, Any]:
     """Record where a run's archive is."""
     record = run_records.load(tx, run)
     found = {"file": file, "sha256": sha256, "size": size}
@@ -187,7 +185,7 @@ def _archived(tx: Transaction, call: Call, got: Fetched, run: str, file: str, sh
 # --- purge
 
 
-def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
+def _purge(tx: Transaction, call: Call, run: str) -> Any:
     """Purge an ended run and its tasks now."""
     record = run_records.load(tx, run)
     if record["state"] != run_records.ENDED or record.get("ending"):
@@ -201,8 +199,7 @@ def _purge(tx: Transaction, call: Call, got: Fetched, run: str) -> Any:
 
 def purge_step(tx: Transaction, job: Record, room: int) -> int:
     """Delete up to `room` rows of a run; a sweep may have deleted the last of them."""
-    key = run_records.key_of(job["run"])
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(run_records.key_of(job["run"]))
     job["answer"] = {"more": False}
     if record is None or record["state"] != run_records.ENDED:
         return 0
@@ -217,7 +214,7 @@ def came_due(tx: Transaction, run: Record) -> bool:
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     """Delete up to `limit` rows of a run, and the run itself with the last of them; returns whether it is gone."""
     name = run["run"]
-    rows = tx.fetch((), [prefix_range(f"ut\t{name}\t")], limit)
+    rows = tx.fetch([prefix_range(f"ut\t{name}\t")], limit)
     room, cut = limit, rows.truncated
     for key, _ in rows.rows:
         used = _drop_task(tx, by, key, room)
@@ -231,7 +228,7 @@ def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
         run_records.put(tx, run)
         return False
     for prefix in (f"ua\t{name}\t", f"ue\t{name}\t"):
-        for key, _ in tx.fetch((), [prefix_range(prefix)], 2 * run_records.MAX_NOTES).rows:
+        for key, _ in tx.fetch([prefix_range(prefix)], 2 * run_records.MAX_NOTES).rows:
             tx.delete(key)
     tx.delete(run_records.key_of(name))
     tx.append("run.purged", by, name, {"tasks": run.get("purged", 0)})
@@ -243,12 +240,11 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
 
     Returns how many rows that took; `room` or more means that the rest is left for the next step.
     """
-    key = lifecycle.key_of(row.rpartition("\t")[2])
-    kept: Record | None = tx.fetch([key]).values[key]
+    kept: Record | None = tx.get(lifecycle.key_of(row.rpartition("\t")[2]))
     used = 1
     if kept is not None:
         task = lifecycle.full(kept)
-        if task["state"] == lifecycle.COMPLETE and tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+        if task["state"] == lifecycle.COMPLETE and tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
             from dibs.operations.tasks import outcomes  # a job has yet to unblock the tasks after it
 
             used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
@@ -266,12 +262,11 @@ def _waited_for(tx: Transaction, task: Record) -> bool:
     """Does a task outside, or a parent, wait for a failed or cancelled task? Only that one can be planned again."""
     if task["state"] == lifecycle.COMPLETE:
         return False
-    if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+    if tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
         return True
     if not task["parent"] or task["state"] == lifecycle.CANCELLED:
         return False
-    key = lifecycle.key_of(task["parent"])
-    parent = tx.fetch([key]).values[key]
+    parent = tx.get(lifecycle.key_of(task["parent"]))
     return parent is not None and lifecycle.full(parent)["run"] != task["run"]
 
 

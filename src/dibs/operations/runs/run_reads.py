@@ -6,7 +6,7 @@ from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import AFTER_KEY, KEYS_PER_FETCH, prefix_range, values_of
+from dibs.stores.seam import AFTER_KEY, KEYS_PER_FETCH, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Any]:
 def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
     """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
     low, high = prefix_range(f"ut\t{run}\t")
-    page = tx.fetch((), [(f"ut\t{run}\t{after}{AFTER_KEY}" if after else low, high)], KEYS_PER_FETCH // 4)
+    page = tx.fetch([(f"ut\t{run}\t{after}{AFTER_KEY}" if after else low, high)], KEYS_PER_FETCH // 4)
     names = [key[len(low) :] for key, _ in page.rows]
-    values = values_of(tx, [f"{letter}\t{name}" for name in names for letter in ("t", "tp", "tr")])
+    values = tx.get_many([f"{letter}\t{name}" for name in names for letter in ("t", "tp", "tr")])
     lines: list[str] = []
     letters, last = 0, ""
     for name in names:

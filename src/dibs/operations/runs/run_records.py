@@ -14,7 +14,7 @@ asked for.
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import put_agent, registered_agent
 from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import prefix_range
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 ACTIVE, ENDED = "active", "ended"
 PHASES = ("discovery", "analysis", "execution", "validation")
@@ -60,8 +61,7 @@ def check_id(run: str) -> str:
 
 def load(tx: Transaction, run: str) -> Record:
     """A run by its id."""
-    key = key_of(check_id(run))
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(check_id(run)))
     if record is None:
         raise NotFound(f"there is no run {run}; `dibs run list` shows them", run=run)
     return record
@@ -136,17 +136,15 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
 # --- who takes part
 
 
-def agent_key(run: str, agent: str) -> str:
+def member_key(run: str, agent: str) -> str:
     """The key of an agent's part in a run."""
     return f"ua\t{run}\t{agent}"
 
 
-def _join(
-    tx: Transaction, call: Call, got: Fetched, run: str = "", type: str = "", can: Sequence[str] = ()
-) -> dict[str, Any]:
+def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Sequence[str] = ()) -> dict[str, Any]:
     """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
     record = chosen(tx, run)
-    agent = got.values[f"a\t{call.agent}"]
+    agent = registered_agent(tx, call.agent)
     kind, able = type, sorted(set(can))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
@@ -159,16 +157,15 @@ def _join(
 
     workforce.mark_as_worker(tx, agent)
     member = _member(tx, record["run"], agent)
-    tx.put(agent_key(record["run"], call.agent), member)
+    tx.put(member_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}
 
 
-def _member(tx: Transaction, run: str, agent: Record) -> Record:
+def _member(tx: Transaction, run: str, agent: Agent) -> Record:
     """An agent's part in a run, existing or new, with its present type and capabilities."""
-    key = agent_key(run, agent["agent"])
-    member: Record | None = tx.fetch([key]).values[key]
+    member: Record | None = tx.get(member_key(run, agent["agent"]))
     if member is None:
-        if len(tx.fetch((), [prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
+        if len(tx.fetch([prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
             raise Quota(
                 f"run {run} has {MAX_AGENTS} agents; it takes no more.", what="agents in one run", limit=MAX_AGENTS
             )
@@ -190,7 +187,7 @@ def member_shown(tx: Transaction, member: Record) -> dict[str, Any]:
 
 
 def _usage(
-    tx: Transaction, call: Call, got: Fetched, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
+    tx: Transaction, call: Call, run: str = "", cpu: Any = 0, memory: Any = 0, threads: Any = 0
 ) -> dict[str, Any]:
     """Store the usage of the caller's process. It comes with a heartbeat, so an ended run is no error."""
     given = {"cpu": cpu, "memory": memory, "threads": threads}
@@ -198,13 +195,12 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    return {"kept": bool(run) and keep_use(tx, check_id(run), got.values[f"a\t{call.agent}"], used)}
+    return {"kept": bool(run) and keep_use(tx, check_id(run), registered_agent(tx, call.agent), used)}
 
 
-def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
+def keep_use(tx: Transaction, run: str, agent: Agent, used: Record) -> bool:
     """Store an agent's usage for an active run: the latest, and the maximum."""
-    key = key_of(run)
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(run))
     if record is None or record["state"] != ACTIVE:
         return False
     member = _member(tx, run, agent)
@@ -212,7 +208,7 @@ def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
-    tx.put(agent_key(run, agent["agent"]), member)
+    tx.put(member_key(run, agent["agent"]), member)
     return True
 
 
@@ -226,7 +222,7 @@ def check_phase(phase: str) -> str:
     return phase
 
 
-def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "") -> dict[str, Any]:
+def _phase(tx: Transaction, call: Call, phase: str, run: str = "") -> dict[str, Any]:
     """Set the run's phase. Any order: a run that finds something in validation may analyse again."""
     record = chosen(tx, run)
     before = record["phase"]
@@ -238,11 +234,11 @@ def _phase(tx: Transaction, call: Call, got: Fetched, phase: str, run: str = "")
     return {"run": shown(tx, record), "before": before}
 
 
-def _warn(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+def _warn(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
     return _say(tx, call, chosen(tx, run), WARNING, text)
 
 
-def _error(tx: Transaction, call: Call, got: Fetched, text: str, run: str = "") -> dict[str, Any]:
+def _error(tx: Transaction, call: Call, text: str, run: str = "") -> dict[str, Any]:
     return _say(tx, call, chosen(tx, run), ERROR, text)
 
 
@@ -273,11 +269,11 @@ def note_shown(tx: Transaction, note: Record) -> dict[str, Any]:
     return found
 
 
-def _handled(tx: Transaction, call: Call, got: Fetched, number: int, how: str, run: str = "") -> dict[str, Any]:
+def _handled(tx: Transaction, call: Call, number: int, how: str, run: str = "") -> dict[str, Any]:
     """Mark an error as handled: the gates no longer count it."""
     record = chosen(tx, run)
     key = f"ue\t{record['run']}\t{number:06d}"
-    note: Record | None = tx.fetch([key]).values[key]
+    note: Record | None = tx.get(key)
     if note is None or note["what"] != ERROR:
         raise NotFound(f"run {record['run']} has no error {number}; `dibs run show` lists them", number=number)
     words = how.strip()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 
 MAX_NAME_CHARS = 40  # of an operation's name, in its run's id
@@ -21,7 +21,6 @@ MAX_NAME_CHARS = 40  # of an operation's name, in its run's id
 def _start(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     name: str,
     id: str = "",
     phase: str = run_records.PHASES[0],
@@ -33,7 +32,7 @@ def _start(
     if not operation:
         raise Invalid("a run needs a name: what the fleet shall do", field="name")
     run = run_records.check_id(id or f"{_slug(operation)}-{tx.id()}")
-    if tx.fetch([run_records.key_of(run)]).values[run_records.key_of(run)] is not None:
+    if tx.get(run_records.key_of(run)) is not None:
         raise Conflict(f"there is a run {run} already; leave out --id to get a new one", run=run)
     record = {
         "run": run, "operation": operation, "coordinator": call.agent, "since": tx.now, "wall": tx.wall,

@@ -7,13 +7,14 @@ written.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
+from dibs.operations.agents.records import agent_key
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.stores.seam import prefix_range, values_of, walk
+from dibs.stores.seam import prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def notes(tx: Transaction, run: str, what: str, last: int = 0) -> list[Record]:
     """A run's errors or warnings in order; with `last`, only the last ones."""
     found = [
         note
-        for _, note in tx.fetch((), [prefix_range(f"ue\t{run}\t")], 2 * run_records.MAX_NOTES).rows
+        for _, note in tx.fetch([prefix_range(f"ue\t{run}\t")], 2 * run_records.MAX_NOTES).rows
         if note["what"] == what
     ]
     return found[-last:] if last else found
@@ -151,12 +152,12 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
     """A run's agents, with their states and tasks."""
     from dibs.operations.agents import presence
 
-    known = values_of(tx, [f"a\t{member['agent']}" for member in found])
+    known = tx.get_many([agent_key(member["agent"]) for member in found])
     call.know([agent["process"] for agent in known.values() if agent is not None])
     shown = []
     for member in found:
         name = member["agent"]
-        agent = known[f"a\t{name}"]
+        agent = known[agent_key(name)]
         one = run_records.member_shown(tx, member)
         one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
         one["tasks"] = counted.assigned.get(name, [])[:MAX_TASKS_SHOWN]
@@ -193,8 +194,7 @@ def _of_run(tx: Transaction, run: str, task: str) -> bool:
         return True
     if not task.isprintable():  # a person's text, not an id
         return False
-    key = f"ut\t{run}\t{task}"
-    return tx.fetch([key]).values[key] is not None
+    return tx.get(f"ut\t{run}\t{task}") is not None
 
 
 OPERATIONS = (

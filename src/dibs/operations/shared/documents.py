@@ -20,7 +20,7 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import json_values
 from dibs.operations.core.call import due, iso, related, span
 from dibs.operations.core.declare import Field, Operation
-from dibs.stores.seam import AFTER_KEY, Fetched, digest_of, prefix_range
+from dibs.stores.seam import AFTER_KEY, digest_of, prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Range, Row, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Transaction
 
 MAX_DOCUMENTS = 10_000  # of a workspace: for what agents agree on, not a database
 MAX_LOGGED_CHARS = 2_000  # of a value in the log; of a longer one it has the digest
@@ -51,8 +52,7 @@ def resource_of(key: str) -> list[str]:
 
 def _get(tx: Transaction, call: Call, key: str) -> dict[str, Any]:
     name = json_values.check_key(key)
-    found = tx.fetch([f"e\t{name}", f"eg\t{name}"]).values
-    document, grave = found[f"e\t{name}"], found[f"eg\t{name}"]
+    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
     if document is None:
         raise NotFound(_missing(tx, name, grave), key=name)
     return {**_shown(tx, document), "value": document["value"]}
@@ -81,7 +81,7 @@ def _list(
         low = max(low, f"e\t{json_values.check_key(after)}{AFTER_KEY}")
     if low >= high:
         return {"documents": [], "more": False, "cursor": None}
-    page = tx.fetch((), [(low, high)], limit)
+    page = tx.fetch([(low, high)], limit)
     cursor = page.rows[-1][1]["key"] if page.truncated else None
     return {"documents": [_shown(tx, document) for _, document in page.rows], "more": page.truncated, "cursor": cursor}
 
@@ -92,7 +92,6 @@ def _list(
 def _set(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     key: str,
     value: Any,
     version: int | None = None,
@@ -100,8 +99,8 @@ def _set(
 ) -> Any:
     name = json_values.check_key(key)
     text = jsontext.encode(value)
-    document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
-    refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, grave, version, token)
+    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
+    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, grave, version, token)
     counts = _counts(tx) if document is None else {}
     if refusal is None and document is None and counts["documents"] >= MAX_DOCUMENTS:
         what = "documents"
@@ -120,15 +119,13 @@ def _set(
     return {"key": name, "value": value, "version": number}
 
 
-def _delete(
-    tx: Transaction, call: Call, got: Fetched, key: str, version: int | None = None, token: int | None = None
-) -> Any:
+def _delete(tx: Transaction, call: Call, key: str, version: int | None = None, token: int | None = None) -> Any:
     """Delete a document. Its version stays, so that a caller that read it before cannot overwrite a new one."""
     name = json_values.check_key(key)
-    document, grave = _document(got.rows, name), _document(got.rows, name, "eg")
+    document, grave = tx.get_many([f"e\t{name}", f"eg\t{name}"]).values()
     if document is None:
         raise NotFound(_missing(tx, name, grave), key=name)
-    refusal = _fenced_or_held(tx, call, name, token, got) or _stale(tx, name, document, None, version, token)
+    refusal = _fenced_or_held(tx, call, name, token) or _stale(tx, name, document, None, version, token)
     if refusal is not None:
         return _refuse(tx, call, name, refusal)
     number = document["version"] + 1
@@ -152,19 +149,14 @@ def forget(tx: Transaction, key: str, grave: Record) -> None:
     tx.put(COUNTS_KEY, {**counts, "forgotten": max(counts["forgotten"], grave["version"])})
 
 
-def _ahead(call: Call, key: str, **_: Any) -> list[Range]:
-    """The document, the record of a deleted one, and its claims: in one trip."""
+def _ahead(call: Call, key: str, **_: Any) -> Ahead:
+    """The document, the record of a deleted one, and its claims."""
     name = json_values.check_key(key)
-    rows = [(f"{family}\t{name}", f"{family}\t{name}{AFTER_KEY}") for family in ("e", "eg")]
-    return [*rows, *resources.ranges_of([resource_of(name)])]
-
-
-def _document(rows: Sequence[Row], key: str, family: str = "e") -> Record | None:
-    return next((record for found, record in rows if found == f"{family}\t{key}"), None)
+    return [f"e\t{name}", f"eg\t{name}"], resources.ranges_of([resource_of(name)])
 
 
 def _counts(tx: Transaction) -> Record:
-    return tx.fetch([COUNTS_KEY]).values[COUNTS_KEY] or {"documents": 0, "forgotten": 0}
+    return tx.get(COUNTS_KEY) or {"documents": 0, "forgotten": 0}
 
 
 def _tell(tx: Transaction, call: Call, key: str, operation: str, data: dict[str, Any]) -> None:
@@ -209,10 +201,10 @@ def _stale(
     return Conflict(text, key=key, version=current, given=version, by=by, at=at)
 
 
-def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, got: Fetched) -> DibsError | None:
+def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None) -> DibsError | None:
     """Do the claims on a document allow this write?"""
     wanted = resource_of(key)
-    live = _live(tx, call, wanted, got)
+    live = _live(tx, call, wanted)
     if token is None:
         blockers = [claim for claim in live if endings.blocks(claim, resources.WRITE, call.agent)]
         if not blockers:
@@ -235,21 +227,19 @@ def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None, go
     return Fenced(text, resource=name, given=token, holder=other["agent"], token=other["token"], since=since)
 
 
-def _live(tx: Transaction, call: Call, wanted: Sequence[str], got: Fetched) -> list[Record]:
+def _live(tx: Transaction, call: Call, wanted: Sequence[str]) -> list[Record]:
     """The live claims on a document; those of dead local processes are ended on the way."""
-    first: Fetched | None = Fetched({}, [row for row in got.rows if not row[0].startswith("e")], got.truncated)
     live: list[Record] = []
     for _ in range(MAX_ROUNDS):
         live = [
             record
-            for record in holds.meeting(tx, [wanted], "", first)
+            for record in holds.meeting(tx, [wanted], "")
             if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH
         ]
         gone = endings.gone(tx, call, [c for c in live if not (call.tied and c["agent"] == call.agent)])
         if not gone:
             break
         endings.clear(tx, (), gone)
-        first = None
     return live
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 OPEN, DECIDED, UNDECIDED, LAPSED = "open", "decided", "undecided", "lapsed"
 YES_NO = ("yes", "no")
@@ -52,7 +52,6 @@ MAX_TIME_MS = 10**15 - 1  # subtracted from, so that an index, which is read upw
 def _open(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     title: str,
     electorate: Sequence[str],
     options: Sequence[str] = YES_NO,
@@ -64,7 +63,7 @@ def _open(
         raise Invalid(f"title: what is voted on, in one line of at most {MAX_TITLE_CHARS} characters", field="title")
     electors, choices = _electors(electorate), _choices(options)
     name, repeat = _name(id, "id") or f"vo{tx.id()}", _name(key, "key")
-    found = tx.fetch([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY]).values
+    found = tx.get_many([f"vo\t{name}", f"vk\t{repeat}", COUNT_KEY])
     if repeat and found[f"vk\t{repeat}"] is not None:
         first = _fetch(tx, found[f"vk\t{repeat}"]["vote"])
         return {"vote": _shown(tx, first), "repeated": True}
@@ -132,7 +131,7 @@ def _no_room(tx: Transaction, name: str, known: Record | None, count: int) -> Di
 # --- cast
 
 
-def _cast(tx: Transaction, call: Call, got: Fetched, id: str, option: str) -> Any:
+def _cast(tx: Transaction, call: Call, id: str, option: str) -> Any:
     vote = _fetch(tx, id)
     if option not in vote["options"]:
         raise Invalid(f"option: one of {', '.join(vote['options'])}, not {option!r}", field="option")
@@ -177,7 +176,7 @@ def _close(tx: Transaction, vote: Record, outcome: str, option: str | None, agen
     vote["state"], vote["option"] = outcome, option
     vote["closed"] = vote["deadline"] if outcome == LAPSED else tx.now
     _put(tx, vote)
-    count = tx.fetch([COUNT_KEY]).values[COUNT_KEY]
+    count = tx.get(COUNT_KEY)
     assert count is not None, "an open vote that was not counted"
     tx.put(COUNT_KEY, {"open": count["open"] - 1})
     tx.append("vote.decided", agent, vote["vote"], {"outcome": outcome, "option": option})
@@ -225,7 +224,7 @@ def _refuse(tx: Transaction, call: Call, name: str, refusal: DibsError) -> DibsE
 
 
 def _fetch(tx: Transaction, name: str) -> Record:
-    vote: Record | None = tx.fetch([f"vo\t{_name(name, 'id')}"]).values[f"vo\t{name}"]
+    vote: Record | None = tx.get(f"vo\t{_name(name, 'id')}")
     if vote is None:
         raise NotFound(f"there is no vote {name}; `dibs vote list` shows those there are.", vote=name)
     return vote

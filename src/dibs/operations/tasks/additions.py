@@ -17,7 +17,7 @@ from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
 from dibs.operations.tasks import board, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
-from dibs.stores.seam import COMMIT, KEYS_PER_FETCH, values_of, walk
+from dibs.stores.seam import COMMIT, KEYS_PER_FETCH, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.stores.seam import Range, Transaction
 
 MAX_TASKS_TOGETHER = 1_000  # in one transaction: all other calls wait for it, some 0.2 ms for each task
 MAX_DEPENDENCIES = 10_000  # of one task: all the maps of a reduce
@@ -34,7 +34,7 @@ MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` r
 INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
-def _add(tx: Transaction, call: Call, got: Fetched, **given: Any) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, **given: Any) -> dict[str, Any]:
     """Add one task; a key that was used before returns its first task."""
     task, existing = create(tx, call, given)
     from dibs.operations.tasks import workforce
@@ -61,7 +61,7 @@ def create(
     """
     key = lifecycle.check_word(given.get("key", ""), "key")
     if key:
-        known = tx.fetch([f"tk\t{key}"]).values[f"tk\t{key}"]
+        known = tx.get(f"tk\t{key}")
         if known is not None:
             return lifecycle.load(tx, known["task"]), True
     task = _record(tx, call, given, place)
@@ -126,25 +126,24 @@ def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> 
     made = []
     pools: set[str] = set()
     order = _in_order(by_id)
-    _read_ahead(tx, list(by_id.values()))
+    _prefetch(tx, list(by_id.values()))
     for place, name in enumerate(order):
         task, _ = create(tx, call, by_id[name], place, pools=pools)
         made.append(task)
     return made
 
 
-def _read_ahead(tx: Transaction, specs: Sequence[dict[str, Any]]) -> None:
-    """What `create` reads for each of these tasks, in a few trips: one trip for each task takes too long on a server.
-
-    An engine that pays for trips answers from here what is read again.
-    """
+def _prefetch(tx: Transaction, specs: Sequence[dict[str, Any]]) -> None:
+    """Read what `create` will read for each of these tasks, in a few trips: one for each task takes too long."""
     ids = sorted({lifecycle.check_id(spec["id"]) for spec in specs})
     before = {lifecycle.check_id(name, "after") for spec in specs for name in spec.get("after") or ()}
     parents = {lifecycle.check_id(spec["parent"], "parent") for spec in specs if spec.get("parent")}
     keys = {f"tk\t{lifecycle.check_word(spec['key'], 'key')}" for spec in specs if spec.get("key")}
-    values_of(tx, sorted(keys.union([lifecycle.key_of(name) for name in before.union(parents, ids)])))
+    wanted = sorted(keys.union([lifecycle.key_of(name) for name in before.union(parents, ids)]))
+    for start in range(0, len(wanted), KEYS_PER_FETCH):
+        tx.prefetch(wanted[start : start + KEYS_PER_FETCH])
     for start in range(0, len(ids), KEYS_PER_FETCH):
-        tx.fetch((), [_holders_of(name) for name in ids[start : start + KEYS_PER_FETCH]])
+        tx.prefetch((), [_holders_of(name) for name in ids[start : start + KEYS_PER_FETCH]])
 
 
 def _holders_of(identifier: str) -> Range:
@@ -186,8 +185,9 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         raise Invalid("a task needs a title: what is to be done", field="title")
     identifier = given.get("id") or f"t{tx.id()}"
     key = lifecycle.key_of(lifecycle.check_id(identifier))
-    there = tx.fetch([key], [_holders_of(identifier)], 1)
-    if there.values[key] is not None:
+    holders = [_holders_of(identifier)]
+    tx.prefetch([key], holders, 1)
+    if tx.get(key) is not None:
         raise Conflict(
             f"there is a task {identifier} already; with `--key`, adding it again returns the first task",
             task=identifier,
@@ -215,7 +215,7 @@ def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> R
         "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
         "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
         "race": lifecycle.check_word(given.get("race", ""), "race"),
-        "named": bool(there.rows),  # the name was claimed before the task existed
+        "named": bool(tx.fetch(holders, 1).rows),  # the name was claimed before the task existed
     })  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.strategies import Facts
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_BID = 2**53 - 1  # the greatest number that every JSON reader reads exactly
 DIRECT = "direct"  # stands for the strategy if the caller named the agent
@@ -39,7 +40,7 @@ DIRECT = "direct"  # stands for the strategy if the caller named the agent
 # --- assign
 
 
-def _assign(tx: Transaction, call: Call, got: Fetched, id: str, strategy: str = "", to: str = "") -> Any:
+def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = "") -> Any:
     """Choose an agent for a task, and give the task to it."""
     if strategy and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
@@ -106,7 +107,7 @@ def _answer(tx: Transaction, task: Record, agent: str | None) -> dict[str, Any]:
 def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) -> Forbidden | None:
     """Why the named agent cannot have the task; None if it can."""
     check_agent_id(to)
-    record: Record | None = tx.fetch([f"a\t{to}"]).values[f"a\t{to}"]
+    record = get_agent(tx, to)
     if record is None:
         raise names.unknown(tx, to)
     identifier = task["task"]
@@ -151,16 +152,17 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 # --- auctions
 
 
-def _bid(tx: Transaction, call: Call, got: Fetched, id: str, amount: int) -> Any:
+def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    workforce.mark_as_worker(tx, got.values[f"a\t{call.agent}"])
+    agent = registered_agent(tx, call.agent)
+    workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     task = _open(tx, id)
     if not task["window"]:
         how = f"`dibs task assign {quoted(id)} --strategy auction`"
         text = f"task {id} is not auctioned now; {how} lets agents bid for it."
         raise Conflict(text, task=id, state=PLANNED)
-    if not placement.fits(got.values[f"a\t{call.agent}"], task):
+    if not placement.fits(agent, task):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "forbidden"})
         return Forbidden(lifecycle.unfit(task), task=id, needs=task["needs"], **{"for": task["for"]})
     bids = auctions.bids(tx, task)

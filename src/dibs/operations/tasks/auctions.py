@@ -42,7 +42,7 @@ def length(call: Call, task: Record) -> int:
 
 def bids(tx: Transaction, task: Record) -> dict[str, Record]:
     """The bids on a task, by bidder."""
-    rows = tx.fetch((), [prefix_range(f"tb\t{task['task']}\t")], MAX_BIDS + 1).rows
+    rows = tx.fetch([prefix_range(f"tb\t{task['task']}\t")], MAX_BIDS + 1).rows
     return {bid["agent"]: bid for _, bid in rows}
 
 

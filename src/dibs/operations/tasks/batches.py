@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_TASKS = additions.MAX_TASKS_TOGETHER
 MAX_TASKS_READ = 200_000  # in one outlook
 MAX_FAILED_NAMED = 20  # in one outlook
 
 
-def _add(tx: Transaction, call: Call, got: Fetched, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
     """Add all tasks, or none."""
     from dibs.operations.tasks import workforce
 
@@ -113,8 +113,7 @@ def _waits_for(tx: Transaction, task: Record) -> list[str]:
     """The tasks that a planned one waits for: its dependencies and its children."""
     found: list[str] = []
     if task["open"]:
-        key = f"ta\t{task['task']}"
-        kept = tx.fetch([key]).values[key]
+        kept = tx.get(f"ta\t{task['task']}")
         found += kept["after"] if kept is not None else []
     if task["kids"]:
         found += _named(tx, f"tc\t{task['task']}\t")

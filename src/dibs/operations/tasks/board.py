@@ -16,7 +16,7 @@ from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import cancellations, holders, lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.stores.seam import prefix_range, values_of
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
 MAX_AFTER_LISTED = 100  # dependencies of one task in a list; `task show` has all
@@ -96,7 +96,7 @@ def _list(
 
 def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]]:
     """Tasks as a list shows them, with the ids of what each comes after."""
-    found = values_of(tx, [f"ta\t{task['task']}" for task in tasks])
+    found = tx.get_many([f"ta\t{task['task']}" for task in tasks])
     expired = holders.expired(tx, tasks)
     shown = []
     for task in tasks:
@@ -110,7 +110,7 @@ def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
     """The first tasks below a prefix, and whether there are more."""
-    page = tx.fetch((), [prefix_range(prefix)], MAX_TASKS_LISTED)
+    page = tx.fetch([prefix_range(prefix)], MAX_TASKS_LISTED)
     found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
     return [task for task in found.values() if task is not None], page.truncated
 
@@ -120,22 +120,25 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     task = lifecycle.load(tx, id)
     found = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
     keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
-    extra = tx.fetch(keys, [prefix_range(f"tn\t{id}\t")], MAX_NOTES + 1)
-    for name, key in (("payload", f"tp\t{id}"), ("result", f"tr\t{id}")):
-        if extra.values[key] is not None:
-            found[name] = extra.values[key]
-    proof = extra.values[f"tv\t{id}"]
+    notes = [prefix_range(f"tn\t{id}\t")]
+    tx.prefetch(keys, notes, MAX_NOTES + 1)
+    payload, result, after, proof = tx.get_many(keys).values()
+    if payload is not None:
+        found["payload"] = payload
+    if result is not None:
+        found["result"] = result
     if proof is not None:
         found["verified"] = {**proof, "at": iso(tx, proof["at"])}
-    if extra.values[f"ta\t{id}"] is not None:
-        found["after"] = extra.values[f"ta\t{id}"]["after"]
+    if after is not None:
+        found["after"] = after["after"]
     if task["open"]:
         found["blocked_by"] = _blocking(tx, found["after"])
     if task["total_kids"]:
         found["children"] = _children(tx, task)
         found["progress"] = found["children"]["progress"]
-    if extra.rows:
-        found["notes"] = [{"text": n["text"], "by": n["by"], "at": iso(tx, n["at"])} for _, n in extra.rows]
+    rows = tx.fetch(notes, MAX_NOTES + 1).rows
+    if rows:
+        found["notes"] = [{"text": n["text"], "by": n["by"], "at": iso(tx, n["at"])} for _, n in rows]
     live = holders.live_claim(tx, task)
     if live is not None:
         found["token"], found["expires_at"] = live["token"], iso(tx, live["until"])
@@ -167,8 +170,7 @@ def _children(tx: Transaction, task: Record) -> dict[str, Any]:
 def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """The results of a task's dependencies and children: its inputs."""
     task = lifecycle.load(tx, id)
-    key = f"ta\t{id}"
-    kept = tx.fetch([key]).values[key]
+    kept = tx.get(f"ta\t{id}")
     names = list(kept["after"]) if kept is not None else []
     children = lifecycle.members(tx, f"tc\t{id}\t") if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]
@@ -178,7 +180,7 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 # --- moving, calling off, notes
 
 
-def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
     task = lifecycle.load(tx, id)
     to = lifecycle.check_state(state)
@@ -186,7 +188,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     if to in hints:
         raise Invalid(f"a task gets there by `dibs {hints[to]} {quoted(id)}`, not by hand", field="state", task=id)
     if to == CANCELLED:
-        return _cancel(tx, call, got, id)
+        return _cancel(tx, call, id)
     allowed = lifecycle.MOVES[task["state"]]
     if to not in lifecycle.MANUAL_STATES or to not in allowed or task["state"] == EXECUTING:
         raise lifecycle.refuse_move(task, to)
@@ -209,7 +211,7 @@ def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dic
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _cancel(tx: Transaction, call: Call, got: Fetched, id: str, why: str = "") -> dict[str, Any]:
+def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
     """Cancel a task and its children."""
     task = lifecycle.load(tx, id)
     if task["state"] == CANCELLED:
@@ -250,7 +252,7 @@ def count_completed_child(tx: Transaction, task: Record) -> None:
         cancellations.count_child(tx, task["parent"], -1)
 
 
-def _note(tx: Transaction, call: Call, got: Fetched, id: str, text: str) -> dict[str, Any]:
+def _note(tx: Transaction, call: Call, id: str, text: str) -> dict[str, Any]:
     """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
     task = lifecycle.load(tx, id)
     keep_note(tx, call, task, text)
@@ -264,7 +266,7 @@ def keep_note(tx: Transaction, call: Call, task: Record, text: str) -> None:
     if not words:
         raise Invalid("say where it stands", field="text")
     prefix = f"tn\t{task['task']}\t"
-    rows = tx.fetch((), [prefix_range(prefix)], MAX_NOTES + 1).rows
+    rows = tx.fetch([prefix_range(prefix)], MAX_NOTES + 1).rows
     for key, _ in rows[: max(0, len(rows) - MAX_NOTES + 1)]:
         tx.delete(key)
     last = int(rows[-1][0][len(prefix) :]) if rows else 0

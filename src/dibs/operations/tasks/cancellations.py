@@ -58,13 +58,13 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 def members_step(tx: Transaction, job: Record, prefix: str, room: int) -> int:
     """Cancel up to `room` of the tasks after the job's cursor: those of a race, or of a run."""
     low, high = prefix_range(prefix)
-    got = tx.fetch((), [(job["after"] + AFTER_KEY if job["after"] else low, high)], room)
-    if not got.rows:
+    page = tx.fetch([(job["after"] + AFTER_KEY if job["after"] else low, high)], room)
+    if not page.rows:
         return 0
-    tasks = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in got.rows])
+    tasks = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
     used = 0
     lost: dict[str, int] = {}
-    for key, _ in got.rows:
+    for key, _ in page.rows:
         if used >= room:
             break
         job["after"], name = key, key[len(prefix) :]
@@ -87,16 +87,16 @@ def below(tx: Transaction, job: Record, room: int) -> int:
     used = 0
     prefix = f"jp\t{job['job']}\t"
     while used < room:
-        part = tx.fetch((), [prefix_range(prefix)], 1).rows
+        part = tx.fetch([prefix_range(prefix)], 1).rows
         if not part:
             break
         key, cursor = part[0]
         parent = key[len(prefix) :]
         low, high = prefix_range(f"tc\t{parent}\t")
-        got = tx.fetch((), [(cursor["after"] + AFTER_KEY if cursor["after"] else low, high)], room - used)
-        children = lifecycle.load_all(tx, [row[len(low) :] for row, _ in got.rows])
+        page = tx.fetch([(cursor["after"] + AFTER_KEY if cursor["after"] else low, high)], room - used)
+        children = lifecycle.load_all(tx, [row[len(low) :] for row, _ in page.rows])
         lost, last = 0, ""
-        for row, _ in got.rows:
+        for row, _ in page.rows:
             if used >= room:
                 break
             last, child = row, children[row[len(low) :]]
@@ -106,11 +106,11 @@ def below(tx: Transaction, job: Record, room: int) -> int:
                 lost += 1
         if lost:
             count_child(tx, parent, -lost)
-        if got.truncated or (got.rows and last != got.rows[-1][0]):
+        if page.truncated or (page.rows and last != page.rows[-1][0]):
             tx.put(key, {"after": last})
         else:
             tx.delete(key)
-            used += not got.rows
+            used += not page.rows
     return used
 
 
@@ -144,8 +144,7 @@ def _one(tx: Transaction, job: Record, task: Record) -> int:
 
 def count_child(tx: Transaction, parent: str, change: int) -> None:
     """Change the number of open children that a parent waits for."""
-    key = lifecycle.key_of(parent)
-    kept = tx.fetch([key]).values[key]
+    kept = tx.get(lifecycle.key_of(parent))
     if kept is None or kept.get("state") == COMPLETE:
         return
     record = lifecycle.full(kept)

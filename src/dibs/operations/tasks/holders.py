@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.stores.seam import values_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +33,13 @@ def expired(tx: Transaction, tasks: Sequence[Record]) -> set[str]:
     if not at_work:
         return set()
     keys = {holds.key_of_claim(lifecycle.resource_of(one["task"]), one): one for one in at_work}
-    found = values_of(tx, list(keys))
+    found = tx.get_many(list(keys))
     return {one["task"] for key, one in keys.items() if found[key] is not None and found[key]["until"] <= tx.now}
 
 
 def known(tx: Transaction, identifier: str) -> Record | None:
     """A task, if there is one of this id."""
-    key = lifecycle.key_of(lifecycle.check_id(identifier))
-    kept = tx.fetch([key]).values[key]
+    kept = tx.get(lifecycle.key_of(lifecycle.check_id(identifier)))
     return None if kept is None else lifecycle.full(kept)
 
 
@@ -55,8 +53,7 @@ def having(task: Record) -> list[str]:
 def follow(tx: Transaction, claim: Record) -> None:
     """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
-        key = lifecycle.key_of(resource[1][5:])
-        kept = tx.fetch([key]).values[key] if resource[1].startswith("task:") else None
+        kept = tx.get(lifecycle.key_of(resource[1][5:])) if resource[1].startswith("task:") else None
         task = lifecycle.full(kept) if kept is not None else None
         if task is not None and task["state"] == EXECUTING:
             task["agent"], task["claim"] = claim["agent"], claim["claim"]

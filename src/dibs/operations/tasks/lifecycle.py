@@ -18,13 +18,14 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, quoted
 from dibs.operations.core.call import iso
-from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, values_of, walk
+from dibs.stores.seam import COMMIT, COMMIT_DIGITS, KEYS_PER_FETCH, prefix_range, walk
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Worker
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
@@ -108,8 +109,7 @@ def key_of(identifier: str) -> str:
 
 def load(tx: Transaction, identifier: str) -> Record:
     """A task by its id."""
-    key = key_of(check_id(identifier))
-    record: Record | None = tx.fetch([key]).values[key]
+    record: Record | None = tx.get(key_of(check_id(identifier)))
     if record is None:
         raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
     return full(record)
@@ -117,7 +117,7 @@ def load(tx: Transaction, identifier: str) -> Record:
 
 def load_all(tx: Transaction, names: Sequence[str]) -> dict[str, Record | None]:
     """Any number of tasks by their ids; None for unknown ones."""
-    kept = values_of(tx, [key_of(name) for name in names])
+    kept = tx.get_many([key_of(name) for name in names])
     return {name: None if (record := kept[key_of(name)]) is None else full(record) for name in names}
 
 
@@ -130,7 +130,7 @@ def members(tx: Transaction, prefix: str) -> Iterator[Record]:
 
 def results(tx: Transaction, names: Sequence[str]) -> dict[str, Any]:
     """The results of these tasks; None where there is no result."""
-    kept = values_of(tx, [f"tr\t{name}" for name in names])
+    kept = tx.get_many([f"tr\t{name}" for name in names])
     return {name: kept[f"tr\t{name}"] for name in names}
 
 
@@ -167,7 +167,7 @@ def drop(tx: Transaction, task: Record, room: int) -> int:
     identifier = task["task"]
     used = 0
     for family in ("tn", "td", "tc", "tb"):
-        rows = tx.fetch((), [prefix_range(f"{family}\t{identifier}\t")], room - used)
+        rows = tx.fetch([prefix_range(f"{family}\t{identifier}\t")], room - used)
         for key, _ in rows.rows:
             tx.delete(key)
         used += len(rows.rows)
@@ -325,11 +325,11 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
     return found
 
 
-def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
-    """Is this agent of the type, and has it all the capabilities, that a task asks for?"""
-    if agent is None:
+def fits(worker: Worker | None, needs: Sequence[str], for_type: str) -> bool:
+    """Is this worker of the type, and has it all the capabilities, that a task asks for?"""
+    if worker is None:
         return not needs and not for_type
-    return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)
+    return (not for_type or worker["type"] == for_type) and all(need in worker["can"] for need in needs)
 
 
 def unfit(task: Record, agent: str = "") -> str:

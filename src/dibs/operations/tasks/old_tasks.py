@@ -54,7 +54,7 @@ def _limit(tx: Transaction, call: Call) -> str:
 
 def _is_needed(tx: Transaction, task: Record) -> bool:
     """Would another task miss it?"""
-    if tx.fetch((), [prefix_range(f"td\t{task['task']}\t")], 1).rows:
+    if tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
         return True  # others wait for it, or a job has yet to unblock them
     key = lifecycle.key_of(task["parent"]) if task["parent"] else ""
-    return bool(key and tx.fetch([key]).values[key] is not None)
+    return bool(key and tx.get(key) is not None)

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
@@ -22,14 +23,15 @@ from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.tasks import additions, board, cancellations, lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
-from dibs.stores.seam import AFTER_KEY, prefix_range
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Range, Transaction
+    from dibs.operations.core.declare import Ahead
+    from dibs.stores.seam import Range, Transaction
 
 ERROR_CLASSES = ("transient", "permanent")
 MAX_OUTPUT_CHARS = 2_000  # of a verification's output that are kept, the last ones
@@ -42,34 +44,31 @@ LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim th
 # --- with the live token
 
 
-def ahead(call: Call, id: str, **_: Any) -> list[Range]:
-    """The ranges that finishing a task reads, in one trip: holders of its name, itself, the tasks that wait for it."""
+def ahead(call: Call, id: str, **_: Any) -> Ahead:
+    """What finishing a task reads: the task, the jobs at work, the holders of its name, the tasks that wait for it."""
     key = lifecycle.key_of(lifecycle.check_id(id))
-    return [
-        long_jobs.RUNNING_RANGE, (f"ntask:{id}\t", f"ntask:{id}\n"), (key, key + AFTER_KEY),
-        (f"td\t{id}\t", f"td\t{id}\n"),
-    ]  # fmt: skip
+    return [key], [long_jobs.RUNNING_RANGE, _holders(id), _dependents(id)]
 
 
-def mine(
-    tx: Transaction, call: Call, got: Fetched, identifier: str, token: int | None
-) -> tuple[Record, Record] | Fenced:
+def _holders(id: str) -> Range:
+    """The claim on a task's name, and its waiters."""
+    return f"ntask:{id}\t", f"ntask:{id}\n"
+
+
+def _dependents(id: str) -> Range:
+    """The tasks that wait for a task."""
+    return prefix_range(f"td\t{id}\t")
+
+
+def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Record, Record] | Fenced:
     """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
-    name, key = lifecycle.resource_of(identifier), lifecycle.key_of(identifier)
-    rows = got.rows
-    kept = next((value for place, value in rows if place == key), None)
-    if kept is None and got.truncated:  # many agents wait for its name
-        rows = tx.fetch((), ahead(call, identifier)).rows
-        kept = next((value for place, value in rows if place == key), None)
-    if kept is None:
-        raise NotFound(f"there is no task {identifier}; `dibs task list` shows them", task=identifier)
-    task = lifecycle.full(kept)
-    jobs = [value for place, value in rows if place.startswith("j\t")]
+    name = lifecycle.resource_of(identifier)
+    task, jobs = lifecycle.load(tx, identifier), long_jobs.going(tx)
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
     live: Record | None = None
-    for record in holds.whole(tx, [value for place, value in rows if place.startswith("n")]):
+    for record in holds.rows(tx, [_holders(identifier)]):
         is_task_claim = record.get(holds.CLAIM) == task["claim"]
         if holds.CLAIM in record and record["until"] > tx.now:
             live = record
@@ -115,7 +114,6 @@ def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token:
 def _done(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     id: str,
     token: int | None = None,
     result: Any = None,
@@ -133,13 +131,13 @@ def _done(
     if verify and not command:
         raise Invalid("verify: give the command to run", field="verify")
     if command and verified is None:
-        return _to_verify(tx, call, got, id, token, whole, command)
+        return _to_verify(tx, call, id, token, whole, command)
     if command:
         proof = _proof(tx, command, verified)
         token = verified["token"]
         if proof["exit"] != 0:
-            return _not_verified(tx, call, got, id, token, whole, proof)
-    task = finish(tx, call, got, id, token, whole, jobs, proof=proof, used=_checked_use(used))
+            return _not_verified(tx, call, id, token, whole, proof)
+    task = finish(tx, call, id, token, whole, jobs, proof=proof, used=_checked_use(used))
     if isinstance(task, Fenced):
         return task
     answer = long_jobs.with_jobs({"task": lifecycle.shown(tx, task)}, jobs)
@@ -148,13 +146,13 @@ def _done(
     if next:
         from dibs.operations.tasks import pulls
 
-        answer["next"] = pulls.follow_up(tx, call, got, run)
+        answer["next"] = pulls.follow_up(tx, call, run)
     return answer
 
 
-def _to_verify(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any, command: str) -> Any:
+def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: Any, command: str) -> Any:
     """The command that the door must run before the task is finished, under its claim. Nothing is decided yet."""
-    found = finishable(tx, call, got, id, token, result)
+    found = finishable(tx, call, id, token, result)
     if isinstance(found, Fenced):
         return found
     claim = found[1]
@@ -176,11 +174,9 @@ def _proof(tx: Transaction, command: str, verified: Any) -> Record:
     }  # fmt: skip
 
 
-def _not_verified(
-    tx: Transaction, call: Call, got: Fetched, id: str, token: int, result: Any, proof: Record
-) -> Fenced | Unverified:
+def _not_verified(tx: Transaction, call: Call, id: str, token: int, result: Any, proof: Record) -> Fenced | Unverified:
     """The command failed: the task stays with its holder."""
-    found = finishable(tx, call, got, id, token, result)
+    found = finishable(tx, call, id, token, result)
     if isinstance(found, Fenced):
         return found
     said = {name: proof[name] for name in ("command", "exit", "seconds")}
@@ -203,23 +199,24 @@ def _checked_use(used: Any) -> Record | None:
     return {name: used[name] for name in USAGE_FIELDS}
 
 
-def _keep_use(tx: Transaction, task: Record, agent: Record | None, used: Record | None) -> None:
+def _keep_use(tx: Transaction, call: Call, task: Record, used: Record | None) -> None:
     """Store the last attempt's usage with the task and with its run."""
     if used is None:
         return
     task["used"] = used
-    if task["run"] and agent is not None:
+    agent = get_agent(tx, call.agent) if task["run"] else None
+    if agent is not None:
         from dibs.operations.runs import run_records
 
         cpu = 100 * used["cpu"] / used["seconds"] if used["seconds"] else 0
         run_records.keep_use(tx, task["run"], agent, {"cpu": round(cpu, 1), "memory": int(used["memory"])})
 
 
-def _keep(tx: Transaction, call: Call, got: Fetched, id: str, token: int) -> Any:
+def _keep(tx: Transaction, call: Call, id: str, token: int) -> Any:
     """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     releases.renew_one(tx, found[1])
@@ -238,7 +235,6 @@ def _with_rest(result: Any, not_done: str) -> Any:
 def finish(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     id: str,
     token: int | None,
     result: Any,
@@ -253,10 +249,11 @@ def finish(
     If more than `room` other tasks follow, jobs do the rest and are added to `jobs`. `proof`: the verification that it
     passed.
     """
-    found = finishable(tx, call, got, id, token, result)
+    found = finishable(tx, call, id, token, result)
     if isinstance(found, Fenced):
         return found
     task, claim = found
+    has_dependents = bool(tx.fetch([_dependents(id)], 1).rows)
     if result is not None:
         tx.put(f"tr\t{id}", result)
         task["result"] = True
@@ -267,11 +264,11 @@ def finish(
         said = {"verified": {name: proof[name] for name in ("command", "exit", "seconds")}}
     lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"), **said)
     task.update(finished=tx.now, progress=MAX_PERCENT, error=None, agent=claim["agent"])
-    _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), used)
+    _keep_use(tx, call, task, used)
     lifecycle.put(tx, task)
-    _let_go(tx, claim, "done", got)
-    _strike(tx, claim["agent"], got)
-    if got.truncated or got.rows[-1][0].startswith("td\t"):
+    _let_go(tx, task, claim, "done")
+    _strike(tx, claim["agent"])
+    if has_dependents:
         jobs += unblock(tx, task, room)
     board.count_completed_child(tx, task)
     if task["race"]:
@@ -279,11 +276,9 @@ def finish(
     return task
 
 
-def finishable(
-    tx: Transaction, call: Call, got: Fetched, id: str, token: int | None, result: Any
-) -> tuple[Record, Record] | Fenced:
+def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Any) -> tuple[Record, Record] | Fenced:
     """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     task = found[0]
@@ -302,10 +297,11 @@ def _request(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
-def _let_go(tx: Transaction, claim: Record, why: str, got: Fetched) -> None:
+def _let_go(tx: Transaction, task: Record, claim: Record, why: str) -> None:
     """Release the finished task's claim; the next waiter for the name gets it."""
+    others = len(tx.fetch([_holders(task["task"])], 2).rows) > 1
     endings.give_back(tx, claim, claim["resources"], why)
-    if len([row for row in got.rows if row[0].startswith("n")]) > 1:
+    if others:
         endings.serve(tx, claim["resources"])
 
 
@@ -317,7 +313,7 @@ def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
 def unblock_step(tx: Transaction, job: Record, room: int) -> int:
     """Count one dependency less for up to `room` tasks."""
     prefix = f"td\t{job['task']}\t"
-    rows = tx.fetch((), [prefix_range(prefix)], room).rows
+    rows = tx.fetch([prefix_range(prefix)], room).rows
     ready = []
     for record in lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values():
         if record is not None:
@@ -335,19 +331,19 @@ def unblock_step(tx: Transaction, job: Record, room: int) -> int:
     return len(rows)
 
 
-def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: int | None = None, **given: Any) -> Any:
+def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = None, **given: Any) -> Any:
     """Report a failure; its class decides what follows."""
     kind = given["class"]
     reason = why.strip()
     if not reason:
         raise Invalid("give the reason: the next agent that takes it needs it", field="why")
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
     task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
-    _keep_use(tx, task, got.values.get(f"a\t{call.agent}"), _checked_use(given.get("used")))
-    _strike(tx, claim["agent"], got, failed=id)
+    _keep_use(tx, call, task, _checked_use(given.get("used")))
+    _strike(tx, claim["agent"], failed=id)
     request = _request(call, "task fail")
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
@@ -358,7 +354,7 @@ def _fail(tx: Transaction, call: Call, got: Fetched, id: str, why: str, token: i
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
         _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
     lifecycle.put(tx, task)
-    _let_go(tx, claim, "failed", got)
+    _let_go(tx, task, claim, "failed")
     FOLLOW_UPS["suspicions"](tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
@@ -390,21 +386,21 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
     mailbox.post(tx, task["by"], "dibs", "task", text, task=task["task"], state=task["state"])
 
 
-def _release(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, note: str = "") -> Any:
+def _release(tx: Transaction, call: Call, id: str, token: int | None = None, note: str = "") -> Any:
     """Give a task back to the queue, unfinished; it counts against nobody."""
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
     if note:
         board.keep_note(tx, call, task, note)
-    return {"task": lifecycle.shown(tx, returned(tx, got, task, claim))}
+    return {"task": lifecycle.shown(tx, returned(tx, task, claim))}
 
 
-def returned(tx: Transaction, got: Fetched, task: Record, claim: Record) -> Record:
+def returned(tx: Transaction, task: Record, claim: Record) -> Record:
     """Plan the task again, and release its claim."""
     give_back(tx, claim["agent"], task, "released")
-    _let_go(tx, claim, "returned", got)
+    _let_go(tx, task, claim, "returned")
     return task
 
 
@@ -418,29 +414,27 @@ def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, got: Fetched, id: str, token: int | None = None, children: Any = None) -> Any:
+def _split(tx: Transaction, call: Call, id: str, token: int | None = None, children: Any = None) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
     made = additions.create_all(tx, call, [{**part, "parent": id} for part in children])
     task = lifecycle.load(tx, id)
     give_back(tx, claim["agent"], task, "split")
-    _let_go(tx, claim, "returned", got)
+    _let_go(tx, task, claim, "returned")
     from dibs.operations.tasks import workforce
 
     workforce.wake(tx, made)
     return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
 
 
-def _progress(
-    tx: Transaction, call: Call, got: Fetched, id: str, percent: int, token: int | None = None, note: str = ""
-) -> Any:
+def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | None = None, note: str = "") -> Any:
     """Report progress, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 
-    found = mine(tx, call, got, id, token)
+    found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
         return found
     task, claim = found
@@ -472,7 +466,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
         "at": tx.now,
         "agent": claim["agent"],
     }
-    _strike(tx, claim["agent"], None, failed=task["task"])
+    _strike(tx, claim["agent"], failed=task["task"])
     _again(tx, claim["agent"], task, pause=0, why=why)
     lifecycle.put(tx, task)
     from dibs.operations.tasks import workforce
@@ -484,19 +478,16 @@ def _task_of(tx: Transaction, claim: Record) -> Record | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
-            key = lifecycle.key_of(resource[1][5:])
-            kept = tx.fetch([key]).values[key]
+            kept = tx.get(lifecycle.key_of(resource[1][5:]))
             task = lifecycle.full(kept) if kept is not None else None
             if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
                 return task
     return None
 
 
-def _strike(tx: Transaction, agent: str, got: Fetched | None, *, failed: str = "") -> None:
+def _strike(tx: Transaction, agent: str, *, failed: str = "") -> None:
     """Count failures in a row against an agent, by the `failed` task; a success clears them (workforce.py)."""
-    key = f"a\t{agent}"
-    known = got.values.get(key) if got is not None else None
-    record: Record | None = known if known is not None else tx.fetch([key]).values[key]
+    record = get_agent(tx, agent)
     if record is None or (not failed and not record.get("strikes")):
         return
     from dibs.operations.agents.records import put_agent
@@ -553,6 +544,7 @@ OPERATIONS = (
         ahead=ahead,
         may="worker",
         answer="TaskDoneAnswer",
+        withdraws=True,
     ),
     Operation(
         "task fail",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
 ORPHANS_PER_TRIP = 256  # running tasks, all of which are checked for dead holders before the answer is "nothing"
@@ -38,15 +40,13 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 # --- next
 
 
-def _next(
-    tx: Transaction, call: Call, got: Fetched, wait: int = 0, run: str = "", waiter: str = "", wake: str = ""
-) -> Any:
+def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str = "", wake: str = "") -> Any:
     """The best task that is ready for this agent, in one transaction."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     if due.done:  # one of them may be assigned to this agent now
-        agent = _agent(tx, call)
+        agent = registered_agent(tx, call.agent)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -71,12 +71,6 @@ def _next(
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
 
 
-def _agent(tx: Transaction, call: Call) -> Record:
-    key = f"a\t{call.agent}"
-    agent: Record = tx.fetch([key]).values[key]
-    return agent
-
-
 def _nothing(tx: Transaction, run: str) -> str:
     """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
     others = [head for head in board.pools(tx) if not run or head["run"] == run]
@@ -87,7 +81,7 @@ def _nothing(tx: Transaction, run: str) -> str:
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
-def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
+def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Record | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
         mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
@@ -110,7 +104,7 @@ def _rank(task: Record) -> tuple[int, str]:
 
 
 def _first(
-    tx: Transaction, call: Call, agent: Record, prefix: str, run: str, head: Record | None = None
+    tx: Transaction, call: Call, agent: Agent, prefix: str, run: str, head: Record | None = None
 ) -> Record | None:
     """The first task below a prefix that this agent may have; `head` is the very first, if it was read already."""
     if head is not None and _may_have(tx, call, agent, head, run):
@@ -127,7 +121,7 @@ def _first(
         after = page.rows[-1][0]
 
 
-def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
+def _may_have(tx: Transaction, call: Call, agent: Agent, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and the holder of its name?"""
     if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
         return False
@@ -175,8 +169,7 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
-        key = f"tp\t{task['task']}"
-        shown["payload"] = tx.fetch([key]).values[key]
+        shown["payload"] = tx.get(f"tp\t{task['task']}")
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
     answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
@@ -184,21 +177,21 @@ def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str
     return answer
 
 
-def follow_up(tx: Transaction, call: Call, got: Fetched, run: str) -> dict[str, Any] | None:
+def follow_up(tx: Transaction, call: Call, run: str) -> dict[str, Any] | None:
     """The next task for an agent that has just finished one; None if nothing is ready."""
-    return next(iter(take_some(tx, call, got, run, 1)), None)
+    return next(iter(take_some(tx, call, run, 1)), None)
 
 
-def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -> list[dict[str, Any]]:
+def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[str, Any]]:
     """The best tasks: as many as are ready, were asked for, and this agent may have."""
-    agent: Record | None = got.values[f"a\t{call.agent}"]
+    agent = get_agent(tx, call.agent)
     if agent is None:
         return []
     workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
     if due_tasks.promote(tx, call).done:
-        agent = _agent(tx, call)
+        agent = registered_agent(tx, call.agent)
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
@@ -214,7 +207,7 @@ def take_some(tx: Transaction, call: Call, got: Fetched, run: str, count: int) -
 # --- who may
 
 
-def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
+def _refused(tx: Transaction, call: Call, agent: Agent) -> Any:
     """Why this agent gets no task now: it has one already, or its breaker is open."""
     state, until = workforce.breaker(tx, call, agent)
     if state == "open":
@@ -266,11 +259,11 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 
 
 def _wait(
-    tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
+    tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = ""
 ) -> dict[str, Any]:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
-    known: Record | None = tx.fetch([key]).values[key] if waiter else None
+    known: Record | None = tx.get(key) if waiter else None
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
@@ -293,13 +286,13 @@ def _forget(tx: Transaction, waiter: str) -> None:
 # --- claim
 
 
-def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
+def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
-    agent = got.values[f"a\t{call.agent}"]
+    agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
-        answer = take(tx, call, got, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
+        answer = take(tx, call, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
         if not waiter and (not wait or error.fields.get("state") != PLANNED):
             raise
@@ -319,7 +312,7 @@ def _claim(tx: Transaction, call: Call, got: Fetched, id: str, wait: int = 0, wa
 
 
 def _wait_for(
-    tx: Transaction, call: Call, agent: Record, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
+    tx: Transaction, call: Call, agent: Agent, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
 ) -> dict[str, Any]:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
@@ -341,8 +334,7 @@ def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
 
 def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
     """An interrupted caller no longer waits for a task."""
-    key = f"tw\t{waiter}"
-    known: Record | None = tx.fetch([key]).values[key]
+    known: Record | None = tx.get(f"tw\t{waiter}")
     if known is None or known["agent"] != agent:
         return
     if "task" in known:
@@ -383,7 +375,6 @@ def _holding(tx: Transaction, wish: Record) -> list[Record]:
 def take(
     tx: Transaction,
     call: Call,
-    got: Fetched,
     task: Record,
     origin: str = "",
     *,
@@ -408,7 +399,7 @@ def take(
         raise Conflict(
             f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
         )
-    refusal = _cannot(tx, call, got.values[f"a\t{call.agent}"], task, told=not patient) or _after_others(
+    refusal = _cannot(tx, call, registered_agent(tx, call.agent), task, told=not patient) or _after_others(
         tx, call, task, waiter
     )
     if refusal is not None:
@@ -444,7 +435,7 @@ def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: 
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: bool) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Agent, task: Record, *, told: bool) -> Any:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:

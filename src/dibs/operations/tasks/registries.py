@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
 MAX_TASKS_READ = 1_000  # in one call
@@ -36,7 +37,7 @@ MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an 
 # --- coming in
 
 
-def _import(tx: Transaction, call: Call, got: Fetched, tasks: Any) -> dict[str, Any]:
+def _import(tx: Transaction, call: Call, tasks: Any) -> dict[str, Any]:
     """Add the missing tasks, all or none."""
     made = []
     known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
@@ -82,7 +83,7 @@ def _plan(tx: Transaction, agent: str, task: Record) -> str:
 # --- what the scripts do
 
 
-def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
+def _take(tx: Transaction, call: Call, spec: Any) -> Any:
     """`claim_task.sh`."""
     due_tasks.promote(tx, call)
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]]
@@ -90,14 +91,14 @@ def _take(tx: Transaction, call: Call, got: Fetched, spec: Any) -> Any:
         if spec.get("state") != SCOPED:
             raise NotFound(f"there is no task {spec['id']} to be claimed", task=spec["id"])
         task = _join(tx, call, spec)
-    return pulls.take(tx, call, got, task, origin=SCOPED)
+    return pulls.take(tx, call, task, origin=SCOPED)
 
 
-def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int, held: int = 0) -> Any:
+def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> Any:
     """A claimed file that names the caller."""
     task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
     if task["state"] == EXECUTING:
-        return pulls.take(tx, call, got, task)
+        return pulls.take(tx, call, task)
     state = long_jobs.as_counted(tx, task, long_jobs.going(tx))["state"]
     if state not in MANUAL_STATES or state != task["state"]:
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
@@ -108,7 +109,7 @@ def _adopt(tx: Transaction, call: Call, got: Fetched, spec: Any, left: int, held
     return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
 
 
-def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> Any:
+def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
     task = lifecycle.load(tx, id)
     claim = holders.live_claim(tx, task)
@@ -117,9 +118,9 @@ def _give_back(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -
         return {"done": False, "holder": claim["agent"] if claim is not None else ""}
     if state == COMPLETE:
         jobs: list[str] = []
-        finished = outcomes.finish(tx, call, got, id, claim["token"], None, jobs)
+        finished = outcomes.finish(tx, call, id, claim["token"], None, jobs)
         return finished if isinstance(finished, Fenced) else long_jobs.with_jobs({"done": True, "holder": ""}, jobs)
-    task = outcomes.returned(tx, got, task, claim)
+    task = outcomes.returned(tx, task, claim)
     _again_scoped(tx, call, task)
     return {"done": True, "holder": ""}
 
@@ -134,7 +135,7 @@ def _again_scoped(tx: Transaction, call: Call, task: Record) -> bool:
     return True
 
 
-def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, Any]:
+def _settle(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
     found = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
     claims = [claim for task in found if (claim := holders.live_claim(tx, task, over=True)) is not None]
@@ -144,7 +145,7 @@ def _settle(tx: Transaction, call: Call, got: Fetched, ids: Any) -> dict[str, An
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 
 
-def _move(tx: Transaction, call: Call, got: Fetched, id: str, state: str) -> dict[str, Any]:
+def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """A file was moved by hand to another state: the task follows, if no agent has it."""
     task = lifecycle.load(tx, id)
     if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:
@@ -185,7 +186,7 @@ def _holder(tx: Transaction, call: Call, name: str) -> Record | None:
 
 def _known_as(tx: Transaction, agent: str) -> str:
     """The id by which the scripts know an agent."""
-    record = tx.fetch([f"a\t{agent}"]).values[f"a\t{agent}"]
+    record = get_agent(tx, agent)
     also = record.get("also", ()) if record is not None else ()
     return str(also[-1]) if also else agent
 

@@ -13,7 +13,6 @@ from dibs.errors import DibsError, Fenced, Invalid, Killed
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.tasks import outcomes, pulls
-from dibs.stores.seam import Fetched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
 
 
-def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
+def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
     """Hand in what is done, take what comes next."""
     handed = list(done or ())
     if len({one["id"] for one in handed}) < len(handed):
@@ -36,18 +35,17 @@ def _turn(tx: Transaction, call: Call, got: Fetched, done: Any = None, take: int
     room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
     for one in handed:
         identifier = one["id"]
-        rows = tx.fetch((), outcomes.ahead(call, identifier))
-        seen = Fetched(got.values, rows.rows, rows.truncated)
+        tx.prefetch(*outcomes.ahead(call, identifier))
         found: Any
         try:
-            found = outcomes.finish(tx, call, seen, identifier, one["token"], one.get("result"), jobs, room)
+            found = outcomes.finish(tx, call, identifier, one["token"], one.get("result"), jobs, room)
         except DibsError as error:  # nothing of this task was written
             found = error
         if isinstance(found, DibsError):
             refused.append({"id": identifier, "code": found.code, "message": found.message})
         else:
             finished.append(identifier)
-    taken = pulls.take_some(tx, call, got, run, take) if take else []
+    taken = pulls.take_some(tx, call, run, take) if take else []
     return long_jobs.with_jobs({"done": finished, "refused": refused, "tasks": taken}, jobs)
 
 
@@ -86,5 +84,6 @@ OPERATIONS = (
         may="worker",
         answer="TaskTurnAnswer",
         takes=True,
+        withdraws=True,
     ),
 )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 LOG_LIFE_MS = 30 * 86_400_000  # the log keeps at least a month where the config is silent
 SEAL_INTERVAL_MS = 86_400_000  # the oldest events are at most a day too old
@@ -47,7 +47,7 @@ MAX_DROPPED = 256  # archives that one transaction drops
 def due(tx: Transaction, call: Call) -> str:
     """What the config asks for: a seal (`sealed`), or the end of events older than `keep` (`pruned`)."""
     keep: int = call.policy.work["log"]["keep"]
-    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    last = tx.get(LAST_SEAL_KEY)
     if last is None:  # none yet, or an older dibs made them
         known = _seals(tx)
         if not known:
@@ -62,7 +62,7 @@ def due(tx: Transaction, call: Call) -> str:
 
 def is_prune_due(tx: Transaction, call: Call) -> bool:
     """The same after a seal."""
-    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    last = tx.get(LAST_SEAL_KEY)
     return last is not None and _is_old(tx, call, last)
 
 
@@ -81,7 +81,7 @@ def _is_full(tx: Transaction, call: Call, before: int) -> bool:
 
 def _seals(tx: Transaction) -> list[Record]:
     """The places of the seals, the oldest first."""
-    return [seal for _, seal in tx.fetch((), [prefix_range("s\t")], MAX_SEALS_READ).rows]
+    return [seal for _, seal in tx.fetch([prefix_range("s\t")], MAX_SEALS_READ).rows]
 
 
 def _summary(seals: list[Record], own: int = 1) -> Record:
@@ -100,7 +100,7 @@ def _key_of(seal: Record) -> str:
 # --- seals
 
 
-def seal(tx: Transaction, call: Call, got: Fetched | None = None) -> dict[str, Any]:
+def seal(tx: Transaction, call: Call) -> dict[str, Any]:
     """Write the live claims next to the log, so that everything before this point may be pruned later."""
     found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
     kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
@@ -143,7 +143,7 @@ def _plan(tx: Transaction, call: Call, keep: int | None = None) -> dict[str, Any
 
 
 def _prune(
-    tx: Transaction, call: Call, got: Fetched, keep: int | None = None, archive: dict[str, Any] | None = None
+    tx: Transaction, call: Call, keep: int | None = None, archive: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     """Drop the events that the archive has, up to the oldest seal older than `keep`, or the first piece of them."""
     plan = _plan(tx, call, keep)
@@ -161,7 +161,7 @@ def _prune(
     return {"through": through, "archives": [archive["file"]]}
 
 
-def _prune_rest(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _prune_rest(tx: Transaction, call: Call) -> dict[str, Any]:
     """Drop the next piece of the events that the last archive has, if any are left."""
     plan = _plan(tx, call)
     if plan["begun"]:
@@ -178,7 +178,7 @@ def _drop_piece(tx: Transaction, plan: Record, events: int) -> None:
             tx.delete(_key_of(one))
         elif one["seq"] == through:
             tx.put(_key_of(one), {**one, "dropped": dropped, "pruned": dropped == through})
-    last = tx.fetch([LAST_SEAL_KEY]).values[LAST_SEAL_KEY]
+    last = tx.get(LAST_SEAL_KEY)
     tx.put(LAST_SEAL_KEY, _summary(_seals(tx), (1 if last is None else last["own"]) + events))
     tx.prune(through, dropped)
 
@@ -192,12 +192,13 @@ def _archive_key(archive: Record) -> str:
 
 def _archives(tx: Transaction, call: Call) -> dict[str, Any]:
     """The archives that there must be, the oldest first, and those that were dropped last."""
-    found = tx.fetch([DROPPED_KEY], [prefix_range("ar\t")], MAX_ARCHIVES)
-    dropped = found.values[DROPPED_KEY]
-    return {"archives": [one for _, one in found.rows], "dropped": dropped["files"] if dropped is not None else []}
+    archives = [prefix_range("ar\t")]
+    tx.prefetch([DROPPED_KEY], archives, MAX_ARCHIVES)
+    listed, dropped = tx.fetch(archives, MAX_ARCHIVES).rows, tx.get(DROPPED_KEY)
+    return {"archives": [one for _, one in listed], "dropped": dropped["files"] if dropped is not None else []}
 
 
-def _drop(tx: Transaction, call: Call, got: Fetched, through: int, host: str, why: str) -> dict[str, Any]:
+def _drop(tx: Transaction, call: Call, through: int, host: str, why: str) -> dict[str, Any]:
     """Forget the archives of one machine up to an event; the caller removes the files."""
     gone = [one for one in _archives(tx, call)["archives"] if one["last"] <= through and one["host"] == host]
     for one in gone[:MAX_DROPPED]:

@@ -19,13 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
+    from dibs.stores.seam import Transaction
 
 
-def _recovered(
-    tx: Transaction, call: Call, got: Fetched, agents: Sequence[Record] = (), aside: str = ""
-) -> dict[str, Any]:
+def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, Any]:
     kept = []
     for agent in agents:
         if agent.get("killed") and agent["agent"] != call.agent:
@@ -38,7 +37,7 @@ def _recovered(
     return {"killed": kept}
 
 
-def _void(tx: Transaction, call: Call, got: Fetched) -> dict[str, Any]:
+def _void(tx: Transaction, call: Call) -> dict[str, Any]:
     """End the claims from before this epoch: a later grant of the same resource may have been lost."""
     from dibs.operations.claims import endings, holds
 

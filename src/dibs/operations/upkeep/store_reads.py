@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
-from dibs.stores.seam import AFTER_KEY, values_of
+from dibs.stores.seam import AFTER_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Transaction
 
 PAGE_RECORDS = 512  # read at a time
 AFTER_ALL_KEYS = "\U0010ffff"  # sorts after every key
 
 
-def _writable(tx: Transaction, _: Call, got: Fetched) -> dict[str, Any]:
+def _writable(tx: Transaction, _: Call) -> dict[str, Any]:
     return {"now": tx.now}
 
 
 def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: str) -> dict[str, Any]:
     """Those of these names that one page of records mentions, and where the next page begins ("" after the last)."""
-    page = tx.fetch((), [(low or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
+    page = tx.fetch([(low or AFTER_KEY, AFTER_ALL_KEYS)], PAGE_RECORDS)
     found: set[str] = set()
     for _key, value in page.rows:
         text = jsontext.encode(value)
@@ -34,11 +34,11 @@ def _named_files(tx: Transaction, _: Call, names: list[str], folder: str, low: s
 
 def _known_changes(tx: Transaction, _: Call, ids: list[str]) -> dict[str, Any]:
     """Those of these reported changes that can still be restored."""
-    kept = values_of(tx, [f"v\t{one}" for one in ids])
+    kept = tx.get_many([f"v\t{one}" for one in ids])
     return {"known": [one for one in ids if kept[f"v\t{one}"] is not None]}
 
 
-def _wake(tx: Transaction, _: Call, got: Fetched, channel: str) -> dict[str, Any]:
+def _wake(tx: Transaction, _: Call, channel: str) -> dict[str, Any]:
     tx.wake(channel)
     tx.delete(f"q\t\twake\t{channel}")  # nothing is there; Redis sends wakes along with what is written
     return {}

@@ -238,7 +238,7 @@ class _Member(RedisTransaction):
             raise _MissingError(None)
         return self._snapshot
 
-    def _get(self, read: Read) -> Any:
+    def _lookup(self, read: Read) -> Any:
         found = None if self._snapshot is None else self._snapshot.found.get(read.key)
         if found is None:
             raise _MissingError(read)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from dibs.stores.redis.cache import Cache
-    from dibs.stores.seam import Json, Range, Row
+    from dibs.stores.seam import Json, Page, Range, Row
 
     class Source(Protocol):
         """Where a transaction's reads come from."""
@@ -105,8 +105,6 @@ class RedisTransaction(BaseTransaction):
         self.is_guess = isinstance(snapshot, Guess)  # at least one read was answered from the cache
         self.reads: list[Read] = []
         self._asked: set[Any] = set()
-        self._texts: dict[str, str | None] = {}  # what single keys held when they were first read
-        self._rows: list[tuple[Sequence[Range], list[tuple[str, str]]]] = []  # and whole ranges
         self.written: dict[str, tuple[str | None, str | None, str | None]] = {}
         self.sealed: list[str] = []
         self.pruned: tuple[int, int] | None = None  # through which event; the seal there or after it
@@ -131,7 +129,7 @@ class RedisTransaction(BaseTransaction):
     def since(self) -> int:  # type: ignore[override]
         return self.snapshot.since
 
-    def _get(self, read: Read) -> Any:
+    def _lookup(self, read: Read) -> Any:
         """What a read finds; see the top of this file."""
         if read.key not in self._asked:
             self._asked.add(read.key)
@@ -168,68 +166,52 @@ class RedisTransaction(BaseTransaction):
         self._snapshot, self.is_guess = fresh, False
         return fresh.found[read.key]
 
-    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
-        if not keys and not ranges:
-            return Fetched({}, [], False)
-        known = self._of_known(keys, ranges) if self._texts or self._rows or self.written else None
-        if known is not None:
-            return self._fetched(known[0], known[1], ranges, limit, cut=False)
-        for spare in self._spares() if ranges else (0,):
-            values, flat, cut, _ = self._get(Read(_words(keys, ranges, limit + spare)))
-            rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
-            texts = {key: _text(value) if value else None for key, value in zip(keys, values, strict=True)}
-            self._texts.update(texts)
-            if not cut and ranges:
-                self._rows.append((ranges, rows))
-            found = self._fetched(texts, rows, ranges, limit, cut=bool(cut))
-            if not cut or len(found.rows) >= limit:
+    def fetch(self, ranges: Sequence[Range], limit: int = FETCH_LIMIT) -> Fetched:
+        if not ranges:
+            return Fetched([], False)
+        page = self._page_of(ranges, limit)
+        if page is not None:
+            fetched = self._fetched(page, ranges, limit)
+            if not page[2] or len(fetched.rows) >= limit:
+                return fetched
+        for spare in self._spares():
+            page = self._ask_rows((), ranges, limit + spare)
+            fetched = self._fetched(page, ranges, limit)
+            if not page[2] or len(fetched.rows) >= limit:
                 break
-        return found
+        return fetched
 
-    def _fetched(
-        self,
-        texts: dict[str, str | None],
-        rows: list[tuple[str, str]],
-        ranges: Sequence[Range],
-        limit: int,
-        *,
-        cut: bool,
-    ) -> Fetched:
+    def _read(self, keys: Sequence[str], ranges: Sequence[Range], limit: int) -> Page:
+        return self._ask_rows(keys, ranges, limit + self._spares()[0] if ranges else limit)
+
+    def _ask_rows(self, keys: Sequence[str], ranges: Sequence[Range], limit: int) -> Page:
+        """What the store has under these keys and in these ranges, without this transaction's own writes."""
+        values, flat, cut, _ = self._lookup(Read(_words(keys, ranges, limit)))
+        rows = [(_name(key), _text(value)) for key, value in zip(flat[::2], flat[1::2], strict=True)]
+        self._texts.update({key: _text(value) if value else None for key, value in zip(keys, values, strict=True)})
+        self._texts.update(rows)
+        page = (ranges, rows, bool(cut))
+        if ranges:
+            self._pages.append(page)
+        return page
+
+    def _knows(self, keys: Sequence[str]) -> bool:
+        return all(key in self._texts or key in self.written for key in keys)
+
+    def _text(self, key: str) -> str | None:
+        mine = self.written.get(key)
+        return self._texts[key] if mine is None else mine[0]
+
+    def _fetched(self, page: Page, ranges: Sequence[Range], limit: int) -> Fetched:
         """What was read, with this transaction's own writes."""
-        found: dict[str, Any] = {}
-        for key, text in texts.items():
-            mine = self.written.get(key)
-            there = mine[0] if mine is not None else text
-            found[key] = None if there is None else jsontext.decode(there)
-        if self.written and ranges:
-            return self._merged(found, rows, ranges, limit, cut=cut)
-        if not rows:
-            return Fetched(found, [], cut)
-        decoded = jsontext.decode_all([text for _, text in rows[:limit]])
-        names = [key for key, _ in rows[:limit]]
-        return Fetched(found, list(zip(names, decoded, strict=True)), cut or len(rows) > limit)
+        _, found, cut = page
+        if self.written:
+            found = self._merged(found, ranges, cut=cut)
+        values = self._decode([text for _, text in found[:limit]])
+        rows: list[Row] = [(key, value) for (key, _), value in zip(found, values, strict=False)]
+        return Fetched(rows, cut or len(found) > limit)
 
-    def _of_known(
-        self, keys: Sequence[str], ranges: Sequence[Range]
-    ) -> tuple[dict[str, str | None], list[tuple[str, str]]] | None:
-        """What an earlier read of this transaction saw, whose signature covers it; or what the transaction wrote."""
-        for key in keys:
-            if key not in self._texts and key not in self.written:
-                return None
-        found: list[tuple[str, str]] = []
-        for one in ranges:
-            for kept, rows in self._rows:
-                if one in kept:
-                    if rows:
-                        found += [row for row in rows if one[0] <= row[0] < one[1]]
-                    break
-            else:
-                return None
-        return {key: self._texts.get(key) for key in keys}, found
-
-    def _merged(
-        self, found: dict[str, Any], read: list[tuple[str, str]], ranges: Sequence[Range], limit: int, *, cut: bool
-    ) -> Fetched:
+    def _merged(self, read: list[tuple[str, str]], ranges: Sequence[Range], *, cut: bool) -> list[tuple[str, str]]:
         """Rows of the store with this transaction's own writes among them."""
         texts = {key: text for key, text in read if key not in self.written}
         last = read[-1][0] if cut and read else None
@@ -238,16 +220,14 @@ class RedisTransaction(BaseTransaction):
                 text = self.written[key][0]
                 if text is not None and (last is None or key <= last):
                     texts[key] = text
-        order = sorted(texts)  # the ranges are disjoint and sorted, so this is their order too
-        rows: list[Row] = [(key, jsontext.decode(texts[key])) for key in order[:limit]]
-        return Fetched(found, rows, cut or len(order) > limit)
+        return sorted(texts.items())  # the ranges are disjoint and sorted, so this is their order too
 
     def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
         low = b"[" + bytes_of(after) + b"\x01" if after >= prefix and after else b"[" + bytes_of(prefix)
         high = bytes_of(prefix_range(prefix)[1])
         high = b"(" + (min(high, bytes_of(before)) if before else high)
         for spare in self._spares():
-            flat, cut, _ = self._get(Read(["s", index, limit + spare, low, high]))
+            flat, cut, _ = self._lookup(Read(["s", index, limit + spare, low, high]))
             rows = [
                 (_name(entry), _name(key), _text(value))
                 for entry, key, value in zip(

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from dibs.stores.seam import Check, Description, Json, Outcome, Range, Row, T, Transaction
+    from dibs.stores.seam import Check, Description, Json, Outcome, Page, Range, Row, T, Transaction
     from dibs.stores.sqlite.reader import Reader
     from dibs.stores.sqlite.wakes import Wakes
     from dibs.stores.turns import A
@@ -574,14 +574,6 @@ class DamagedError(Exception):
     """
 
 
-def _decode(texts: list[str]) -> list[Any]:
-    """The values of stored texts."""
-    try:
-        return jsontext.decode_all(texts)
-    except ValueError as error:
-        raise DamagedError(str(error)) from error
-
-
 class _Transaction(BaseTransaction):
     """One run of one transaction on an open connection."""
 
@@ -609,28 +601,56 @@ class _Transaction(BaseTransaction):
     def wall(self) -> int:
         """The wall clock at `now`."""
         if not self._wall:
-            offset = self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            offset = self._store._wall_offset(clock.ahead() - self.base, self.sql)
             self._wall, self._store._ahead = self.now + offset, self.base + offset
         return self._wall
 
-    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+    def fetch(self, ranges: Sequence[Range], limit: int = FETCH_LIMIT) -> Fetched:
+        if not ranges:
+            return Fetched([], False)
+        _, found, cut = self._page_of(ranges, limit) or self._select((), ranges, limit)[1]
+        texts = found[:limit]
+        values = self._decode([text for _, text in texts])
+        rows: list[Row] = [(key, value) for (key, _), value in zip(texts, values, strict=True)]
+        return Fetched(rows, cut or len(found) > limit)
+
+    def _read(self, keys: Sequence[str], ranges: Sequence[Range], limit: int) -> Page:
+        texts, page = self._select(keys, ranges, limit)
+        self._texts.update(texts)
+        self._texts.update(page[1])
+        if ranges:
+            self._pages.append(page)
+        return page
+
+    def _select(self, keys: Sequence[str], ranges: Sequence[Range], limit: int) -> tuple[dict[str, str | None], Page]:
+        """The texts of the keys, and the rows of the ranges, in one statement."""
         bounds: list[str] = []
         for key in keys:
             bounds += (key, key + AFTER_KEY)
         for low, high in ranges:
             bounds += (low, high)
-        values: dict[str, Any] = dict.fromkeys(keys)
-        if not bounds:
-            return Fetched(values, [], False)
-        found = self.sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall()
-        decoded = _decode([text for _, _, text in found])
-        rows: list[Row] = []
-        for (of_range, key, _), value in zip(found, decoded, strict=True):
+        texts: dict[str, str | None] = dict.fromkeys(keys)
+        rows: list[tuple[str, str]] = []
+        for of_range, key, text in self.sql(self._fetch_statement(len(keys), len(ranges), limit), bounds).fetchall():
             if of_range:
-                rows.append((key, value))
+                rows.append((key, text))
             else:
-                values[key] = value
-        return Fetched(values, rows[:limit], len(rows) > limit)
+                texts[key] = text
+        return texts, (ranges, rows[:limit], len(rows) > limit)
+
+    def _wrote(self, key: str, text: str | None) -> None:
+        """Keep what was written; the ranges around it have to be read again."""
+        self._texts[key] = text
+        for page in self._pages[:]:
+            ranges = page[0]
+            if ranges[0][0] <= key < ranges[-1][1] and any(low <= key < high for low, high in ranges):
+                self._pages.remove(page)
+
+    def _decode(self, texts: list[str]) -> list[Json]:
+        try:
+            return jsontext.decode_all(texts)
+        except ValueError as error:
+            raise DamagedError(str(error)) from error
 
     def _fetch_statement(self, keys: int, ranges: int, limit: int) -> str:
         """One statement for all keys and ranges.
@@ -663,7 +683,7 @@ class _Transaction(BaseTransaction):
         found = self.sql(statement, (low, high)).fetchall()
         if not found:
             return Scanned([], False)
-        decoded = _decode([text for _, _, text in found[:limit]])
+        decoded = self._decode([text for _, _, text in found[:limit]])
         rows = [(entry, key, value) for (entry, key, _), value in zip(found[:limit], decoded, strict=True)]
         return Scanned(rows, len(found) > limit)
 
@@ -671,10 +691,12 @@ class _Transaction(BaseTransaction):
         self._may_write()
         text = jsontext.encode(value).replace(COMMIT_TEXT, str(self.number))
         self.sql(PUT, (key, text, self.number, filled_entry(i1, self.number), filled_entry(i2, self.number)))
+        self._wrote(key, text)
 
     def delete(self, key: str) -> None:
         self._may_write()
         self.sql(DELETE, (key,))
+        self._wrote(key, None)
 
     def tail(self) -> Head:
         return Head(self.number - 1, self.seq, self.link, self.last)

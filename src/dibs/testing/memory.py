@@ -317,10 +317,19 @@ class MemoryTransaction(BaseTransaction):
         self._undo: list[tuple[str, tuple[bytes, str | None, str | None] | None]] = []
         self._events, self._seals = store._events, store._seals
 
-    def fetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> Fetched:
+    def get(self, key: str) -> Json:
+        row = self._store._rows.get(key)
+        return None if row is None else _value(row)
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, Json]:
+        return {key: self.get(key) for key in keys}
+
+    def prefetch(self, keys: Sequence[str], ranges: Sequence[Range] = (), limit: int = FETCH_LIMIT) -> None:
+        """Nothing to do: everything is in this process."""
+
+    def fetch(self, ranges: Sequence[Range], limit: int = FETCH_LIMIT) -> Fetched:
         store, truncated = self._store, False
         rows: list[Row] = []
-        values = {key: _value(store._rows[key]) if key in store._rows else None for key in keys}
         for low, high in ranges:
             place = bisect_left(store._keys, low)
             while place < len(store._keys) and store._keys[place] < high:
@@ -332,7 +341,7 @@ class MemoryTransaction(BaseTransaction):
                 place += 1
             if truncated:
                 break
-        return Fetched(values, rows, truncated)
+        return Fetched(rows, truncated)
 
     def scan(self, index: int, prefix: str, limit: int, after: str = "", before: str = "") -> Scanned:
         store = self._store

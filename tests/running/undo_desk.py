@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,11 @@ from dibs.facts.clock import random_id
 from dibs.running import undo_plan, undo_scope, undo_work
 from dibs.session import working_tree
 from dibs.session.session import Session
+from tests.git import git
 
 COARSE = 5  # CLOCK_REALTIME_COARSE, by which inodes are stamped
+ROUNDED_NS = 10_000_000  # the store's time of day is rounded to this
 State = tuple[bytes, str] | None  # a file's bytes and kind: "" plain, "x" executable, "l" a link; None: no file
-
-
-def git(folder: Path, *words: str, check: bool = True) -> str:
-    who = ("-c", "user.name=eve", "-c", "user.email=e@x", "-c", "core.hooksPath=/dev/null")
-    done = subprocess.run(["git", *who, *words], cwd=folder, check=check, capture_output=True)
-    return os.fsdecode(done.stdout).strip()
 
 
 def put(path: Path, state: State) -> None:
@@ -51,10 +46,10 @@ def get(path: Path) -> State:
 
 
 def tick() -> None:
-    """Wait until an inode's time is later than now: files get the time of the last tick."""
-    now = time.time_ns()
-    while time.clock_gettime_ns(COARSE) <= now:
-        pass
+    """Wait until an inode's time and the store's are later than now: without hooks only they say whose a change is."""
+    later = time.time_ns() + ROUNDED_NS
+    while time.clock_gettime_ns(COARSE) <= later:
+        time.sleep(0.001)
 
 
 class Desk:

@@ -1,4 +1,4 @@
-"""A process that answers hooks and nothing else, for tests and the bench: `python serving_hooks.py FOLDER [WORD…]`.
+"""A process that answers hooks and nothing else, for tests: `python hook_process.py FOLDER [WORD…]`.
 
 It prints `ready` when its port is open. It ends gracefully when its stdin does; then it prints how many requests were
 decided here and how many declined. Words: `old-bash` writes the script as for a bash before 4.1; `kill-before` and

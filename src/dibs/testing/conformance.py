@@ -30,18 +30,123 @@ def a_put_is_read_back_and_shares_no_memory(make: Make) -> None:
     store = make()
     value: dict[str, Any] = {"list": [1, 2.5, None, True, "é\n\"'"], "nested": {"a": []}}
     store.run(lambda tx: tx.put("k", value))
-    read = store.look(lambda tx: tx.fetch(["k"]).values["k"])
+    read = store.look(lambda tx: tx.get("k"))
     assert read == value
     read["list"].append("changed")
-    assert store.look(lambda tx: tx.fetch(["k"]).values["k"]) == value
+    assert store.look(lambda tx: tx.get("k")) == value
 
 
 def a_key_that_is_not_there_reads_as_none(make: Make) -> None:
     store = make()
-    got = store.look(lambda tx: tx.fetch(["nothing", "k"]))
-    assert got.values == {"nothing": None, "k": None}
+    assert store.look(lambda tx: tx.get("nothing")) is None
+    assert store.look(lambda tx: tx.get_many(["nothing", "k"])) == {"nothing": None, "k": None}
+    got = store.look(lambda tx: tx.fetch([("a", "z")]))
     assert not got.rows
     assert not got.truncated
+
+
+def get_many_takes_any_number_of_keys_and_keeps_their_order(make: Make) -> None:
+    store = make()
+    keys = [f"k/{number:03d}" for number in range(600)]
+    store.run(lambda tx: _put(tx, *keys[::2]))
+    values = store.look(lambda tx: tx.get_many(keys[::-1]))
+    assert list(values) == keys[::-1]
+    assert values == {key: {"key": key} if key in keys[::2] else None for key in keys}
+    assert store.look(lambda tx: tx.get_many([])) == {}
+
+
+def a_read_value_may_be_changed_and_the_change_counts_when_it_is_put(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, "a/1", "k"))
+
+    def fn(tx: Transaction) -> None:
+        tx.prefetch(["k"], [prefix_range("a/")])
+        for _ in range(2):
+            value, (row,) = tx.get("k"), tx.fetch([prefix_range("a/")]).rows
+            assert (value, row) == ({"key": "k"}, ("a/1", {"key": "a/1"})), "an earlier change was not put"
+            assert tx.get_many(["k", "a/1"]) == {"k": value, "a/1": row[1]}
+            value["more"] = row[1]["more"] = 1
+        tx.put("k", value)
+        assert tx.get("k") == {"key": "k", "more": 1}
+        value["more"] = 2
+        assert tx.get("k") == tx.get_many(["k"])["k"] == {"key": "k", "more": 1}, "changed after it was put"
+
+    store.run(fn)
+    assert store.look(lambda tx: tx.get("k")) == {"key": "k", "more": 1}
+
+
+def own_writes_win_over_what_was_prefetched(make: Make) -> None:
+    store = make()
+    store.run(lambda tx: _put(tx, "a/1", "a/3", "b/1", "k", "n"))
+
+    def fn(tx: Transaction) -> None:
+        tx.put("n", "before")
+        tx.prefetch(["k", "n", "none"], [prefix_range("a/"), prefix_range("b/")])
+        tx.put("a/2", 2)
+        tx.delete("a/1")
+        tx.put("k", "new")
+        tx.put("none", "some")
+        tx.delete("b/1")
+        tx.put("b/1", "again")
+        assert tx.get_many(["k", "n", "none", "a/1", "a/2"]) == {
+            "k": "new", "n": "before", "none": "some", "a/1": None, "a/2": 2,
+        }  # fmt: skip
+        assert tx.fetch([prefix_range("a/")]).rows == [("a/2", 2), ("a/3", {"key": "a/3"})]
+        assert tx.fetch([prefix_range("a/"), prefix_range("b/")], 2).rows == [("a/2", 2), ("a/3", {"key": "a/3"})]
+        assert tx.fetch([prefix_range("b/")]).rows == [("b/1", "again")]
+        tx.prefetch(["k", "none"], [prefix_range("a/")])
+        assert (tx.get("k"), tx.get("none"), len(tx.fetch([prefix_range("a/")]).rows)) == ("new", "some", 2)
+
+    store.run(fn)
+
+
+def rows_deleted_after_a_prefetch_that_was_cut_short_make_room_for_the_next(make: Make) -> None:
+    store = make()
+    names = [f"a/{number}" for number in range(9)]
+    store.run(lambda tx: _put(tx, *names))
+
+    def fn(tx: Transaction) -> None:
+        tx.prefetch((), [prefix_range("a/")], 4)
+        tx.delete("a/0")
+        tx.delete("a/2")
+        fetched = tx.fetch([prefix_range("a/")], 4)
+        assert ([key for key, _ in fetched.rows], fetched.truncated) == (["a/1", "a/3", "a/4", "a/5"], True)
+        assert [key for key, _ in tx.fetch([("a/1", "a/4")], 2).rows] == ["a/1", "a/3"]
+
+    store.run(fn)
+
+
+def a_prefetch_changes_the_answer_of_no_read(make: Make) -> None:
+    store = make()
+    names = [f"{letter}/{number:02d}" for letter in "abcd" for number in range(8)]
+    store.run(lambda tx: _put(tx, *names))
+    asked: list[tuple[list[tuple[str, str]], int]] = [
+        ([("a/02", "a/05"), ("b/", "b/04"), ("c/07", "d/01")], 5),
+        ([("a/", "b0")], 9),
+        ([("a/", "a0"), ("b/", "b0"), ("c/", "c0")], 100),
+        ([("b/03", "b/04")], 1),
+        ([("b/03", "b/06"), ("d/", "d0")], 4),
+        ([("a/", "d0")], 100),
+        ([("0", "a/")], 1),
+    ]
+
+    def read(tx: Transaction) -> list[Any]:
+        pages = [tx.fetch(ranges, limit) for ranges, limit in asked]
+        return [
+            *[(page.rows, page.truncated) for page in pages],
+            tx.get_many(["a/00", *names[::5], "e"]),
+            tx.get("c/0"),
+        ]
+
+    plain = store.look(read)
+    for ranges, limit in asked:
+
+        def prefetched(tx: Transaction, ranges: Any = ranges, limit: int = limit) -> list[Any]:
+            tx.prefetch(["a/00", "e"], ranges, limit)
+            return read(tx)
+
+        assert store.look(prefetched) == plain, (ranges, limit)
+        assert store.run(prefetched) == plain, (ranges, limit)
 
 
 def a_transaction_reads_its_own_writes(make: Make) -> None:
@@ -50,8 +155,8 @@ def a_transaction_reads_its_own_writes(make: Make) -> None:
         tx.put("a/2", 2, "i\t2")
         tx.delete("a/1")
         tx.put("a/3", 3, "i\t3")
-        assert tx.fetch(["a/1", "a/2"]).values == {"a/1": None, "a/2": 2}
-        assert tx.fetch((), [prefix_range("a/")]).rows == [("a/2", 2), ("a/3", 3)]
+        assert tx.get_many(["a/1", "a/2"]) == {"a/1": None, "a/2": 2}
+        assert tx.fetch([prefix_range("a/")]).rows == [("a/2", 2), ("a/3", 3)]
         assert [row[2] for row in tx.scan(1, "i\t", 10).rows] == [2, 3]
         assert tx.scan(2, "j\t", 10).rows == []
 
@@ -78,7 +183,7 @@ def a_raised_error_takes_everything_back(make: Make) -> None:
         else:
             message = "the error did not come through"
             raise AssertionError(message)
-    got = store.look(lambda tx: (tx.fetch(["old", "new"]).values, tx.scan(1, "i\t", 9).rows))
+    got = store.look(lambda tx: (tx.get_many(["old", "new"]), tx.scan(1, "i\t", 9).rows))
     assert got == ({"old": 1, "new": None}, [("i\told", "old", 1)])
     after = store.head()
     assert (after.seq, after.commit, after.link) == (before.seq, before.commit, before.link)
@@ -88,28 +193,26 @@ def a_raised_error_takes_everything_back(make: Make) -> None:
 def ranges_come_in_the_order_of_their_keys(make: Make) -> None:
     store = make()
     store.run(lambda tx: _put(tx, "b/2", "a/1", "b/10", "b", "c/1", "b-x", "b/\u00e9", "b/\U0001f600", "b/\uffff"))
-    got = store.look(lambda tx: tx.fetch(["b"], [("a/", "a0"), ("b/", "b0"), ("c/", "c0")]))
+    got = store.look(lambda tx: tx.fetch([("a/", "a0"), ("b/", "b0"), ("c/", "c0")]))
     keys = [key for key, _ in got.rows]
     assert keys == ["a/1", "b/10", "b/2", "b/\u00e9", "b/\uffff", "b/\U0001f600", "c/1"]
-    assert got.values["b"] == {"key": "b"}
 
 
 def a_range_includes_its_start_and_not_its_end(make: Make) -> None:
     store = make()
     store.run(lambda tx: _put(tx, "a", "b", "c"))
-    assert [key for key, _ in store.look(lambda tx: tx.fetch((), [("a", "c")])).rows] == ["a", "b"]
+    assert [key for key, _ in store.look(lambda tx: tx.fetch([("a", "c")])).rows] == ["a", "b"]
 
 
 def a_fetch_that_was_cut_short_says_so(make: Make) -> None:
     store = make()
     store.run(lambda tx: _put(tx, *[f"r/{number:03d}" for number in range(20)]))
     for limit, rows, truncated in ((19, 19, True), (20, 20, False), (21, 20, False), (1, 1, True)):
-        got = store.look(lambda tx, limit=limit: tx.fetch(["r/000", "no"], [("r/", "r0")], limit))  # type: ignore[misc]
+        got = store.look(lambda tx, limit=limit: tx.fetch([("r/", "r0")], limit))  # type: ignore[misc]
         assert (len(got.rows), got.truncated) == (rows, truncated), limit
-        assert got.values["r/000"] is not None
     paged, last = [], "r/"
     while True:
-        got = store.look(lambda tx, last=last: tx.fetch((), [(last, "r0")], 7))  # type: ignore[misc]
+        got = store.look(lambda tx, last=last: tx.fetch([(last, "r0")], 7))  # type: ignore[misc]
         paged += [key for key, _ in got.rows]
         if not got.truncated:
             break
@@ -176,7 +279,7 @@ def the_commit_is_filled_in_where_it_was_written(make: Make) -> None:
     assert isinstance(number, int)
     assert first == {"token": number, "deep": [{"token": number}]}
     assert second["token"] > number
-    kept = store.look(lambda tx: tx.fetch(["k"]).values["k"])
+    kept = store.look(lambda tx: tx.get("k"))
     assert kept == {"token": second["token"], "list": [second["token"]], "text": "no \x1a here"}
     events = store.events()
     assert [read_event(event)["data"]["token"] for event in events] == [number, second["token"]]
@@ -205,7 +308,7 @@ def an_index_entry_sorts_by_the_number_of_its_commit(make: Make) -> None:
 def commits_rise_by_one_when_something_was_written(make: Make) -> None:
     store = make()
     first = store.head().commit
-    store.run(lambda tx: tx.fetch(["k"]))
+    store.run(lambda tx: tx.get("k"))
     assert store.head().commit == first
     store.run(lambda tx: tx.put("k", 1))
     assert store.head().commit == first + 1
@@ -366,7 +469,7 @@ def threads_take_turns(make: Make) -> None:
     finished: list[int] = []
 
     def add(tx: Transaction) -> None:
-        tx.put("count", tx.fetch(["count"]).values["count"] + 1)
+        tx.put("count", tx.get("count") + 1)
 
     def work() -> None:
         for _ in range(25):
@@ -378,7 +481,7 @@ def threads_take_turns(make: Make) -> None:
         _thread.start_new_thread(work, ())
     while len(finished) < 4:
         clock.sleep(0.01)
-    assert store.look(lambda tx: tx.fetch(["count"]).values["count"]) == 100
+    assert store.look(lambda tx: tx.get("count")) == 100
 
 
 def a_follower_of_the_log_misses_no_event_between_reading_and_waiting(make: Make) -> None:
@@ -403,7 +506,7 @@ def settling_a_store_that_lost_nothing_changes_nothing(make: Make) -> None:
         return False
 
     store.settle(give_up)
-    assert store.look(lambda tx: tx.fetch(["k"]).values) == {"k": 1}
+    assert store.look(lambda tx: tx.get_many(["k"])) == {"k": 1}
     assert store.head().commit == before
 
 
@@ -446,12 +549,12 @@ def _claim_like(name: str) -> Callable[[Transaction], Any]:
     """A function that reads what others wrote, writes rows, an event and a wake, and shows its number."""
 
     def fn(tx: Transaction) -> Any:
-        got = tx.fetch(["count"], [prefix_range("n/")])
-        count = (got.values["count"] or 0) + 1
+        tx.prefetch(["count"], [prefix_range("n/")])
+        count, rows = (tx.get("count") or 0) + 1, tx.fetch([prefix_range("n/")]).rows
         tx.put("count", count)
-        tx.put(f"n/{name}", {"token": COMMIT, "before": [row[0] for row in got.rows]}, f"i\t{count:03d}")
+        tx.put(f"n/{name}", {"token": COMMIT, "before": [key for key, _ in rows]}, f"i\t{count:03d}")
         tx.append("counted", name, str(count), {"token": COMMIT})
-        return {"count": count, "token": COMMIT, "seen": [value["token"] for _, value in got.rows]}
+        return {"count": count, "token": COMMIT, "seen": [value["token"] for _, value in rows]}
 
     return fn
 
@@ -481,7 +584,7 @@ def a_group_gives_each_its_own_number_events_and_answer(make: Make) -> None:
         assert event.link == link
     head = store.head()
     assert (head.commit - first, head.seq, head.link) == (3, 3, link)
-    rows = store.look(lambda tx: tx.fetch((), [prefix_range("n/")])).rows
+    rows = store.look(lambda tx: tx.fetch([prefix_range("n/")])).rows
     assert [(key, value["token"] - first) for key, value in rows] == [("n/a", 1), ("n/b", 2), ("n/c", 3)]
     assert [row[1] for row in store.look(lambda tx: tx.scan(1, "i\t", 9)).rows] == ["n/a", "n/b", "n/c"]
     assert store.run_many([]) == []
@@ -499,8 +602,8 @@ def what_one_of_a_group_raises_undoes_that_one_alone(make: Make) -> None:
     assert [type(error) for _, error in done] == [LookupError, type(None), LookupError, type(None), LookupError]
     assert [done[1][0]["token"], done[3][0]["token"]] == [first + 1, first + 2]
     assert [value for value, error in done if error] == [None, None, None]
-    rows = store.look(lambda tx: tx.fetch(["count"], [prefix_range("n/")]))
-    assert (rows.values["count"], [key for key, _ in rows.rows]) == (2, ["n/a", "n/b"])
+    assert store.look(lambda tx: tx.get("count")) == 2
+    assert [key for key, _ in store.look(lambda tx: tx.fetch([prefix_range("n/")])).rows] == ["n/a", "n/b"]
     assert [row[1] for row in store.look(lambda tx: tx.scan(1, "i\t", 9)).rows] == ["n/a", "n/b"]
     assert [(event.seq, event.commit - first) for event in store.events()] == [(1, 1), (2, 2)]
 
@@ -508,11 +611,11 @@ def what_one_of_a_group_raises_undoes_that_one_alone(make: Make) -> None:
 def one_of_a_group_that_writes_nothing_uses_up_no_number(make: Make) -> None:
     store = make()
     first = store.head().commit
-    read = store.run_many([lambda tx: tx.fetch(["count"]).values["count"], lambda _: "nothing"])
+    read = store.run_many([lambda tx: tx.get("count"), lambda _: "nothing"])
     assert read == [(None, None), ("nothing", None)]
     assert store.head().commit == first
-    read = store.run_many([lambda tx: tx.fetch(["count"]).values["count"], _claim_like("a"),
-                           lambda tx: tx.fetch(["count"]).values["count"], _claim_like("b")])  # fmt: skip
+    read = store.run_many([lambda tx: tx.get("count"), _claim_like("a"),
+                           lambda tx: tx.get("count"), _claim_like("b")])  # fmt: skip
     assert [read[0][0], read[1][0]["token"], read[2][0], read[3][0]["token"]] == [None, first + 1, 1, first + 2]
     assert store.head().commit == first + 2
 
@@ -560,7 +663,7 @@ def a_group_whose_clock_went_stale_is_run_again_with_the_same_ids(make: Make) ->
     finally:
         clock.since_boot = restore[0]
     assert [error for _, error in done] == [None, None]
-    rows = store.look(lambda tx: tx.fetch((), [prefix_range("k/")])).rows
+    rows = store.look(lambda tx: tx.fetch([prefix_range("k/")])).rows
     assert len(rows) == 2, "each was applied once"
     assert len(ids) > 3, "a commit whose clock is five seconds old is run again"
     assert len(set(ids)) == 2
@@ -595,7 +698,7 @@ def a_group_of_readers_of_many_pages_is_answered_like_each_alone(make: Make) -> 
     def count(tx: Transaction) -> int:
         total, low = 0, "r/"
         while True:
-            got = tx.fetch((), [(low, "r0")], 2)
+            got = tx.fetch([(low, "r0")], 2)
             total += len(got.rows)
             if not got.truncated:
                 tx.put(f"r/{total:03d}x", total)
@@ -630,6 +733,11 @@ def groups_of_several_threads_take_turns(make: Make) -> None:
 CASES: tuple[Callable[[Make], None], ...] = (
     a_put_is_read_back_and_shares_no_memory,
     a_key_that_is_not_there_reads_as_none,
+    get_many_takes_any_number_of_keys_and_keeps_their_order,
+    a_read_value_may_be_changed_and_the_change_counts_when_it_is_put,
+    own_writes_win_over_what_was_prefetched,
+    rows_deleted_after_a_prefetch_that_was_cut_short_make_room_for_the_next,
+    a_prefetch_changes_the_answer_of_no_read,
     a_transaction_reads_its_own_writes,
     a_raised_error_takes_everything_back,
     ranges_come_in_the_order_of_their_keys,
