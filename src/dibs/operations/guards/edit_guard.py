@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
 from dibs.operations.agents import roles
-from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import endings, grants, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim, InterestRequest, Stored
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
@@ -99,7 +101,7 @@ def _edit(
 def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
     """Release the claims of one working tree when another one refuses."""
     new = {answer["claim"] for answer in taken if not answer.get("renewed")}
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if new else ():
+    for claim in claim_records.claims_of(tx, call.agent) if new else ():
         if claim["claim"] in new:
             endings.give_back(tx, claim, claim["resources"], "released")
             endings.serve(tx, claim["resources"])
@@ -130,12 +132,12 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if not wanted:
         return []
     normal = resources.normal([target["resource"] for target in wanted])
-    met = list(holds.meeting(tx, normal, tree))
+    overlapping = list(claim_records.overlapping(tx, normal, tree))
     for target in strict:
-        refusal = _not_explicit(tx, call, target, tree, met)
+        refusal = _not_explicit(tx, call, target, tree, overlapping)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
-    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, met)
+    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, overlapping)
     held = covered or _take(tx, call, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
@@ -160,8 +162,8 @@ def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str)
     What the agent has not seen is refused, too, unless the claim has to wait: then nobody knows what will be there.
     """
     for target in claimed:
-        met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
-        held = _held_by_others(tx, call, target, tree, met)
+        overlapping = list(claim_records.overlapping(tx, resources.normal([target["resource"]]), tree))
+        held = _held_by_others(tx, call, target, tree, overlapping)
         refused = _unseen(tx, call, target, []) if held is None else held if target["claimed"] != DEPENDS else None
         if refused is not None:
             return _refuse(tx, call, target, tree, refused)
@@ -189,8 +191,8 @@ def _take(
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
-    held: dict[str, Any] | DibsError = grants.take(
-        tx, call, [target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
+    held = grants.take(
+        tx, call, resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
         base={target["resource"][1]: target["content"] for target in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
@@ -221,13 +223,13 @@ def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: boo
 
 
 def _covering_claims(
-    tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
+    tx: Transaction, call: Call, normal: list[list[str]], tree: str, overlapping: list[Stored]
 ) -> dict[str, Any] | None:
     """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
     good = [
         record
-        for record in met
-        if holds.CLAIM in record
+        for record in overlapping
+        if claim_records.is_claim(record)
         and record["agent"] == call.agent
         and record["mode"] == resources.WRITE
         and not record["pending"]
@@ -236,15 +238,17 @@ def _covering_claims(
         and record["tied"] == call.tied
     ]
     held = [resource for record in good for resource in record["resources"]]
-    return holds.granted(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
+    return endings.grant_answer(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
 
 
-def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> DibsError | None:
+def _not_explicit(
+    tx: Transaction, call: Call, target: Target, tree: str, overlapping: list[Stored]
+) -> DibsError | None:
     """Refuse a strict path without an explicit claim of this agent or of one of its ancestors."""
     wanted = resources.normal([target["resource"]])
-    for record in met:
+    for record in overlapping:
         if (
-            holds.CLAIM in record
+            claim_records.is_claim(record)
             and record["until"] > tx.now
             and record["mode"] == resources.WRITE
             and record["by"] != BY
@@ -252,7 +256,7 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
             and resources.all_covered(wanted, record["resources"])
         ):
             return None
-    held = _held_by_others(tx, call, target, tree, met)
+    held = _held_by_others(tx, call, target, tree, overlapping)
     if held is not None:
         return held
     name = resources.show(target["resource"])
@@ -268,17 +272,17 @@ def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal
     """For a directory that may not be written as a whole: a holder inside it is the better answer."""
     if not refusal.fields.get("within"):
         return refusal
-    met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
-    return _held_by_others(tx, call, target, tree, met) or refusal
+    overlapping = list(claim_records.overlapping(tx, resources.normal([target["resource"]]), tree))
+    return _held_by_others(tx, call, target, tree, overlapping) or refusal
 
 
-def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> Held | None:
+def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, overlapping: list[Stored]) -> Held | None:
     """The refusal because of other agents' live claims, with an interest left; None if there are none."""
     wanted = resources.normal([target["resource"]])
     found = [
         record
-        for record in met
-        if holds.CLAIM in record
+        for record in overlapping
+        if claim_records.is_claim(record)
         and record["until"] > tx.now
         and endings.blocks(record, resources.WRITE, call.agent)
         and resources.any_overlap(record["resources"], wanted) is not None
@@ -286,18 +290,20 @@ def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met:
     return _blocked(tx, call, wanted, tree, found)
 
 
-def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
+def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, claims: list[Claim]) -> Held | None:
     """The refusal that names these holders, without those whose process is dead; the agent is told when it is free."""
-    found = endings.living(tx, call, found)
-    if not found:
+    claims = endings.living(tx, call, claims)
+    if not claims:
         return None
-    from dibs.operations.claims import waiters
+    from dibs.operations.claims import views, waiters
 
-    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": ""}
-    waiters.leave_interest(tx, wish)
-    blockers = [holds.blocker(tx, record, wanted) for record in found[:MAX_BLOCKERS_SHOWN]]
-    names = holds.wanted(holds.contested(found, wanted), wanted)
-    return Held(blockers=blockers, more=max(0, len(found) - MAX_BLOCKERS_SHOWN), wanted=names)
+    request: InterestRequest = {
+        "agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": "",
+    }  # fmt: skip
+    waiters.leave_interest(tx, request)
+    blockers = [views.blocker(tx, claim, wanted) for claim in claims[:MAX_BLOCKERS_SHOWN]]
+    names = views.wanted(views.contested(claims, wanted), wanted)
+    return Held(blockers=blockers, more=max(0, len(claims) - MAX_BLOCKERS_SHOWN), wanted=names)
 
 
 def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> DibsError | None:
@@ -394,27 +400,27 @@ def _note(tx: Transaction, call: Call, text: str) -> None:
     mailbox.post(tx, call.agent, "dibs", "note", text)
 
 
-def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str) -> list[Record]:
+def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str) -> list[Claim]:
     """Claims of other agents on the same paths in other working trees: a merge conflict is coming."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
     return [
         record
-        for record in holds.meeting(tx, normal, "")
-        if holds.CLAIM in record
-        and record["tree"] not in {"", tree}
+        for record in claim_records.overlapping_claims(tx, normal, "")
+        if record["tree"] not in {"", tree}
         and record["until"] > tx.now
         and record["mode"] == resources.WRITE
         and not related(record["agent"], call.agent)
     ]
 
 
-def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[str]], tree: str) -> None:
+def _warn(tx: Transaction, call: Call, across: list[Claim], normal: list[list[str]], tree: str) -> None:
     """Tell both sides, once."""
+    from dibs.operations.claims import views
     from dibs.operations.messages import mailbox
 
     for record in across[:MAX_BLOCKERS_SHOWN]:
-        name = holds.blocker(tx, record, normal)["resource"]
+        name = views.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
         mailbox.post(tx, record["agent"], call.voice, "across", text, resource=name)

@@ -21,7 +21,8 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
-from dibs.operations.claims import endings, grants, holds, resources
+from dibs.operations.claims import endings, grants, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
+    from dibs.operations.guards.working_tree import Concern, UnfinishedWork
     from dibs.stores.seam import Transaction
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
@@ -84,10 +87,10 @@ def _command(
         normal = resources.normal(index) if index else []
         busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
         if busy:  # what lies in git's index now is of a moment
-            blockers = [holds.blocker(tx, one, normal) for one in busy]
+            blockers = [views.blocker(tx, one, normal) for one in busy]
             return _index_held(tx, call, normal, Held(blockers=blockers))
         unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
-        concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
+        concerned: list[Concern] = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
         dropped: list[str] = []
         for found in sweeps:
             sweep = {"tree": tree, **found, "here": tree}
@@ -112,12 +115,12 @@ def _hold_files(
 ) -> list[str] | DibsError:
     """Hold what the command may write while it runs. What the agent holds anyway stays as it is."""
     taken: list[str] = []
-    own = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["until"] > tx.now and not one["pending"]]
+    own = [one for one in claim_records.claims_of(tx, call.agent) if one["until"] > tx.now and not one["pending"]]
     for tree, paths in files:
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            claim = grants.take(tx, call, resources=wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -125,7 +128,7 @@ def _hold_files(
 
 
 def _being_changed(
-    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: list[Record], tree: str
+    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: Sequence[UnfinishedWork], tree: str
 ) -> Held | None:
     """Refuse a command that may write a file in which another agent that is there has unfinished work."""
     for doubt in unresolved if unfinished else ():
@@ -137,7 +140,7 @@ def _being_changed(
                 who = working_tree.who(tx, record)
                 return Held(
                     f"`{_short(doubt['words'])}` may write {name} ({who}). {instead}", words=[doubt["words"]],
-                    blockers=[holds.blocker(tx, record, [["file", name]])], more=0, instead=instead,
+                    blockers=[views.blocker(tx, record, [["file", name]])], more=0, instead=instead,
                 )  # fmt: skip
     return None
 
@@ -146,9 +149,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is."""
     normal = resources.normal(wanted)
     own = [
-        claim
-        for claim in holds.of_agent(tx, holds.CLAIM, call.agent)
-        if claim["until"] > tx.now and not claim["pending"]
+        claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] > tx.now and not claim["pending"]
     ]
     if any(claim["by"] != SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
@@ -160,7 +161,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, both, by=SHELL, ttl=ttl, reason=RUNS)
+    held = grants.take(tx, call, resources=both, by=SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
@@ -169,9 +170,12 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
 
 def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
-    for record in holds.meeting(tx, wanted, ""):
-        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != SHELL
-        if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
+    for record in claim_records.overlapping(tx, wanted, ""):
+        if claim_records.is_claim(record):
+            lasting = record["until"] > tx.now and record["by"] != SHELL
+            if lasting and endings.blocks(record, resources.WRITE, call.agent):
+                return held
+        elif claim_records.is_waiter(record):
             return held
     blockers = held.fields["blockers"]
     from dibs.operations.agents import names
@@ -207,9 +211,11 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     )
 
 
-def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: list[Record], tree: str) -> Held | None:
+def _unreadable(
+    tx: Transaction, unresolved: Sequence[dict[str, Any]], others: Sequence[Claim], tree: str
+) -> Held | None:
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
-    found: list[tuple[str, Record, list[list[str]]]] = []
+    found: list[tuple[str, Claim, list[Sequence[str]]]] = []
     for doubt in unresolved:
         where, end = doubt.get("tree", tree), doubt.get("end", "")
         for record in others:
@@ -225,7 +231,7 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     if not found:
         return None
     words = list(dict.fromkeys([words for words, _, _ in found]))
-    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
+    blockers = {record["claim"]: views.blocker(tx, record, hits) for _, record, hits in found}
     shown, more_claims = list(blockers.values())[:MAX_CLAIMS_SHOWN], max(0, len(blockers) - MAX_CLAIMS_SHOWN)
     wanted = _files_of(unresolved, found)
     if wanted:
@@ -244,7 +250,7 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     )
 
 
-def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Record, list[list[str]]]]) -> list[str]:
+def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Claim, list[Sequence[str]]]]) -> list[str]:
     """The held files that the commands may write, if the words leave only that open, or no words could name others."""
     hits = [hit for _, _, resources_hit in found for hit in resources_hit]
     whole = {doubt["words"] for doubt in unresolved if doubt.get("whole")}
