@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 LEFT, KILLED, RELEASED = "left", "killed", "released"
-WAITS, INTERESTS = "waits", "interests"
+KINDS = (claim_records.CLAIM, claim_records.WAITER, claim_records.INTEREST)
 
 
 def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> dict[str, Any]:
     """Take the first step. The answer has what was released, passed on or voided, and the job if there is more."""
-    kinds = ("claims",) if how == RELEASED else ("claims", WAITS, INTERESTS)
-    ends = ("\t", "/") if family else ("\t",)
-    places = [f"{kind}\t{agent}{end}" for kind in kinds for end in ends]
+    kinds = (claim_records.CLAIM,) if how == RELEASED else KINDS
+    places = [entry for kind in kinds for entry in claim_records.index_entries(kind, agent, family=family)]
     job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
     jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs(_answer(job), jobs)
@@ -39,8 +38,9 @@ def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = Fals
 
 def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> dict[str, Any]:
     """Take the first step of voiding what these agents and their subagents hold."""
-    kinds = ("claims", WAITS, INTERESTS)
-    places = [f"{kind}\t{agent}{end}" for kind in kinds for agent in agents for end in ("\t", "/")]
+    places = [
+        entry for kind in KINDS for agent in agents for entry in claim_records.index_entries(kind, agent, family=True)
+    ]
     job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
     jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs(_answer(job), jobs)

@@ -25,14 +25,13 @@ from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
     from dibs.operations.claims.records import Claim, Place, Waiter, Want
-    from dibs.operations.claims.resources import Resource
+    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.core.answers import CycleStep
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-    Steps = list[dict[str, Any]]
     Blocker = Claim | Waiter
     Came = tuple[Want, Blocker]  # the place that waits for another (or for its agent), and the record in its way
 
@@ -40,7 +39,7 @@ MAX_READ = 8_000  # trips and records in one search: some 100 ms; a fleet has fe
 MAX_CLAIMS_LOOKED_AT = 64  # of the asking agent, for waiters; an agent that holds more searches
 
 
-def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker]) -> Steps:
+def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker]) -> list[CycleStep]:
     """The deadlock that this request would cause, as steps (agent, resource, holder); empty if there is none."""
     start = request["agent"]
     if not is_awaited(tx, start):
@@ -50,7 +49,7 @@ def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker]) -> Steps
     return search.follow([(request, iter(in_the_way))])
 
 
-def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> Steps:
+def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> list[CycleStep]:
     """The deadlock that a grant would cause by passing this queue: each would wait for the other.
 
     That needs a place of the same agent for something else.
@@ -66,11 +65,16 @@ def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> Steps:
     steps = search.follow_places(_places_of(tx, request["agent"]))
     if not steps:
         return []
-    last = {"agent": steps[-1]["holder"], "resource": resources.shown(request["resources"])[0]}
-    return [*steps, {**last, "holder": request["agent"], "since": iso(tx, tx.now)}]
+    name = resources.shown(request["resources"])[0]
+    last: CycleStep = {
+        "agent": steps[-1]["holder"], "resource": name, "holder": request["agent"], "since": iso(tx, tx.now),
+    }  # fmt: skip
+    return [*steps, last]
 
 
-def refusal_of(tx: Transaction, call: Call, request: Want, search: Callable[[], Steps]) -> Deadlock | Quota | None:
+def refusal_of(
+    tx: Transaction, call: Call, request: Want, search: Callable[[], list[CycleStep]]
+) -> Deadlock | Quota | None:
     """The refusal of a request that would cause a deadlock, or whose search is too long; the log keeps it."""
     first = resources.shown(request["resources"])[0]
     data = {"resources": request["resources"], "mode": request["mode"], "tree": request["tree"]}
@@ -130,7 +134,7 @@ class _Crowd:
     def __init__(self, blockers: list[Blocker]) -> None:
         blockers.sort(key=lambda record: record["ticket"] if records.is_waiter(record) else 0)
         self.claims: dict[str, list[Claim]] = {}  # by agent
-        self._left: dict[str, list[Blocker]] = {mode: [] for mode in resources.MODES}
+        self._left: dict[Mode, list[Blocker]] = {mode: [] for mode in resources.MODES}
         for record in blockers:
             self._left[record["mode"]].append(record)
             if records.is_claim(record):
@@ -166,12 +170,12 @@ class _Search:
         self._crowds: dict[tuple[str, ...], _Crowd] = {}  # by tree and resource
         self._read = 0
 
-    def follow_places(self, places: list[Place]) -> Steps:
+    def follow_places(self, places: list[Place]) -> list[CycleStep]:
         """The steps from the first of these places, all of one agent, that leads there."""
         self._came.update({place["waiter"]: None for place in places})
         return self.follow([(place, self._before(place)) for place in places])
 
-    def follow(self, frontier: list[tuple[Want, Iterator[Blocker]]]) -> Steps:
+    def follow(self, frontier: list[tuple[Want, Iterator[Blocker]]]) -> list[CycleStep]:
         """The steps from the first of these places or wishes that leads there by the records in its way."""
         for place, before in frontier:  # it grows while it is read
             for record in before:
@@ -219,7 +223,7 @@ class _Search:
         if self._read > MAX_READ:
             raise Quota(what="claims and waiters that can be searched for a deadlock", limit=MAX_READ)
 
-    def _path(self, place: Want, record: Blocker) -> Steps:
+    def _path(self, place: Want, record: Blocker) -> list[CycleStep]:
         """The steps from the asking agent to the record that the search arrived at."""
         steps = [_step(self._tx, place, record)]
         while (came := self._came.get(records.waiter_of(place))) is not None:
@@ -228,7 +232,7 @@ class _Search:
         return steps
 
 
-def _step(tx: Transaction, place: Want, record: Blocker) -> dict[str, Any]:
+def _step(tx: Transaction, place: Want, record: Blocker) -> CycleStep:
     shown = views.blocker(tx, record, place["resources"])
     return {
         "agent": place["agent"], "resource": shown["resource"], "holder": record["agent"],

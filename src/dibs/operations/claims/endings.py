@@ -13,10 +13,11 @@ from dibs.operations.core.call import FOLLOW_UPS, TOKEN, iso, related
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
     from dibs.operations.claims.records import Claim, Interest, Loss, Stored, Waiter, Want
-    from dibs.operations.claims.resources import Resource
+    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.core.answers import ClaimAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -25,6 +26,7 @@ WAITER_LEASE_MS = 15_000
 NARROW_KINDS = ("file", "name", "inode")  # little lies below these
 MAX_WAITERS_READ = 10_000  # in a workspace, when a directory becomes free: more than there ever are
 MAX_WAITERS_SERVED = 32  # per freed resource; the other waiters find out at their own next poll
+ENDS_WITH_COMMIT: Literal["commit"] = "commit"  # the `ends` of a claim that its file's commit releases
 BY_HAND = "hand"  # the `by` of a claim that an agent asked for
 BY_TASK = "task"  # the `by` of a claim that belongs to a task: its end changes the task
 LOSS_LIFE_MS = 7 * 86_400_000  # an agent that did not boot within a week will not ask any more
@@ -102,9 +104,9 @@ def grant(tx: Transaction, claim: Claim, via: str, request: list[str] | None = N
     return claim
 
 
-def grant_answer(tx: Transaction, claim: Claim, **more: Any) -> dict[str, Any]:
+def grant_answer(tx: Transaction, claim: Claim) -> ClaimAnswer:
     """One claim, as the answer to the agent that took or renewed it shows it."""
-    answer = {
+    answer: ClaimAnswer = {
         "claim": claim["claim"],
         "token": claim["token"],
         "resources": resources.shown(claim["resources"]),
@@ -112,9 +114,8 @@ def grant_answer(tx: Transaction, claim: Claim, **more: Any) -> dict[str, Any]:
         "expires_at": iso(tx, claim["until"]),
         "agent": claim["agent"],
     }
-    if claim.get("ends"):
-        answer["ends"] = claim["ends"]
-    answer.update(more)
+    if claim.get("ends") == ENDS_WITH_COMMIT:
+        answer["ends"] = ENDS_WITH_COMMIT
     return answer
 
 
@@ -138,7 +139,7 @@ def living(tx: Transaction, call: Call, claims: Sequence[Claim]) -> list[Claim]:
     return [claim for claim in claims if claim["claim"] not in dead]
 
 
-def blocks(record: Want, mode: str, agent: str) -> bool:
+def blocks(record: Want, mode: Mode, agent: str) -> bool:
     """Does this claim or waiter block that agent, if their resources overlap?"""
     return resources.conflict(record["mode"], mode) and not related(record["agent"], agent)
 

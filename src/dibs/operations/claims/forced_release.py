@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -37,7 +38,7 @@ FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
 def force(
     tx: Transaction, call: Call, wanted: Sequence[Resource], why: str, saved: Sequence[Sequence[str]], token: int
-) -> dict[str, Any] | Fenced:
+) -> ReleaseAnswer | Fenced:
     """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
     reason = why.strip()
     if not reason:
@@ -55,7 +56,7 @@ def force(
                 resource=name, given=token, holder=now["agent"], token=now["token"], since=since, why=NOT_TAKEN
             )
     kept = [_keep(tx, call, claim, *one[1:]) for claim in held for one in saved if one[0] == claim["claim"]]
-    holders: list[dict[str, Any]] = []
+    holders: list[ForcedHolder] = []
     freed: list[Resource] = []
     for claim in held:
         endings.end(tx, claim, FORCED, by=call.agent, reason=reason)
@@ -80,7 +81,7 @@ def _in_the_way(tx: Transaction, wanted: Sequence[Resource]) -> list[Claim]:
     ]
 
 
-def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob: str) -> dict[str, Any]:
+def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob: str) -> KeptContent:
     """Record the content of one of the holder's files, for `restore`."""
     identifier, until = f"v{tx.id()}", tx.now + CONTENT_LIFE_MS
     record: Record = {

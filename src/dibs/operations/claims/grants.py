@@ -12,7 +12,7 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, Order, Quota, quoted
 from dibs.operations.claims import endings, records, resources
 from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
@@ -24,18 +24,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Required, TypedDict, Unpack
 
-    from dibs.errors import DibsError
+    from typing_extensions import TypeIs
+
     from dibs.operations.claims.records import Claim, ClaimRequest, Interest, Stored, Waiter
-    from dibs.operations.claims.resources import Resource
+    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.core.answers import BlockerView, ClaimAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
+
+    class Pending(TypedDict, total=False):
+        """The answer to a request that is not decided yet."""
+
+        again: bool  # the next transaction continues
+        waiting: str  # its place in the queue
+        look_in: int  # ms until the next poll
+        blockers: list[BlockerView]
+        place: int  # its number in the queue, from 1
+        line: int  # the number of waiters
 
     class ClaimFields(TypedDict, total=False):
         """The declared fields of `claim`, with their defaults there, and `base`."""
 
         resources: Required[Sequence[Resource]]
-        mode: str
+        mode: Mode
         ttl: int | None  # ms
         wait: int  # ms
         reason: str
@@ -54,7 +66,6 @@ MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
 MAX_WAITERS_READ = 16  # a caller that can wait and meets this many waiters will wait: it reads no more
 SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save the read
 MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
-ENDS_WITH_COMMIT = "commit"  # the `ends` of a claim that its file's commit releases
 LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
 MAX_HOLDERS_READ = 64  # a request with this many live holders in its way is refused in any case: it reads no more
 MAX_ENDED = 100  # records that one transaction ends before it decides; with more, the next one continues
@@ -99,8 +110,19 @@ class _Overlaps:
 # --- claim
 
 
-def take(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> dict[str, Any] | DibsError:
-    """Grant a request, or refuse it and name the blockers, or put it into the queue. The edit guard uses this too."""
+def take(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | DibsError:
+    """Claim for a guard or a lander, which does not wait."""
+    answer = _claim(tx, call, **given)
+    assert isinstance(answer, DibsError) or not _is_pending(answer), "only a claim by hand is put off"
+    return answer
+
+
+def _is_pending(answer: ClaimAnswer | Pending) -> TypeIs[Pending]:
+    return "token" not in answer
+
+
+def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | Pending | DibsError:
+    """Grant a request, or refuse it and name the blockers, or put it into the queue."""
     fields = {**CLAIM.defaults, **given}
     request = _request_of(tx, call, fields)
     _refuse_tasks(tx, request)
@@ -148,7 +170,7 @@ def _request_of(tx: Transaction, call: Call, fields: dict[str, Any]) -> ClaimReq
         "ends": "", "keep": fields["keep"], "wake": check_text(fields["wake"], "wake"), "base": fields.get("base", {}),
     }  # fmt: skip
     if not request["keep"] and _ends_with_commit(call, request):
-        request["ends"] = ENDS_WITH_COMMIT
+        request["ends"] = endings.ENDS_WITH_COMMIT
     return request
 
 
@@ -239,9 +261,7 @@ def _refuse_tasks(tx: Transaction, request: ClaimRequest) -> None:
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
-def _queue(
-    tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str
-) -> dict[str, Any] | DibsError:
+def _queue(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str) -> Pending | DibsError:
     """Queue the request, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
@@ -358,7 +378,7 @@ def _covering(own_claims: list[Claim], request: ClaimRequest) -> Claim | None:
     return None
 
 
-def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, overlaps: _Overlaps) -> dict[str, Any]:
+def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
     """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way.
 
     A claim is never shortened by another one inside it, or by the same one again: the code around it relies on its
@@ -386,10 +406,12 @@ def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, o
     if not renewed and request["request"]:
         event["request"] = request["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
-    return endings.grant_answer(tx, claim, renewed=renewed)
+    answer = endings.grant_answer(tx, claim)
+    answer["renewed"] = renewed
+    return answer
 
 
-def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps) -> dict[str, Any]:
+def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
     """Nothing is in the way: grant the claim."""
     for interest in overlaps.interests:  # the agent has now what it was refused
         if resources.all_covered(interest["resources"], request["resources"]):
@@ -457,7 +479,7 @@ def _refuse(tx: Transaction, request: ClaimRequest, in_the_way: Sequence[Claim |
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
-def _refusal_data(request: ClaimRequest, code: str, blockers: list[Any]) -> dict[str, Any]:
+def _refusal_data(request: ClaimRequest, code: str, blockers: list[BlockerView]) -> dict[str, Any]:
     return {
         "code": code, "resources": request["resources"], "mode": request["mode"], "tree": request["tree"],
         "blockers": blockers,
@@ -500,7 +522,7 @@ _RESOURCES = "files, directories, globs, or names such as db:migrations"
 
 CLAIM = Operation(
     "claim",
-    take,
+    _claim,
     "Claim resources, all of them or none.",
     group="claims",
     fields=(

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
     from typing_extensions import TypeIs
 
-    from dibs.operations.claims.resources import Resource
+    from dibs.operations.claims.resources import Mode, Resource
     from dibs.stores.seam import Range, Transaction
 
     class Want(TypedDict):
         """What an agent holds or asks for: enough to tell whether two of them are in each other's way."""
 
         agent: str
-        mode: str  # write, read or watch
+        mode: Mode
         tree: str  # the working tree that it is confined to; "": all of them
         resources: Sequence[Resource]  # each alias right after its file
 
@@ -125,7 +125,7 @@ if TYPE_CHECKING:
         claim: str
         agent: str
         resources: Sequence[Resource]
-        mode: str
+        mode: Mode
         token: int
         tree: str
         task: str
@@ -229,6 +229,11 @@ def index_prefix(kind: str) -> str:
 def index_entry(kind: str, agent: str, identifier: str = "") -> str:
     """The entry of one record in the first index; without an id, what those of one agent begin with."""
     return f"{_INDEX[kind]}\t{agent}\t{identifier}"
+
+
+def index_entries(kind: str, agent: str, *, family: bool) -> list[str]:
+    """What the entries of an agent's records of one kind begin with, and with `family` those of its descendants."""
+    return [index_entry(kind, agent), *([f"{_INDEX[kind]}\t{agent}/"] if family else ())]
 
 
 def task_line(task: str, turn: str = "", waiter: str = "") -> str:
@@ -463,8 +468,7 @@ def within_ranges(tx: Transaction, ranges: Sequence[Range], most: int = 0) -> It
 
 def claims_of(tx: Transaction, agent: str, *, family: bool = False, limit: int = MAX_RECORDS) -> list[Claim]:
     """The claims of an agent, and with `family` of its descendants. `limit`: after so many no further page is read."""
-    claims = _pages(tx, index_entry(CLAIM, agent), limit)
-    return claims + _pages(tx, f"{_INDEX[CLAIM]}\t{agent}/", limit) if family else claims
+    return [claim for entry in index_entries(CLAIM, agent, family=family) for claim in _pages(tx, entry, limit)]
 
 
 def waiters_of(tx: Transaction, agent: str, limit: int = MAX_RECORDS) -> list[Waiter]:

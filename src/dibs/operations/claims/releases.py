@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import GrantView, ReleaseAnswer, RenewAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Fetched, Range, Transaction
@@ -35,7 +37,7 @@ MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 # --- renew
 
 
-def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> dict[str, Any] | DibsError:
+def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> RenewAnswer | Pending | DibsError:
     """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
@@ -179,7 +181,7 @@ def _release(
     force: bool = False,
     why: str = "",
     saved: Sequence[Sequence[str]] = (),
-) -> dict[str, Any] | DibsError:
+) -> ReleaseAnswer | dict[str, Any] | DibsError:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
         return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
@@ -222,7 +224,7 @@ def _force(
     token: int,
     *,
     other: bool,
-) -> dict[str, Any] | DibsError:
+) -> ReleaseAnswer | DibsError:
     """Take claims away from other agents."""
     if not named or other:
         raise Invalid("--force takes only resource names, --why and --token", field="force")
@@ -261,7 +263,7 @@ def _shown(freed: list[Resource]) -> list[str]:
     return resources.shown(freed)
 
 
-def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) -> dict[str, Any] | DibsError:
+def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) -> ReleaseAnswer | DibsError:
     """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
@@ -317,7 +319,7 @@ def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: s
     return given
 
 
-def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> dict[str, Any]:
+def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
     """Pass what was given up to another agent: a new claim, a new token."""
     released = claim["resources"]
     blockers = []

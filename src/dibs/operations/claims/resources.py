@@ -14,15 +14,18 @@ from dibs.errors import Invalid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
+    Mode = Literal["write", "read", "watch"]
     Resource = Sequence[str]  # kind and text, as it is stored; in a request the alias may follow
 
 MAX_RESOURCES = 256  # in one request; a refactoring across more claims its directories
 LITERAL_KINDS = ("file", "tree")
 
-WRITE, READ, WATCH = "write", "read", "watch"
-MODES = (WRITE, READ, WATCH)
+WRITE: Literal["write"] = "write"
+READ: Literal["read"] = "read"
+WATCH: Literal["watch"] = "watch"
+MODES: tuple[Mode, ...] = (WRITE, READ, WATCH)  # the stronger first
 PLAIN_PARTS = 2  # kind and text; the alias comes after them
 
 
@@ -149,12 +152,12 @@ def with_aliases(held: Sequence[Resource], chosen: Sequence[Resource]) -> list[R
     return complete
 
 
-def conflict(mode: str, other: str) -> bool:
+def conflict(mode: Mode, other: Mode) -> bool:
     """May these two modes not be held by two unrelated agents at once?"""
     return (mode == WRITE and other != WATCH) or (other == WRITE and mode != WATCH)
 
 
-def enough(held: str, wanted: str) -> bool:
+def enough(held: Mode, wanted: Mode) -> bool:
     """Does a claim in mode `held` include the rights of mode `wanted`?"""
     return MODES.index(held) <= MODES.index(wanted)
 

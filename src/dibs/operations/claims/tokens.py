@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim, InterestRequest
     from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
 
 
-def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> dict[str, Any]:
+def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> ConfirmAnswer:
     """Is this token still live for this resource?"""
     wanted = resources.normal([resource])[0]
     caller = names.found(tx, call.agent) if call.agent else ""
@@ -51,7 +52,7 @@ def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> dic
     )
 
 
-def _ask(tx: Transaction, call: Call, resource: Resource, text: str) -> dict[str, Any] | Quota:
+def _ask(tx: Transaction, call: Call, resource: Resource, text: str) -> AskAnswer | Quota:
     """Ask every holder of a resource to release it; the caller is told when it is free."""
     from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox

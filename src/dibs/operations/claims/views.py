@@ -8,10 +8,10 @@ from dibs.operations.core.call import in_words, iso, process_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
 
     from dibs.operations.claims.records import Claim, Holding, Want
     from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import BlockerView, ClaimView
     from dibs.stores.seam import Transaction
 
 # What ends a claim before its deadline, by what made it (`by`) or by its own field `ends`.
@@ -28,10 +28,10 @@ def left(tx: Transaction, claim: Holding) -> str:
     return f"{in_words(claim['until'] - tx.now)} left" + (f"; {ends}" if ends else "")
 
 
-def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking: str = "") -> dict[str, Any]:
+def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking: str = "") -> BlockerView:
     """One record in the way, as a refusal shows it. `asking`: the agent that is refused."""
     resource = resources.any_overlap(record["resources"], wanted)
-    shown: dict[str, Any] = {
+    shown: BlockerView = {
         "agent": record["agent"],
         "resource": resources.show(resource if resource is not None else record["resources"][0]),
         "mode": record["mode"],
@@ -51,7 +51,7 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
     if asking and record["agent"].startswith(f"{asking}/"):
         shown["subagent"] = True
     if record.get("task"):
-        shown["task"] = record.get("task")
+        shown["task"] = str(record.get("task"))
         task = tx.get(f"t\t{shown['task']}")
         if task is not None:
             shown["title"] = task["title"]
@@ -84,9 +84,9 @@ def wanted(contested: Sequence[Resource], asked: Sequence[Resource]) -> list[str
     return list(dict.fromkeys(resources.shown(named)))
 
 
-def held(tx: Transaction, claim: Claim) -> dict[str, Any]:
+def held(tx: Transaction, claim: Claim) -> ClaimView:
     """One claim, as status and boot show it."""
-    shown: dict[str, Any] = {
+    shown: ClaimView = {
         "claim": claim["claim"],
         "agent": claim["agent"],
         "resources": resources.shown(claim["resources"]),

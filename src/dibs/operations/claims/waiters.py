@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.grants import Pending
     from dibs.operations.claims.records import Claim, ClaimRequest, Interest, InterestRequest, Waiter
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
@@ -37,7 +38,7 @@ def queue(
     in_the_way: list[Claim | Waiter],
     known: Waiter | None,
     waiter_id: str,
-) -> dict[str, Any] | DibsError:
+) -> Pending | DibsError:
     """Take or keep a place in the queue. The answer says who is in the way and when to poll again.
 
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.claims.records import Claim, InterestRequest, Stored
+    from dibs.operations.core.answers import ClaimAnswer
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
@@ -87,7 +88,7 @@ def _edit(
     more: Sequence[dict[str, Any]] = (),
 ) -> Any:
     """All targets or none. `more` has the files in further working trees."""
-    taken: list[dict[str, Any]] = []
+    taken: list[ClaimAnswer] = []
     caller = _Caller(tx.get(f"a\t{call.agent}"), client, tool)
     for part in ({"targets": targets, "tree": tree, "local": local}, *more):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
@@ -98,7 +99,7 @@ def _edit(
     return {"claims": taken}
 
 
-def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
+def _give_back(tx: Transaction, call: Call, taken: list[ClaimAnswer]) -> None:
     """Release the claims of one working tree when another one refuses."""
     new = {answer["claim"] for answer in taken if not answer.get("renewed")}
     for claim in claim_records.claims_of(tx, call.agent) if new else ():
@@ -107,7 +108,9 @@ def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None
             endings.serve(tx, claim["resources"])
 
 
-def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool) -> Any:
+def _in_tree(
+    tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool
+) -> list[ClaimAnswer] | DibsError:
     """The claims on the files of one working tree, or the refusal."""
     wanted: list[Target] = []
     strict: list[Target] = []
@@ -184,7 +187,7 @@ def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str)
 
 def _take(
     tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str
-) -> dict[str, Any] | DibsError:
+) -> ClaimAnswer | DibsError:
     """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree)
     if across and call.policy.guards["across_worktrees"] == "block":
@@ -224,7 +227,7 @@ def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: boo
 
 def _covering_claims(
     tx: Transaction, call: Call, normal: list[list[str]], tree: str, overlapping: list[Stored]
-) -> dict[str, Any] | None:
+) -> ClaimAnswer | None:
     """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
     good = [
         record
@@ -238,7 +241,11 @@ def _covering_claims(
         and record["tied"] == call.tied
     ]
     held = [resource for record in good for resource in record["resources"]]
-    return endings.grant_answer(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
+    if not good or not resources.all_covered(normal, held):
+        return None
+    answer = endings.grant_answer(tx, good[0])
+    answer["renewed"] = True
+    return answer
 
 
 def _not_explicit(

@@ -96,10 +96,8 @@ def _agent(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
 
 
 def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> dict[str, Any]:
-    shown = views.held(tx, claim)
-    shown["held"] = (tx.now - claim["since"]) / 1000
-    shown["gone"] = claim["claim"] in gone
-    return shown
+    held = (tx.now - claim["since"]) / 1000
+    return {**views.held(tx, claim), "held": held, "gone": claim["claim"] in gone}
 
 
 def _task(task: Record) -> dict[str, Any]:
