@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import records, resources
 from dibs.operations.core.call import in_words, iso, process_name
 
@@ -60,9 +61,10 @@ def blocker(tx: Transaction, record: Holding, wanted: Sequence[Resource], asking
 
 def _is_dead(tx: Transaction, agent: str) -> bool:
     """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
-    known = tx.get(f"a\t{agent}")
-    process = known["process"] if known is not None else None
-    return process is not None and known.get("mourned") == process_name(process)
+    known = get_agent(tx, agent)
+    if known is None or known["process"] is None:
+        return False
+    return known.get("mourned") == process_name(known["process"])
 
 
 def contested(in_the_way: Iterable[Want], asked: Sequence[Resource]) -> list[Resource]:
