@@ -12,6 +12,7 @@ from __future__ import annotations
 from dibs.operations.claims import holds
 from dibs.operations.core.call import process_name
 from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, agent_key
+from dibs.operations.tasks.records import assigned_to, history_key
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -45,7 +46,7 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
         return True
     if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
         return True
-    if tx.scan(1, f"mine\t{agent}\t", 1).rows:
+    if tx.scan(1, assigned_to(agent), 1).rows:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
     keys = [f"mb\t{agent}", *[agent_key(run, agent) for run in runs]]
@@ -60,7 +61,7 @@ def _forget(tx: Transaction, agent: Record) -> None:
 
     identifier, process = agent["agent"], agent["process"]
     subscriptions.drop(tx, identifier)
-    keys = [f"a\t{identifier}", f"mb\t{identifier}", f"tl\t{identifier}"]
+    keys = [f"a\t{identifier}", f"mb\t{identifier}", history_key(identifier)]
     if agent.get("name", identifier) != identifier:
         keys.append(f"nm\t{agent['name']}")
     others = [f"nm\t{other}" for other in agent.get("also", ())]

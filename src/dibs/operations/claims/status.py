@@ -9,6 +9,7 @@ from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import holders, lifecycle
+from dibs.operations.tasks.records import in_state, with_defaults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 PARTS = ("claims", "waiting", "agents", "tasks")
@@ -46,8 +48,8 @@ def _status(
     def present(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
         return [row for row in rows if row[1]["until"] > tx.now]
 
-    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, lifecycle.full(task)) for place, task in rows]
+    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
+        found = [(place, with_defaults(task)) for place, task in rows]
         return [row for row in found if holders.live_claim(tx, row[1]) is not None]
 
     if resources:
@@ -63,7 +65,7 @@ def _status(
             "claims": page("claims", lambda at: paging.read(tx, [(1, "claims\t", live)], count, at)),
             "waiting": page("waiting", lambda at: paging.read(tx, [(1, "waits\t", present)], count, at)),
         }
-    place = f"tasks\t{lifecycle.EXECUTING}\t"
+    place = in_state(lifecycle.EXECUTING)
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}

@@ -23,12 +23,14 @@ from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import auctions, board, due_tasks, holders, lifecycle, placement, strategies, workforce
 from dibs.operations.tasks.lifecycle import PLANNED
+from dibs.operations.tasks.records import load_task, put_bid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
 
@@ -44,7 +46,7 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
     if strategy and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
     due_tasks.promote(tx, call)
-    task = _open(tx, id)
+    task = _assignable(tx, id)
     how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
     if how == "auction":
         if not task["window"]:  # a running auction stays as it is
@@ -68,7 +70,7 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
     return _answer(tx, task, chosen)
 
 
-def _nobody(tx: Transaction, call: Call, task: Record, facts: Facts) -> str:
+def _nobody(tx: Transaction, call: Call, task: Task, facts: Facts) -> str:
     """Why no agent was found for a task."""
     there = [one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent]
     if not there:
@@ -82,13 +84,13 @@ def _nobody(tx: Transaction, call: Call, task: Record, facts: Facts) -> str:
 
 def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """The agent that added a task may assign it; its assigned agent may pass it on; else an orchestrator."""
-    task = holders.known(tx, id)
+    task = holders.find(tx, id)
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
-def _open(tx: Transaction, identifier: str) -> Record:
+def _assignable(tx: Transaction, identifier: str) -> Task:
     """A task that could be assigned now."""
-    task = lifecycle.load(tx, identifier)
+    task = load_task(tx, identifier)
     if task["state"] != PLANNED:
         text = f"task {identifier} is {task['state']}; only a planned task can be assigned."
         raise Conflict(text, task=identifier, state=task["state"])
@@ -99,11 +101,11 @@ def _open(tx: Transaction, identifier: str) -> Record:
     return task
 
 
-def _answer(tx: Transaction, task: Record, agent: str | None) -> dict[str, Any]:
+def _answer(tx: Transaction, task: Task, agent: str | None) -> dict[str, Any]:
     return {"task": lifecycle.shown(tx, task), "agent": agent, "queued": agent is None}
 
 
-def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) -> Forbidden | None:
+def _unable(tx: Transaction, call: Call, task: Task, to: str, facts: Facts) -> Forbidden | None:
     """Why the named agent cannot have the task; None if it can."""
     check_agent_id(to)
     record: Record | None = tx.get(f"a\t{to}")
@@ -131,7 +133,7 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
     return None
 
 
-def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -> str | None:
+def _choose(tx: Transaction, call: Call, task: Task, how: str, facts: Facts) -> str | None:
     """The first candidate with room, by the strategy: agents that ask before agents that were only seen."""
     there = [
         one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent and placement.fits(one, task)
@@ -156,7 +158,7 @@ def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     agent = tx.get(f"a\t{call.agent}")
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
-    task = _open(tx, id)
+    task = _assignable(tx, id)
     if not task["window"]:
         how = f"`dibs task assign {quoted(id)} --strategy auction`"
         text = f"task {id} is not auctioned now; {how} lets agents bid for it."
@@ -169,7 +171,7 @@ def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     if mine is None and len(bids) >= auctions.MAX_BIDS:
         return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=id)
     if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
-        tx.put(f"tb\t{id}\t{call.agent}", {"agent": call.agent, "amount": amount, "commit": TOKEN})
+        put_bid(tx, id, {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, id, event)
     count = len(bids) + (mine is None)

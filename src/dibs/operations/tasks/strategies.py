@@ -20,10 +20,19 @@ was killed, is known to be dead or has an open breaker never competes.
 from __future__ import annotations
 
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, lineage_of
+from dibs.operations.core.call import lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
 from dibs.operations.tasks import lifecycle, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
+from dibs.operations.tasks.records import (
+    ASSIGNED,
+    get_histories,
+    is_for_one_task,
+    pool_of,
+    put_history,
+    scan_tasks,
+    tasks_in_state,
+)
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -31,9 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Bid, Task, Waiter
     from dibs.stores.seam import Transaction
 
-    Rank = Callable[[Record, Sequence[Record], "Facts"], list[Record]]
+    Rank = Callable[[Task, Sequence[Record], "Facts"], list[Record]]
 
 # An agent that was seen or asked within this counts as present; five times the interval of "seen".
 PRESENCE_MS = 5 * MINUTE
@@ -55,11 +65,11 @@ class Facts:
         self.now = now
         self.busy: dict[str, list[str]] = {}  # agent → the runs of its running tasks
         self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks assigned to it
-        self.given: dict[str, list[int]] = {}  # agent → its last task by a rotating strategy: time, commit, place
+        self.given: dict[str, list[int | str]] = {}  # agent → its last task by a rotating strategy: time, commit, place
         self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for work
-        self.waiting: dict[str, list[Record]] = {}  # agent → its places among the waiters for work
+        self.waiting: dict[str, list[Waiter]] = {}  # agent → its places among the waiters for work
         self.place: dict[str, int] = {}  # agent → the number of waiters before it
-        self.bids: dict[str, Record] = {}
+        self.bids: dict[str, Bid] = {}
         self.live: list[Record] = []
         # strategies, demands and runs for which other agents come first
         self.not_mine: set[tuple[str, str, str]] = set()
@@ -77,34 +87,34 @@ class Facts:
 # --- the strategies
 
 
-def priority(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def priority(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The agent that has waited longest, then the least busy one."""
     return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
 
 
-def round_robin(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def round_robin(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The agent whose last task is longest ago."""
     return sorted(candidates, key=lambda one: (facts.given.get(_id(one), []), facts.in_line(_id(one)), _id(one)))
 
 
-def load_balanced(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def load_balanced(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The agent with the fewest tasks."""
     return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
 
 
-def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def capability(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The least over-qualified agent."""
     needs = set(task["needs"])
     return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
 
 
-def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def sticky(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """Each key (the task's sticky key, else its key, its parent or its id) gives the agents an order of their own."""
-    word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
+    word = task["sticky"] or task["key"] or task["parent"] or task["task"]
     return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
 
 
-def auction(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def auction(task: Task, candidates: Sequence[Record], facts: Facts) -> list[Record]:
     """The highest bidder, the earlier of equal ones; agents without a bid are left out."""
     bidders = [one for one in candidates if _id(one) in facts.bids]
     return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
@@ -126,18 +136,17 @@ def _id(agent: Record) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """The waiters, the running tasks, and when each agent got its last one. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, record in enumerate([one for one in workforce.present(tx) if not one.get("task")]):
-        facts.waiting.setdefault(record["agent"], []).append(record)
-        facts.place.setdefault(record["agent"], place)
-    for task in lifecycle.of_state(tx, EXECUTING, MAX_READ)[0]:
+    for place, waiter in enumerate([one for one in workforce.present(tx) if not is_for_one_task(one)]):
+        facts.waiting.setdefault(waiter["agent"], []).append(waiter)
+        facts.place.setdefault(waiter["agent"], place)
+    for task in tasks_in_state(tx, EXECUTING, MAX_READ):
         facts.busy.setdefault(task["agent"], []).append(task["run"])
-    for _, _, kept in tx.scan(1, "mine\t", MAX_READ).rows:
-        task = lifecycle.full(kept)
-        if task["task"] != without:
+    for _, task in scan_tasks(tx, ASSIGNED, MAX_READ)[0]:
+        if task["assigned"] and task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
-    for key, kept in paging.every(tx, "tl\t"):
-        facts.asked[key[3:]] = kept["asked"]
-        facts.given[key[3:]] = [kept["given"]] if isinstance(kept["given"], int) else kept["given"]
+    for agent, history in get_histories(tx):
+        facts.asked[agent] = history["asked"]
+        facts.given[agent] = [history["given"]] if isinstance(history["given"], int) else history["given"]
     return facts
 
 
@@ -167,7 +176,7 @@ def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
     return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + PRESENCE_MS > tx.now)
 
 
-def asks(facts: Facts, agent: Record, task: Record) -> bool:
+def asks(facts: Facts, agent: Record, task: Task) -> bool:
     """Will this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
     name, run = _id(agent), task["run"]
     asked = facts.asked.get(name, {}).get(run, 0)
@@ -188,14 +197,13 @@ def given(tx: Transaction, agent: str, facts: Facts) -> None:
 def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
     """Written only for the rotating strategies; a sweep drops it after a day."""
     last = [COMMIT if part == THIS_COMMIT else part for part in facts.given.get(agent, ())]
-    kept = {"given": last, "asked": facts.asked.get(agent, {})}
-    tx.put(f"tl\t{agent}", kept, i2=due(tx.now + DAY))
+    put_history(tx, agent, {"given": last, "asked": facts.asked.get(agent, {})}, tx.now + DAY)
 
 
 # --- pull
 
 
-def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str) -> bool:
+def may_pull(tx: Transaction, call: Call, agent: Record, task: Task, strategy: str) -> bool:
     """Does this ready task go to the caller?"""
     if strategy in {"priority", "preemptive"}:
         return True
@@ -203,7 +211,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
     if strategy == "auction":
         return _auctioned(tx, call, task, facts)
     me = _id(agent)
-    kind = (strategy, lifecycle.pool_of(task), task["run"])
+    kind = (strategy, pool_of(task), task["run"])
     if kind in facts.not_mine:
         return False
     facts.place[me] = -1  # among equals, the caller comes first
@@ -223,7 +231,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
     return True
 
 
-def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str, facts: Facts) -> bool:
+def _competes(tx: Transaction, call: Call, agent: Record, task: Task, strategy: str, facts: Facts) -> bool:
     """Would this agent come for the task?"""
     if not lifecycle.fits(agent, task["needs"], task["for"]):
         return False
@@ -243,9 +251,9 @@ def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
     _keep(tx, agent, facts)
 
 
-def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
+def _auctioned(tx: Transaction, call: Call, task: Task, facts: Facts) -> bool:
     """A task that had its auction is free for all. One without an auction yet is put up when it is found."""
-    if task.get("auctioned"):
+    if task["auctioned"]:
         return True
     if facts.opened < MAX_AUCTIONS_OPENED:
         from dibs.operations.tasks import auctions

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
@@ -36,13 +37,13 @@ def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str
     for one in handed:
         identifier = one["id"]
         tx.prefetch(*outcomes.ahead(call, identifier))
-        found: Any
+        outcome: Task | DibsError
         try:
-            found = outcomes.finish(tx, call, identifier, one["token"], one.get("result"), jobs, room)
+            outcome = outcomes.finish(tx, call, identifier, one["token"], one.get("result"), jobs, room)
         except DibsError as error:  # nothing of this task was written
-            found = error
-        if isinstance(found, DibsError):
-            refused.append({"id": identifier, "code": found.code, "message": found.message})
+            outcome = error
+        if isinstance(outcome, DibsError):
+            refused.append({"id": identifier, "code": outcome.code, "message": outcome.message})
         else:
             finished.append(identifier)
     taken = pulls.take_some(tx, call, run, take) if take else []
