@@ -31,7 +31,7 @@ ROWS = (
     ("content_backup.save", "replace name #2 beneath return saved -> []",
      "tests/doors/cli/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away"),
     # request fields are what their kinds say
-    ("request", "drop operand internal", f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
+    ("read_fields.request", "drop operand internal", f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
     ("read_fields._commit", "replace ifexp commit -> $0.0.0 if True else $2",
      "tests/doors/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
     # what a hook appends

@@ -16,32 +16,8 @@ from dibs.operations.claims import resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
-from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
-from dibs.operations.tasks.records import (
-    ANY_AGENT_POOL,
-    child_prefix,
-    dependent_prefix,
-    get_owner,
-    get_task,
-    get_tasks,
-    ids_below,
-    load_task,
-    owner_key,
-    payload_key,
-    pool_heads,
-    pool_of,
-    put_dependencies,
-    put_member,
-    put_owner,
-    put_task,
-    race_prefix,
-    ready,
-    run_prefix,
-    scan_tasks,
-    task_key,
-    with_defaults,
-)
 from dibs.stores.seam import COMMIT, KEYS_PER_FETCH
 
 TYPE_CHECKING = False
@@ -111,9 +87,9 @@ def create(
     """
     key = lifecycle.check_word(spec.get("key", ""), "key")
     if key:
-        owner = get_owner(tx, key)
+        owner = records.get_owner(tx, key)
         if owner is not None:
-            return load_task(tx, owner), True
+            return records.load_task(tx, owner), True
     task = _record(tx, call, spec, place)
     identifier = task["task"]
     after = _check_after(tx, spec.get("after") or (), identifier)
@@ -127,7 +103,7 @@ def create(
     tx.append("task.added", call.agent, identifier, _added(call, task, key, after, place, complete=complete))
     if task["strategy"] == "auction" and task["state"] == PLANNED:
         task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
-    put_task(tx, task)
+    records.put_task(tx, task)
     return task, False
 
 
@@ -135,20 +111,20 @@ def _put_parts(tx: Transaction, task: Task, key: str, after: dict[str, str], pay
     """Write the records that belong to a task: payload, dependencies, key, race and run."""
     identifier = task["task"]
     if payload is not None:
-        tx.put(payload_key(identifier), payload)
+        tx.put(records.payload_key(identifier), payload)
         task["payload"] = True
     if after:
-        put_dependencies(tx, identifier, list(after))
+        records.put_dependencies(tx, identifier, list(after))
         waited = [name for name, state in after.items() if state != COMPLETE]
         for name in waited:
-            put_member(tx, dependent_prefix(name), identifier)
+            records.put_member(tx, records.dependent_prefix(name), identifier)
         task["open"], task["after"] = len(waited), True
     if key:
-        put_owner(tx, key, identifier)
+        records.put_owner(tx, key, identifier)
     if task["race"]:
-        put_member(tx, race_prefix(task["race"]), identifier)
+        records.put_member(tx, records.race_prefix(task["race"]), identifier)
     if task["run"]:
-        put_member(tx, run_prefix(task["run"]), identifier)
+        records.put_member(tx, records.run_prefix(task["run"]), identifier)
 
 
 def _added(call: Call, task: Task, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, Any]:
@@ -188,8 +164,8 @@ def _prefetch(tx: Transaction, specs: Sequence[TaskSpec]) -> None:
     ids = sorted({lifecycle.check_id(spec["id"]) for spec in specs})
     before = {lifecycle.check_id(name, "after") for spec in specs for name in spec.get("after") or ()}
     parents = {lifecycle.check_id(spec["parent"], "parent") for spec in specs if spec.get("parent")}
-    keys = {owner_key(lifecycle.check_word(spec["key"], "key")) for spec in specs if spec.get("key")}
-    wanted = sorted(keys.union([task_key(name) for name in before.union(parents, ids)]))
+    keys = {records.owner_key(lifecycle.check_word(spec["key"], "key")) for spec in specs if spec.get("key")}
+    wanted = sorted(keys.union([records.task_key(name) for name in before.union(parents, ids)]))
     for start in range(0, len(wanted), KEYS_PER_FETCH):
         tx.prefetch(wanted[start : start + KEYS_PER_FETCH])
     for start in range(0, len(ids), KEYS_PER_FETCH):
@@ -234,7 +210,7 @@ def _record(tx: Transaction, call: Call, spec: TaskSpec, place: int) -> Task:
     if not title:
         raise Invalid("a task needs a title: what is to be done", field="title")
     identifier = spec.get("id") or f"t{tx.id()}"
-    key = task_key(lifecycle.check_id(identifier))
+    key = records.task_key(lifecycle.check_id(identifier))
     holders = _name_ranges([identifier])
     tx.prefetch([key], holders, 1)
     if tx.get(key) is not None:
@@ -257,7 +233,7 @@ def _record(tx: Transaction, call: Call, spec: TaskSpec, place: int) -> Task:
         from dibs.operations.runs import run_records
 
         run_records.active(tx, run)
-    return with_defaults({
+    return records.with_defaults({
         "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
         "for": lifecycle.check_word(spec.get("for", ""), "for"), "by": call.agent, "created": tx.now,
         "order": [tx.now, COMMIT, place], "parent": spec.get("parent") or "", "run": run,
@@ -278,7 +254,7 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
     for name in names:
         if lifecycle.check_id(name, "after") == identifier:
             raise Invalid(f"task {identifier} cannot wait for itself", field="after", task=identifier)
-    for name, task in get_tasks(tx, names).items():
+    for name, task in records.get_tasks(tx, names).items():
         if task is None:
             raise NotFound(f"after: there is no task {name}", field="after", task=name)
         states[name] = task["state"]
@@ -291,7 +267,7 @@ def _adopt(tx: Transaction, task: Task) -> str:
         return ""
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
-    parent = load_task(tx, task["parent"])
+    parent = records.load_task(tx, task["parent"])
     parent["state"] = long_jobs.as_counted(tx, parent, long_jobs.going(tx))["state"]
     if parent["state"] in lifecycle.FINAL_STATES:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
@@ -299,8 +275,8 @@ def _adopt(tx: Transaction, task: Task) -> str:
     task["run"] = task["run"] or parent["run"]
     parent["kids"] += 1
     parent["total_kids"] += 1
-    put_task(tx, parent)
-    put_member(tx, child_prefix(parent["task"]), task["task"])
+    records.put_task(tx, parent)
+    records.put_member(tx, records.child_prefix(parent["task"]), task["task"])
     return parent["task"]
 
 
@@ -309,8 +285,11 @@ def _refuse_circle(tx: Transaction, task: Task, after: dict[str, str]) -> None:
     waiting = [task["parent"]]
     known = {task["parent"]}
     for name in waiting:  # grows during the loop: its parent waits for it, and so do the tasks after it
-        above = get_task(tx, name)
-        for user in (above["parent"] if above is not None else "", *ids_below(tx, dependent_prefix(name))):
+        above = records.get_task(tx, name)
+        for user in (
+            above["parent"] if above is not None else "",
+            *records.ids_below(tx, records.dependent_prefix(name)),
+        ):
             if user and user not in known:
                 known.add(user)
                 waiting.append(user)
@@ -326,11 +305,11 @@ def _refuse_circle(tx: Transaction, task: Task, after: dict[str, str]) -> None:
 
 def _check_pools(tx: Transaction, task: Task, checked: set[str]) -> None:
     """`next` reads the head of each pool, so their number is limited. `checked` has those that this call looked at."""
-    mine = pool_of(task)
-    if mine == ANY_AGENT_POOL or mine in checked:
+    mine = records.pool_of(task)
+    if mine == records.ANY_AGENT_POOL or mine in checked:
         return
     checked.add(mine)
-    if not scan_tasks(tx, ready(mine), 1)[0] and len(pool_heads(tx)) >= MAX_POOLS:
+    if not records.scan_tasks(tx, records.ready(mine), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
         raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 

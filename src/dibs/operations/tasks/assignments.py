@@ -21,9 +21,18 @@ from dibs.operations.agents import names
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
-from dibs.operations.tasks import auctions, board, due_tasks, holders, lifecycle, placement, strategies, workforce
+from dibs.operations.tasks import (
+    auctions,
+    board,
+    due_tasks,
+    holders,
+    lifecycle,
+    placement,
+    records,
+    strategies,
+    workforce,
+)
 from dibs.operations.tasks.lifecycle import PLANNED
-from dibs.operations.tasks.records import load_task, put_bid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +99,7 @@ def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str
 
 def _assignable(tx: Transaction, identifier: str) -> Task:
     """A task that could be assigned now."""
-    task = load_task(tx, identifier)
+    task = records.load_task(tx, identifier)
     if task["state"] != PLANNED:
         text = f"task {identifier} is {task['state']}; only a planned task can be assigned."
         raise Conflict(text, task=identifier, state=task["state"])
@@ -171,7 +180,7 @@ def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     if mine is None and len(bids) >= auctions.MAX_BIDS:
         return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=id)
     if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
-        put_bid(tx, id, {"agent": call.agent, "amount": amount, "commit": TOKEN})
+        records.put_bid(tx, id, {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, id, event)
     count = len(bids) + (mine is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.operations.core.call import iso
 from dibs.operations.messages import mailbox
-from dibs.operations.tasks.records import delete_bid, get_bids, put_task
+from dibs.operations.tasks import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def put_up(tx: Transaction, call: Call, task: Task, request: str = "") -> None:
     drop_bids(tx, task)
     until = tx.now + length(call, task)
     task.update({"assigned": None, "window": until, "not_before": 0})
-    put_task(tx, task)
+    records.put_task(tx, task)
     event = {"until": until, **({"request": ["task assign", request]} if request else {})}
     tx.append("task.auctioned", call.agent, task["task"], event)
     tell_lost(tx, task, before, f"it is auctioned until {iso(tx, until)}")
@@ -42,10 +42,10 @@ def length(call: Call, task: Task) -> int:
 
 def bids(tx: Transaction, task: Task) -> dict[str, Bid]:
     """The bids on a task, by bidder."""
-    return get_bids(tx, task["task"], MAX_BIDS + 1)
+    return records.get_bids(tx, task["task"], MAX_BIDS + 1)
 
 
 def drop_bids(tx: Transaction, task: Task) -> None:
     """Delete the bids on a task."""
     for agent in bids(tx, task):
-        delete_bid(tx, task["task"], agent)
+        records.delete_bid(tx, task["task"], agent)

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import additions, lifecycle
+from dibs.operations.tasks import additions, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, FINAL_STATES, PLANNED
-from dibs.operations.tasks.records import child_prefix, get_dependencies, get_tasks, ids_below, run_prefix
 from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
@@ -48,13 +47,13 @@ def _add(
 def _missing(tx: Transaction, specs: list[TaskSpec]) -> list[TaskSpec]:
     """The tasks whose id is unused; a duplicate id among them is refused later."""
     names = [lifecycle.check_id(spec.get("id") or "") for spec in specs]
-    known = get_tasks(tx, list(dict.fromkeys(names)))
+    known = records.get_tasks(tx, list(dict.fromkeys(names)))
     return [spec for name, spec in zip(names, specs, strict=True) if known[name] is None]
 
 
 def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
     """The progress of these tasks (or of a run's), and whether any of them can still continue without help."""
-    wanted = list(tasks) or _named(tx, run_prefix(run))
+    wanted = list(tasks) or _named(tx, records.run_prefix(run))
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
     states: dict[str, int] = {}
@@ -85,7 +84,7 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
 def _named(tx: Transaction, prefix: str) -> list[str]:
     """The ids of the tasks that the rows below a prefix name."""
     names: list[str] = []
-    for name in ids_below(tx, prefix):
+    for name in records.ids_below(tx, prefix):
         names.append(name)
         _bound(len(names))
     return names
@@ -98,7 +97,7 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Task], d
     left = list(dict.fromkeys(wanted))
     while left:
         page, left = left[:KEYS_PER_FETCH], left[KEYS_PER_FETCH:]
-        for name, task in get_tasks(tx, page).items():
+        for name, task in records.get_tasks(tx, page).items():
             if task is None:
                 raise NotFound(f"there is no task {name}", task=name)
             known[name] = task
@@ -117,8 +116,8 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Task], d
 
 def _waits_for(tx: Transaction, task: Task) -> list[str]:
     """The tasks that a planned one waits for: its dependencies and its children."""
-    names = get_dependencies(tx, task["task"]) if task["open"] else []
-    return names + _named(tx, child_prefix(task["task"])) if task["kids"] else names
+    names = records.get_dependencies(tx, task["task"]) if task["open"] else []
+    return names + _named(tx, records.child_prefix(task["task"])) if task["kids"] else names
 
 
 def _stuck(known: dict[str, Task], before: dict[str, list[str]]) -> set[str]:

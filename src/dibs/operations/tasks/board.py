@@ -14,31 +14,8 @@ from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs, paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.tasks import cancellations, holders, lifecycle
+from dibs.operations.tasks import cancellations, holders, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
-from dibs.operations.tasks.records import (
-    PLACES,
-    child_prefix,
-    delete_note,
-    dependencies_key,
-    end_of,
-    get_dependencies,
-    get_notes,
-    get_results,
-    get_tasks,
-    keys_below,
-    load_task,
-    note_prefix,
-    order_of,
-    payload_key,
-    put_note,
-    put_task,
-    result_key,
-    run_prefix,
-    tasks_below,
-    verification_key,
-    with_defaults,
-)
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -75,7 +52,7 @@ def _list(
     jobs = long_jobs.going(tx)
 
     def fitting(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
-        tasks = [(place, long_jobs.as_counted(tx, with_defaults(task), jobs)) for place, task in rows]
+        tasks = [(place, long_jobs.as_counted(tx, records.with_defaults(task), jobs)) for place, task in rows]
         return [
             (place, task)
             for place, task in tasks
@@ -83,31 +60,31 @@ def _list(
         ]
 
     def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
-        known = get_tasks(tx, [end_of(key) for key, _ in rows])
-        return fitting([(key, task) for key, _ in rows if (task := known[end_of(key)]) is not None])
+        known = records.get_tasks(tx, [records.end_of(key) for key, _ in rows])
+        return fitting([(key, task) for key, _ in rows if (task := known[records.end_of(key)]) is not None])
 
     sections: list[Any]
     if parent:
-        sections = [(paging.KEYS, child_prefix(load_task(tx, parent)["task"]), named)]
+        sections = [(paging.KEYS, records.child_prefix(records.load_task(tx, parent)["task"]), named)]
     elif run:
-        sections = [(paging.KEYS, run_prefix(lifecycle.check_word(run, "run")), named)]
+        sections = [(paging.KEYS, records.run_prefix(lifecycle.check_word(run, "run")), named)]
     else:
         others = [other for other in lifecycle.STATES if other not in {EXECUTING, PLANNED}]
         states = (state,) if state else (EXECUTING, PLANNED, *others)
-        sections = [(paging.INDEX, place, fitting) for name in states for place in PLACES[name]]
+        sections = [(paging.INDEX, place, fitting) for name in states for place in records.PLACES[name]]
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], order_of(task)))
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], records.order_of(task)))
     return {"tasks": _with_after(tx, page.records), **page.answer()}
 
 
 def _with_after(tx: Transaction, tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """Tasks as a list shows them, with the ids of what each comes after."""
-    dependencies = tx.get_many([dependencies_key(task["task"]) for task in tasks])
+    dependencies = tx.get_many([records.dependencies_key(task["task"]) for task in tasks])
     expired = holders.expired(tx, tasks)
     shown = []
     for task in tasks:
-        after = dependencies[dependencies_key(task["task"])]
+        after = dependencies[records.dependencies_key(task["task"])]
         more: dict[str, Any] = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
         if task["task"] in expired:
             more["expired"] = True
@@ -117,17 +94,17 @@ def _with_after(tx: Transaction, tasks: Sequence[Task]) -> list[dict[str, Any]]:
 
 def _members(tx: Transaction, prefix: str) -> tuple[list[Task], bool]:
     """The first tasks below a prefix, and whether there are more."""
-    keys, truncated = keys_below(tx, prefix, MAX_TASKS_LISTED)
-    tasks = get_tasks(tx, [end_of(key) for key in keys])
+    keys, truncated = records.keys_below(tx, prefix, MAX_TASKS_LISTED)
+    tasks = records.get_tasks(tx, [records.end_of(key) for key in keys])
     return [task for task in tasks.values() if task is not None], truncated
 
 
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     view = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
-    keys = [payload_key(id), result_key(id), dependencies_key(id), verification_key(id)]
-    tx.prefetch(keys, [prefix_range(note_prefix(id))], MAX_NOTES + 1)
+    keys = [records.payload_key(id), records.result_key(id), records.dependencies_key(id), records.verification_key(id)]
+    tx.prefetch(keys, [prefix_range(records.note_prefix(id))], MAX_NOTES + 1)
     payload, result, after, proof = tx.get_many(keys).values()
     if payload is not None:
         view["payload"] = payload
@@ -142,9 +119,9 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     if task["total_kids"]:
         view["children"] = _children(tx, task)
         view["progress"] = view["children"]["progress"]
-    notes = get_notes(tx, id, MAX_NOTES + 1)
+    notes = records.get_notes(tx, id, MAX_NOTES + 1)
     if notes:
-        view["notes"] = [{**note, "at": iso(tx, note["at"])} for _, note in notes]
+        view["notes"] = [{"text": note["text"], "by": note["by"], "at": iso(tx, note["at"])} for _, note in notes]
     live = holders.live_claim(tx, task)
     if live is not None:
         view["token"], view["expires_at"] = live["token"], iso(tx, live["until"])
@@ -155,7 +132,7 @@ def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 def _blocking(tx: Transaction, after: Sequence[str]) -> list[dict[str, str]]:
     """Some incomplete dependencies, first those that will never complete without help."""
-    tasks = [task for task in get_tasks(tx, after).values() if task is not None]
+    tasks = [task for task in records.get_tasks(tx, after).values() if task is not None]
     blocking = [{"id": task["task"], "state": task["state"]} for task in tasks if task["state"] != COMPLETE]
     blocking.sort(key=lambda view: view["state"] not in lifecycle.FINAL_STATES)
     return blocking[:MAX_BLOCKING_SHOWN]
@@ -163,7 +140,7 @@ def _blocking(tx: Transaction, after: Sequence[str]) -> list[dict[str, str]]:
 
 def _children(tx: Transaction, task: Task) -> dict[str, Any]:
     """A parent's progress is that of its children."""
-    members, more = _members(tx, child_prefix(task["task"]))
+    members, more = _members(tx, records.child_prefix(task["task"]))
     counts: dict[str, int] = {}
     for child in members:
         counts[child["state"]] = counts.get(child["state"], 0) + 1
@@ -175,11 +152,11 @@ def _children(tx: Transaction, task: Task) -> dict[str, Any]:
 
 def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """The results of a task's dependencies and children: its inputs."""
-    task = load_task(tx, id)
-    names = get_dependencies(tx, id)
-    children = tasks_below(tx, child_prefix(id)) if task["total_kids"] else ()
+    task = records.load_task(tx, id)
+    names = records.get_dependencies(tx, id)
+    children = records.tasks_below(tx, records.child_prefix(id)) if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]
-    return {"inputs": get_results(tx, names)}
+    return {"inputs": records.get_results(tx, names)}
 
 
 # --- moving, calling off, notes
@@ -187,7 +164,7 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     to = lifecycle.check_state(state)
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
     if to in hints:
@@ -208,7 +185,7 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
         if before == CANCELLED and task["parent"]:
             cancellations.count_child(tx, task["parent"], 1)
     task.update({"assigned": None, "window": 0})
-    put_task(tx, task)
+    records.put_task(tx, task)
     if to == PLANNED:
         from dibs.operations.tasks import workforce
 
@@ -218,14 +195,14 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
 
 def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
     """Cancel a task and its children."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     if task["state"] == CANCELLED:
         jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == id]
         return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
     done = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, load_task(tx, id)), **done}
+    return {"task": lifecycle.shown(tx, records.load_task(tx, id)), **done}
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
@@ -259,9 +236,9 @@ def count_completed_child(tx: Transaction, task: Task) -> None:
 
 def _note(tx: Transaction, call: Call, id: str, text: str) -> dict[str, Any]:
     """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     keep_note(tx, call, task, text)
-    put_task(tx, task)
+    records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task)}
 
 
@@ -270,11 +247,11 @@ def keep_note(tx: Transaction, call: Call, task: Task, text: str) -> None:
     words = text.strip()
     if not words:
         raise Invalid("say where it stands", field="text")
-    stamps = [stamp for stamp, _ in get_notes(tx, task["task"], MAX_NOTES + 1)]
+    stamps = [stamp for stamp, _ in records.get_notes(tx, task["task"], MAX_NOTES + 1)]
     for stamp in stamps[: max(0, len(stamps) - MAX_NOTES + 1)]:
-        delete_note(tx, task["task"], stamp)
+        records.delete_note(tx, task["task"], stamp)
     stamp = max(tx.now, stamps[-1] + 1) if stamps else tx.now
-    put_note(tx, task["task"], stamp, {"text": words, "by": call.agent, "at": tx.now})
+    records.put_note(tx, task["task"], stamp, {"text": words, "by": call.agent, "at": tx.now})
     task["note"], task["note_by"] = words, call.agent
     tx.append("task.noted", call.agent, task["task"], {"text": words})
 

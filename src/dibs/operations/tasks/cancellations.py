@@ -10,20 +10,8 @@
 from __future__ import annotations
 
 from dibs.operations.core import long_jobs
-from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, PLANNED
-from dibs.operations.tasks.records import (
-    child_prefix,
-    delete_job_parent,
-    end_of,
-    get_task,
-    get_tasks,
-    keys_below,
-    next_job_parent,
-    put_job_parent,
-    put_task,
-    race_prefix,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +48,7 @@ def step(tx: Transaction, job: CancelJob | RaceJob, room: int) -> int:
     """Cancel up to `room` tasks of a job."""
     used = 0
     if long_jobs.is_race(job):
-        used = members_step(tx, job, race_prefix(job["race"]), room)
+        used = members_step(tx, job, records.race_prefix(job["race"]), room)
     used += below(tx, job, room - used)
     if job["kind"] == "cancel":
         job["answer"] = {"cancelled": job["names"], "count": job["done"]}
@@ -69,15 +57,15 @@ def step(tx: Transaction, job: CancelJob | RaceJob, room: int) -> int:
 
 def members_step(tx: Transaction, job: MembersJob, prefix: str, room: int) -> int:
     """Cancel up to `room` of the tasks after the job's cursor: those of a race, or of a run."""
-    keys, _ = keys_below(tx, prefix, room, job["after"])
-    tasks = get_tasks(tx, [end_of(key) for key in keys])
+    keys, _ = records.keys_below(tx, prefix, room, job["after"])
+    tasks = records.get_tasks(tx, [records.end_of(key) for key in keys])
     used = 0
     lost: dict[str, int] = {}
     for key in keys:
         if used >= room:
             break
         job["after"] = key
-        task = tasks[end_of(key)]
+        task = tasks[records.end_of(key)]
         used += 1
         if task is None or task["state"] in lifecycle.FINAL_STATES:
             continue
@@ -96,17 +84,17 @@ def below(tx: Transaction, job: CancellingJob, room: int) -> int:
     """Cancel up to `room` of the children whose parents the job has cancelled."""
     used = 0
     while used < room:
-        first = next_job_parent(tx, job["job"])
+        first = records.next_job_parent(tx, job["job"])
         if first is None:
             break
         parent, after = first
-        keys, truncated = keys_below(tx, child_prefix(parent), room - used, after)
-        children = get_tasks(tx, [end_of(key) for key in keys])
+        keys, truncated = records.keys_below(tx, records.child_prefix(parent), room - used, after)
+        children = records.get_tasks(tx, [records.end_of(key) for key in keys])
         lost, last = 0, ""
         for key in keys:
             if used >= room:
                 break
-            last, child = key, children[end_of(key)]
+            last, child = key, children[records.end_of(key)]
             used += 1
             if child is not None and child["state"] not in lifecycle.FINAL_STATES:
                 used += _cancel(tx, job, child)
@@ -114,9 +102,9 @@ def below(tx: Transaction, job: CancellingJob, room: int) -> int:
         if lost:
             count_child(tx, parent, -lost)
         if truncated or (keys and last != keys[-1]):
-            put_job_parent(tx, job["job"], parent, last)
+            records.put_job_parent(tx, job["job"], parent, last)
         else:
-            delete_job_parent(tx, job["job"], parent)
+            records.delete_job_parent(tx, job["job"], parent)
             used += not keys
     return used
 
@@ -136,7 +124,7 @@ def _cancel(tx: Transaction, job: CancellingJob, task: Task) -> int:
     holder = task["agent"]
     lifecycle.move(tx, by, task, CANCELLED, why=why)
     task.update({"assigned": None, "window": 0, "not_before": 0, "finished": tx.now})
-    put_task(tx, task)
+    records.put_task(tx, task)
     long_jobs.count(job, task["task"])
     if claim is not None:
         endings.end(tx, claim, "cancelled")
@@ -145,17 +133,17 @@ def _cancel(tx: Transaction, job: CancellingJob, task: Task) -> int:
             text = f"Task {task['task']} ({task['title']}) was cancelled: {why}. Stop working on it."
             mailbox.post(tx, holder, by, "cancelled", text, task=task["task"])
     if task["total_kids"]:
-        put_job_parent(tx, job["job"], task["task"], "")
+        records.put_job_parent(tx, job["job"], task["task"], "")
     return RECORDS_PER_RUNNING_TASK if claim is not None else 0
 
 
 def count_child(tx: Transaction, parent: str, change: int) -> None:
     """Change the number of open children that a parent waits for."""
-    record = get_task(tx, parent)
+    record = records.get_task(tx, parent)
     if record is None or record["state"] == COMPLETE:
         return
     record["kids"] = max(0, record["kids"] + change)
-    put_task(tx, record)
+    records.put_task(tx, record)
     if not record["kids"] and record["state"] == PLANNED:
         from dibs.operations.tasks import workforce
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.core import long_jobs
-from dibs.operations.tasks import workforce
-from dibs.operations.tasks.records import LATER, later, put_task, with_defaults
+from dibs.operations.tasks import records, workforce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +35,13 @@ def promote(tx: Transaction, call: Call) -> Due:
     jobs: list[Job] = []
     after = ""
     while True:
-        page = tx.scan(2, LATER, DUE_TASKS_PER_TRIP, after, later(tx.now + 1))
+        page = tx.scan(2, records.LATER, DUE_TASKS_PER_TRIP, after, records.later(tx.now + 1))
         for entry, _, stored in page.rows:
             if long_jobs.is_job(stored):
                 jobs.append(stored)
                 after = entry
                 continue
-            _handle(tx, call, with_defaults(stored))
+            _handle(tx, call, records.with_defaults(stored))
             due.done += 1
         if not page.truncated:
             break
@@ -58,7 +57,7 @@ def promote(tx: Transaction, call: Call) -> Due:
 
 def is_due(tx: Transaction) -> bool:
     """Is a task due, or is a job going?"""
-    return bool(tx.scan(2, LATER, 1, before=later(tx.now + 1)).rows)
+    return bool(tx.scan(2, records.LATER, 1, before=records.later(tx.now + 1)).rows)
 
 
 def _handle(tx: Transaction, call: Call, task: Task) -> None:
@@ -69,5 +68,5 @@ def _handle(tx: Transaction, call: Call, task: Task) -> None:
         placement.over(tx, call, task)
     else:
         task["not_before"] = 0
-        put_task(tx, task)
+        records.put_task(tx, task)
         workforce.wake(tx, [task])

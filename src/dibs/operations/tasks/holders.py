@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.operations.tasks.records import get_task, put_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def expired(tx: Transaction, tasks: Sequence[Task]) -> set[str]:
 
 def find(tx: Transaction, identifier: str) -> Task | None:
     """A task, if there is one of this id; the id comes from a caller."""
-    return get_task(tx, lifecycle.check_id(identifier))
+    return records.get_task(tx, lifecycle.check_id(identifier))
 
 
 def having(task: Task) -> list[str]:
@@ -54,8 +53,8 @@ def having(task: Task) -> list[str]:
 def follow(tx: Transaction, claim: Record) -> None:
     """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
-        task = get_task(tx, resource[1][5:]) if resource[1].startswith("task:") else None
+        task = records.get_task(tx, resource[1][5:]) if resource[1].startswith("task:") else None
         if task is not None and task["state"] == EXECUTING:
             task["agent"], task["claim"] = claim["agent"], claim["claim"]
-            put_task(tx, task)
+            records.put_task(tx, task)
             tx.append("task.passed", claim["agent"], task["task"], {"claim": claim["claim"]})

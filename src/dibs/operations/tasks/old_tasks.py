@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dibs.operations.tasks.records import OVER, delete_task, get_task, has_dependents, over, put_task, with_defaults
+from dibs.operations.tasks import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,21 +23,21 @@ LOOK_AGAIN_MS = 86_400_000  # at a task that had to stay
 
 def is_due(tx: Transaction, call: Call) -> bool:
     """Is a task old enough to be forgotten?"""
-    return bool(tx.scan(2, OVER, 1, before=_limit(tx, call)).rows)
+    return bool(tx.scan(2, records.OVER, 1, before=_limit(tx, call)).rows)
 
 
 def some(tx: Transaction, call: Call) -> tuple[int, bool]:
     """Forget old tasks; returns how many, and whether there are more."""
-    page = tx.scan(2, OVER, TASKS_PER_SWEEP, before=_limit(tx, call))
+    page = tx.scan(2, records.OVER, TASKS_PER_SWEEP, before=_limit(tx, call))
     gone: list[str] = []
     room = ROWS_PER_SWEEP
     for _, _, stored in page.rows:
-        task = with_defaults(stored)
+        task = records.with_defaults(stored)
         if _is_needed(tx, task):
             keep: int = call.policy.work["tasks"]["keep"]
-            put_task(tx, task, ended=tx.now - keep + LOOK_AGAIN_MS)
+            records.put_task(tx, task, ended=tx.now - keep + LOOK_AGAIN_MS)
             continue
-        room -= delete_task(tx, task, room)
+        room -= records.delete_task(tx, task, room)
         if room <= 0:  # the rest of its rows goes with the next sweep
             break
         gone.append(task["task"])
@@ -48,11 +48,11 @@ def some(tx: Transaction, call: Call) -> tuple[int, bool]:
 
 def _limit(tx: Transaction, call: Call) -> str:
     keep: int = call.policy.work["tasks"]["keep"]
-    return over(max(0, tx.now - keep + 1))
+    return records.over(max(0, tx.now - keep + 1))
 
 
 def _is_needed(tx: Transaction, task: Task) -> bool:
     """Would another task miss it?"""
-    if has_dependents(tx, task["task"]):
+    if records.has_dependents(tx, task["task"]):
         return True  # others wait for it, or a job has yet to unblock them
-    return bool(task["parent"]) and get_task(tx, task["parent"]) is not None
+    return bool(task["parent"]) and records.get_task(tx, task["parent"]) is not None

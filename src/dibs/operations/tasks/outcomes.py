@@ -20,22 +20,8 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import additions, board, cancellations, lifecycle
+from dibs.operations.tasks import additions, board, cancellations, lifecycle, records
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
-from dibs.operations.tasks.records import (
-    dependent_prefix,
-    dependent_range,
-    end_of,
-    get_task,
-    get_tasks,
-    has_dependents,
-    keys_below,
-    load_task,
-    put_task,
-    result_key,
-    task_key,
-    verification_key,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,8 +48,8 @@ LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim th
 
 def ahead(call: Call, id: str, **_: Any) -> Ahead:
     """What finishing a task reads: the task, the jobs at work, the holders of its name, the tasks that wait for it."""
-    key = task_key(lifecycle.check_id(id))
-    return [key], [long_jobs.RUNNING_RANGE, *_holders(id), dependent_range(id)]
+    key = records.task_key(lifecycle.check_id(id))
+    return [key], [long_jobs.RUNNING_RANGE, *_holders(id), records.dependent_range(id)]
 
 
 def _holders(id: str) -> list[Range]:
@@ -74,7 +60,7 @@ def _holders(id: str) -> list[Range]:
 def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Task, Record] | Fenced:
     """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
     name = lifecycle.resource_of(identifier)
-    task, jobs = load_task(tx, identifier), long_jobs.going(tx)
+    task, jobs = records.load_task(tx, identifier), long_jobs.going(tx)
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
@@ -89,7 +75,7 @@ def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tup
         elif is_task_claim:  # it had expired before this call
             endings.expire(tx, record)
             endings.serve(tx, record["resources"])
-            task = load_task(tx, identifier)
+            task = records.load_task(tx, identifier)
     tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
     return _late(tx, call, task, live, token)
 
@@ -271,20 +257,20 @@ def finish(
     if isinstance(held, Fenced):
         return held
     task, claim = held
-    awaited = has_dependents(tx, id)
+    awaited = records.has_dependents(tx, id)
     if result is not None:
-        tx.put(result_key(id), result)
+        tx.put(records.result_key(id), result)
         task["result"] = True
     verified = None
     if proof is not None:
-        tx.put(verification_key(id), proof)
+        tx.put(records.verification_key(id), proof)
         task["verified"] = True
         verified = _proof_in_short(proof)
     request = _request(call, "task done")
     lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=request, verified=verified)
     task.update({"finished": tx.now, "progress": MAX_PERCENT, "error": None, "agent": claim["agent"]})
     _keep_use(tx, call, task, used)
-    put_task(tx, task)
+    records.put_task(tx, task)
     release_task_claim(tx, task, claim, "done")
     count_failure(tx, claim["agent"])
     if awaited:
@@ -338,12 +324,12 @@ def unblock_step(tx: Transaction, job: UnblockJob, room: int) -> int:
 
 def release_dependents(tx: Transaction, identifier: str, room: int) -> tuple[int, list[str]]:
     """Tasks that wait for a complete one wait for one task less. Returns how many rows that took, and their ids."""
-    keys, _ = keys_below(tx, dependent_prefix(identifier), room)
-    tasks = [task for task in get_tasks(tx, [end_of(key) for key in keys]).values() if task is not None]
+    keys, _ = records.keys_below(tx, records.dependent_prefix(identifier), room)
+    tasks = [task for task in records.get_tasks(tx, [records.end_of(key) for key in keys]).values() if task is not None]
     for task in tasks:
         task["open"] -= 1
         assert task["open"] >= 0, task["task"]
-        put_task(tx, task)
+        records.put_task(tx, task)
     for key in keys:
         tx.delete(key)
     if tasks:
@@ -376,7 +362,7 @@ def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = No
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
         _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=request)
-    put_task(tx, task)
+    records.put_task(tx, task)
     release_task_claim(tx, task, claim, "failed")
     FOLLOW_UPS["suspicions"](tx, call)
     return {"task": lifecycle.shown(tx, task)}
@@ -433,7 +419,7 @@ def give_back(tx: Transaction, agent: str, task: Task, why: str) -> None:
 
     lifecycle.move(tx, agent, task, PLANNED, why=why)
     task["progress"] = 0
-    put_task(tx, task)
+    records.put_task(tx, task)
     workforce.wake(tx, [task])
 
 
@@ -444,7 +430,7 @@ def _split(tx: Transaction, call: Call, id: str, token: int | None = None, child
         return held
     task, claim = held
     added = additions.create_all(tx, call, [{**spec, "parent": id} for spec in children])
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     give_back(tx, claim["agent"], task, "split")
     release_task_claim(tx, task, claim, "returned")
     from dibs.operations.tasks import workforce
@@ -467,7 +453,7 @@ def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | N
         board.keep_note(tx, call, task, note)
     if task["progress"] != percent or note:
         task["progress"] = percent
-        put_task(tx, task)
+        records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
 
 
@@ -488,7 +474,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     task["error"] = error
     count_failure(tx, claim["agent"], failed=task["task"])
     _retry(tx, claim["agent"], task, error, pause=0, why=why)
-    put_task(tx, task)
+    records.put_task(tx, task)
     from dibs.operations.tasks import workforce
 
     workforce.wake(tx, [task])
@@ -498,7 +484,7 @@ def _task_of(tx: Transaction, claim: Record) -> Task | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
-            task = get_task(tx, resource[1][5:])
+            task = records.get_task(tx, resource[1][5:])
             if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
                 return task
     return None

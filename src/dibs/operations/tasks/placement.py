@@ -10,19 +10,8 @@ from dibs.operations.claims import endings
 from dibs.operations.core.call import iso
 from dibs.operations.core.policy import SECOND
 from dibs.operations.messages import mailbox
-from dibs.operations.tasks import auctions, board, lifecycle, strategies, workforce
+from dibs.operations.tasks import auctions, board, lifecycle, records, strategies, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.operations.tasks.records import (
-    child_prefix,
-    end_of,
-    get_dependencies,
-    get_tasks,
-    keys_below,
-    pool_of,
-    put_task,
-    ready,
-    scan_tasks,
-)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +48,7 @@ def give(
         assignment["next"] = list(runners_up[:MAX_RUNNERS_UP])
     task.update({"assigned": assignment, "window": 0, "not_before": 0})
     workforce.expect(tx, agent, until)
-    put_task(tx, task)
+    records.put_task(tx, task)
     event: dict[str, Any] = {"to": agent, "strategy": how, "until": until}
     if amount is not None:
         event["amount"] = amount
@@ -84,7 +73,7 @@ def take_back(tx: Transaction, task: Task, why: str) -> None:
         return
     auctions.drop_bids(tx, task)
     task.update({"assigned": None, "window": 0, "auctioned": True})
-    put_task(tx, task)
+    records.put_task(tx, task)
     auctions.tell_lost(tx, task, before, why)
     workforce.wake(tx, [task])
 
@@ -123,7 +112,7 @@ def _close(tx: Transaction, call: Call, task: Task) -> None:
     until = _ready_since(tx, task) + auctions.length(call, task)
     if until > task["window"] and until > tx.now:  # the task waited for others during its window
         task["window"] = until
-        put_task(tx, task)
+        records.put_task(tx, task)
         tx.append("task.auctioned", call.agent, task["task"], {"until": until})
         return
     facts = strategies.gather(tx, without=task["task"])
@@ -142,10 +131,13 @@ def _close(tx: Transaction, call: Call, task: Task) -> None:
 
 def _ready_since(tx: Transaction, task: Task) -> int:
     """When the last dependency of this task was finished; 0 if it had none."""
-    names = get_dependencies(tx, task["task"]) if task["after"] else []
+    names = records.get_dependencies(tx, task["task"]) if task["after"] else []
     if task["total_kids"]:
-        names += [end_of(key) for key in keys_below(tx, child_prefix(task["task"]), board.MAX_TASKS_LISTED)[0]]
-    return max([task["finished"] for task in get_tasks(tx, names).values() if task is not None], default=0)
+        names += [
+            records.end_of(key)
+            for key in records.keys_below(tx, records.child_prefix(task["task"]), board.MAX_TASKS_LISTED)[0]
+        ]
+    return max([task["finished"] for task in records.get_tasks(tx, names).values() if task is not None], default=0)
 
 
 def _preempt(tx: Transaction, call: Call, task: Task) -> None:
@@ -155,13 +147,13 @@ def _preempt(tx: Transaction, call: Call, task: Task) -> None:
         give(tx, call, task, chosen, "preemptive", by="dibs")
         return
     task.update({"pressed": tx.now + PREEMPTION_INTERVAL_MS, "not_before": 0})
-    put_task(tx, task)
+    records.put_task(tx, task)
     workforce.wake(tx, [task])
 
 
 def _is_head(tx: Transaction, task: Task) -> bool:
     """Is it the first task of its pool? If that finds no agent, the tasks after it find none either."""
-    rows, _ = scan_tasks(tx, ready(pool_of(task)), 1)
+    rows, _ = records.scan_tasks(tx, records.ready(records.pool_of(task)), 1)
     return not rows or rows[0][1]["task"] == task["task"]
 
 
@@ -180,7 +172,7 @@ def displace(tx: Transaction, call: Call, task: Task, there: Sequence[Record]) -
     candidates: list[tuple[tuple[int, int, str], Record, Task]] = []
     for agent in there:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
-        for other in get_tasks(tx, [claim["task"] for claim in live.values()]).values():
+        for other in records.get_tasks(tx, [claim["task"] for claim in live.values()]).values():
             held = live.get(other["claim"]) if other is not None and other["state"] == EXECUTING else None
             if other is not None and held is not None and other["priority"] < task["priority"]:
                 candidates.append(((other["priority"], -other["started"], agent["agent"]), held, other))

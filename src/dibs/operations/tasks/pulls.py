@@ -18,26 +18,8 @@ from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
-from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
+from dibs.operations.tasks import board, due_tasks, holders, lifecycle, records, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
-from dibs.operations.tasks.records import (
-    assigned_to,
-    delete_waiter,
-    get_task,
-    get_waiter,
-    in_state,
-    is_for_one_task,
-    load_task,
-    order_of,
-    payload_key,
-    pool_heads,
-    pool_of,
-    put_task,
-    put_waiter,
-    ready,
-    scan_line,
-    scan_tasks,
-)
 from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
@@ -77,12 +59,12 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
             task = best(tx, call, agent, run)
     if task is not None:
         if waiter:
-            delete_waiter(tx, waiter)
+            records.delete_waiter(tx, waiter)
         return grant(tx, call, task)
     if wait > 0 and not isinstance(refusal, Quota):
         return _wait(tx, call, agent, run, waiter, wake)
     if waiter:
-        delete_waiter(tx, waiter)
+        records.delete_waiter(tx, waiter)
     if refusal is not None:
         return refusal
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
@@ -95,7 +77,7 @@ def _agent(tx: Transaction, call: Call) -> Record:
 
 def _nothing(tx: Transaction, run: str) -> str:
     """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
-    others = [head for head in pool_heads(tx) if not run or head["run"] == run]
+    others = [head for head in records.pool_heads(tx) if not run or head["run"] == run]
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
@@ -106,23 +88,23 @@ def _nothing(tx: Transaction, run: str) -> str:
 def best(tx: Transaction, call: Call, agent: Record, run: str) -> Task | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
-        mine = _first(tx, call, agent, assigned_to(call.agent), run)
+        mine = _first(tx, call, agent, records.assigned_to(call.agent), run)
         if mine is not None:
             return mine
     chosen: Task | None = None
-    for head in pool_heads(tx):
+    for head in records.pool_heads(tx):
         if not lifecycle.fits(agent, head["needs"], head["for"]):
             continue
         if chosen is not None and _rank(head) > _rank(chosen):
             continue
-        task = _first(tx, call, agent, ready(pool_of(head)), run, head)
+        task = _first(tx, call, agent, records.ready(records.pool_of(head)), run, head)
         if task is not None and (chosen is None or _rank(task) < _rank(chosen)):
             chosen = task
     return chosen
 
 
 def _rank(task: Task) -> tuple[int, str]:
-    return -task["priority"], order_of(task)
+    return -task["priority"], records.order_of(task)
 
 
 def _first(tx: Transaction, call: Call, agent: Record, prefix: str, run: str, head: Task | None = None) -> Task | None:
@@ -131,7 +113,7 @@ def _first(tx: Transaction, call: Call, agent: Record, prefix: str, run: str, he
         return head
     after = ""
     while True:
-        rows, truncated = scan_tasks(tx, prefix, READY_TASKS_PER_TRIP, after)
+        rows, truncated = records.scan_tasks(tx, prefix, READY_TASKS_PER_TRIP, after)
         for _, task in rows:
             if _may_have(tx, call, agent, task, run):
                 return task
@@ -180,7 +162,7 @@ def grant(
         "agent": holder, "claim": claim["claim"], "started": tx.now - held, "finished": 0, "assigned": None,
         "window": 0, "not_before": 0, "progress": 0, "origin": origin,
     })  # fmt: skip
-    put_task(tx, task)
+    records.put_task(tx, task)
     return taken(tx, task, claim)
 
 
@@ -188,7 +170,7 @@ def taken(tx: Transaction, task: Task, claim: Record, **more: Any) -> dict[str, 
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
-        shown["payload"] = tx.get(payload_key(task["task"]))
+        shown["payload"] = tx.get(records.payload_key(task["task"]))
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
     answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
@@ -251,7 +233,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
     """Give back some tasks whose claim ended unnoticed or whose holder's local process is dead."""
     after, count = "", 0
     while True:
-        rows, truncated = scan_tasks(tx, in_state(EXECUTING), ORPHANS_PER_TRIP, after)
+        rows, truncated = records.scan_tasks(tx, records.in_state(EXECUTING), ORPHANS_PER_TRIP, after)
         if not rows:
             return False
         claims = {f"task:{task['task']}": task["claim"] for _, task in rows}
@@ -280,7 +262,7 @@ def _wait(
     tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
 ) -> dict[str, Any]:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
-    known = get_waiter(tx, waiter) if waiter else None
+    known = records.get_waiter(tx, waiter) if waiter else None
     identifier = waiter or f"{tx.now:015d}-{tx.id()}"
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         record: Waiter = {
@@ -290,7 +272,7 @@ def _wait(
         if task:
             for_one: TaskWaiter = {**record, "task": task, "waiter": identifier, **_wish(task)}
             record = for_one
-        put_waiter(tx, identifier, record)
+        records.put_waiter(tx, identifier, record)
     return {"waiting": identifier, "look_in": POLL_MS, "for": "a task that is ready for you"}
 
 
@@ -303,7 +285,7 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
-        answer = take(tx, call, load_task(tx, id), waiter=waiter, patient=wait > 0)
+        answer = take(tx, call, records.load_task(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
         if not waiter and (not wait or error.fields.get("state") != PLANNED):
             raise
@@ -327,43 +309,43 @@ def _wait_for(
 ) -> dict[str, Any]:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
-    task = load_task(tx, identifier)
+    task = records.load_task(tx, identifier)
     if task["awaited"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         task["awaited"] = tx.now + workforce.WAITER_LEASE_MS
-        put_task(tx, task)
+        records.put_task(tx, task)
     return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
 
 
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
     """Remove a waiter; after the last one, the task is free for all."""
-    delete_waiter(tx, waiter)
-    task = get_task(tx, identifier)
+    records.delete_waiter(tx, waiter)
+    task = records.get_task(tx, identifier)
     if task is not None and task["awaited"] and next(_in_line(tx, identifier), None) is None:
         task["awaited"] = 0
-        put_task(tx, task)
+        records.put_task(tx, task)
 
 
 def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
     """An interrupted caller no longer waits for a task."""
-    known = get_waiter(tx, waiter)
+    known = records.get_waiter(tx, waiter)
     if known is None or known["agent"] != agent:
         return
-    if is_for_one_task(known):
+    if records.is_for_one_task(known):
         _give_up(tx, waiter, known["task"])
     else:
-        delete_waiter(tx, waiter)
+        records.delete_waiter(tx, waiter)
 
 
 def _in_line(tx: Transaction, identifier: str) -> Iterator[TaskWaiter]:
     """The present waiters for this task, in order; absent ones are dropped."""
     after = ""
     while True:
-        rows, truncated = scan_line(tx, identifier, workforce.MAX_WAITERS_READ, after)
+        rows, truncated = records.scan_line(tx, identifier, workforce.MAX_WAITERS_READ, after)
         for _, waiter in rows:
             if waiter["until"] > tx.now:
                 yield waiter
             else:
-                delete_waiter(tx, waiter["waiter"])
+                records.delete_waiter(tx, waiter["waiter"])
         if not truncated:
             return
         after = rows[-1][0]
@@ -404,7 +386,7 @@ def take(
         if claim is not None and not endings.gone(tx, call, [claim]):
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
-        task = load_task(tx, name)
+        task = records.load_task(tx, name)
     task = long_jobs.as_counted(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
@@ -417,7 +399,7 @@ def take(
         return refusal
     task["awaited"] = 0
     if waiter:
-        delete_waiter(tx, waiter)
+        records.delete_waiter(tx, waiter)
     if task["state"] != PLANNED:
         lifecycle.move(tx, call.agent, task, PLANNED)
         return grant(tx, call, task, origin=origin)

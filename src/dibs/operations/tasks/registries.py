@@ -18,9 +18,8 @@ from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
-from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, workforce
+from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, records, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
-from dibs.operations.tasks.records import get_tasks, load_task, put_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an 
 def _import(tx: Transaction, call: Call, tasks: Any) -> dict[str, Any]:
     """Add the missing tasks, all or none."""
     added = []
-    known = get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
+    known = records.get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
     for place, spec in enumerate(tasks):
         if known[spec["id"]] is None:
             added.append(_join(tx, call, spec, place)["task"])
@@ -115,7 +114,7 @@ def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> 
 
 def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     claim = holders.live_claim(tx, task)
     if claim is None or not related(claim["agent"], call.agent):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
@@ -135,23 +134,23 @@ def _again_scoped(tx: Transaction, call: Call, task: Task) -> bool:
         return False
     lifecycle.move(tx, call.agent, task, SCOPED)
     task.update({"origin": "", "assigned": None, "window": 0, "not_before": 0})
-    put_task(tx, task)
+    records.put_task(tx, task)
     return True
 
 
 def _settle(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
-    tasks = [task for task in get_tasks(tx, list(ids)).values() if task is not None]
+    tasks = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
     claims = [claim for task in tasks if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
     endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
-    back = [task for task in get_tasks(tx, list(ids)).values() if task is not None]
+    back = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 
 
 def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """A file was moved by hand to another state: the task follows, if no agent has it."""
-    task = load_task(tx, id)
+    task = records.load_task(tx, id)
     if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:
         raise lifecycle.refuse_move(task, state)
     here, there = MANUAL_STATES.index(task["state"]), MANUAL_STATES.index(state)
@@ -159,7 +158,7 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     for step in way:
         lifecycle.move(tx, call.agent, task, step)
     task.update({"origin": "", "assigned": None, "window": 0})
-    put_task(tx, task)
+    records.put_task(tx, task)
     if state == PLANNED:
         workforce.wake(tx, [task])
     return {"task": lifecycle.shown(tx, task)}
@@ -168,7 +167,7 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
 def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     """The state and holder of each task; a claim on the name alone counts. Unknown tasks are left out."""
     views: dict[str, dict[str, Any]] = {}
-    for name, task in get_tasks(tx, list(ids)[:MAX_TASKS_READ]).items():
+    for name, task in records.get_tasks(tx, list(ids)[:MAX_TASKS_READ]).items():
         claim = None
         if task is None or task["state"] == EXECUTING or task["named"]:
             claim = _holder(tx, call, name)

@@ -6,8 +6,7 @@ Read-only; the worker decides. Internal: no command.
 from __future__ import annotations
 
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import lifecycle
-from dibs.operations.tasks.records import ASSIGNED, AUCTIONED, DELAYED, in_state, pool_heads, pool_of, ready, scan_tasks
+from dibs.operations.tasks import lifecycle, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,19 +24,19 @@ MAX_TASKS_READ = 4_096
 def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
     who: Record | None = tx.get(f"a\t{agent}")
-    pools = [ready(pool_of(head)) for head in pool_heads(tx)
+    pools = [records.ready(records.pool_of(head)) for head in records.pool_heads(tx)
              if lifecycle.fits(who, head["needs"], head["for"])]  # fmt: skip
     return {
         "ready": any(_any(tx, place, run) for place in pools),
-        "executing": _any(tx, in_state(lifecycle.EXECUTING), run),
-        "later": any(_any(tx, place, run) for place in (DELAYED, AUCTIONED, ASSIGNED)),
+        "executing": _any(tx, records.in_state(lifecycle.EXECUTING), run),
+        "later": any(_any(tx, place, run) for place in (records.DELAYED, records.AUCTIONED, records.ASSIGNED)),
         "at_work": _at_work(tx, run),
     }
 
 
 def _at_work(tx: Transaction, run: str) -> list[dict[str, str]]:
     """Some of the running tasks, and their agents."""
-    rows, _ = scan_tasks(tx, in_state(lifecycle.EXECUTING), TASKS_PER_TRIP)
+    rows, _ = records.scan_tasks(tx, records.in_state(lifecycle.EXECUTING), TASKS_PER_TRIP)
     tasks = [task for _, task in rows if not run or task["run"] == run]
     return [{"task": task["task"], "agent": task["agent"]} for task in tasks[:MAX_TASKS_NAMED]]
 
@@ -46,7 +45,7 @@ def _any(tx: Transaction, place: str, run: str) -> bool:
     """Does a task of this run (without a run: any task) lie in this place of the index?"""
     after, seen = "", 0
     while seen < MAX_TASKS_READ:
-        rows, truncated = scan_tasks(tx, place, TASKS_PER_TRIP if run else 1, after)
+        rows, truncated = records.scan_tasks(tx, place, TASKS_PER_TRIP if run else 1, after)
         if any(not run or task["run"] == run for _, task in rows):
             return True
         if not truncated:

@@ -22,17 +22,8 @@ from __future__ import annotations
 from dibs.operations.core import paging
 from dibs.operations.core.call import lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
-from dibs.operations.tasks import lifecycle, workforce
+from dibs.operations.tasks import lifecycle, records, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.operations.tasks.records import (
-    ASSIGNED,
-    get_histories,
-    is_for_one_task,
-    pool_of,
-    put_history,
-    scan_tasks,
-    tasks_in_state,
-)
 from dibs.stores.seam import COMMIT, digest_of
 
 TYPE_CHECKING = False
@@ -136,15 +127,15 @@ def _id(agent: Record) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """The waiters, the running tasks, and when each agent got its last one. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, waiter in enumerate([one for one in workforce.present(tx) if not is_for_one_task(one)]):
+    for place, waiter in enumerate([one for one in workforce.present(tx) if not records.is_for_one_task(one)]):
         facts.waiting.setdefault(waiter["agent"], []).append(waiter)
         facts.place.setdefault(waiter["agent"], place)
-    for task in tasks_in_state(tx, EXECUTING, MAX_READ):
+    for task in records.tasks_in_state(tx, EXECUTING, MAX_READ):
         facts.busy.setdefault(task["agent"], []).append(task["run"])
-    for _, task in scan_tasks(tx, ASSIGNED, MAX_READ)[0]:
+    for _, task in records.scan_tasks(tx, records.ASSIGNED, MAX_READ)[0]:
         if task["assigned"] and task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
-    for agent, history in get_histories(tx):
+    for agent, history in records.get_histories(tx):
         facts.asked[agent] = history["asked"]
         facts.given[agent] = [history["given"]] if isinstance(history["given"], int) else history["given"]
     return facts
@@ -197,7 +188,7 @@ def given(tx: Transaction, agent: str, facts: Facts) -> None:
 def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
     """Written only for the rotating strategies; a sweep drops it after a day."""
     last = [COMMIT if part == THIS_COMMIT else part for part in facts.given.get(agent, ())]
-    put_history(tx, agent, {"given": last, "asked": facts.asked.get(agent, {})}, tx.now + DAY)
+    records.put_history(tx, agent, {"given": last, "asked": facts.asked.get(agent, {})}, tx.now + DAY)
 
 
 # --- pull
@@ -211,7 +202,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Task, strategy: s
     if strategy == "auction":
         return _auctioned(tx, call, task, facts)
     me = _id(agent)
-    kind = (strategy, pool_of(task), task["run"])
+    kind = (strategy, records.pool_of(task), task["run"])
     if kind in facts.not_mine:
         return False
     facts.place[me] = -1  # among equals, the caller comes first

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dibs.operations.claims import endings, holds
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import PLANNED
-from dibs.operations.tasks.records import delete_waiter, get_waiters, is_for_one_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,9 +86,9 @@ def mark_as_worker(tx: Transaction, agent: Record) -> None:
 def present(tx: Transaction) -> list[Waiter]:
     """The agents that wait for work now, first come first; absent ones are dropped."""
     waiting = []
-    for identifier, waiter in get_waiters(tx, MAX_WAITERS_READ):
+    for identifier, waiter in records.get_waiters(tx, MAX_WAITERS_READ):
         if waiter["until"] <= tx.now:
-            delete_waiter(tx, identifier)
+            records.delete_waiter(tx, identifier)
         else:
             waiting.append(waiter)
     return sorted(waiting, key=turn_of)
@@ -110,7 +109,7 @@ def wake(tx: Transaction, ready: Sequence[Task]) -> None:
             waiting = present(tx)
         for waiter in waiting:
             fitting = lifecycle.fits(waiter, task["needs"], task["for"]) and waiter["run"] in {"", task["run"]}
-            fitting = fitting and (not is_for_one_task(waiter) or waiter["task"] == task["task"])
+            fitting = fitting and (not records.is_for_one_task(waiter) or waiter["task"] == task["task"])
             if fitting and waiter["wake"] and (not task["assigned"] or task["assigned"]["agent"] == waiter["agent"]):
                 tx.wake(waiter["wake"])
                 waiting = [other for other in waiting if other is not waiter]
