@@ -32,7 +32,7 @@ ROWS = (
      f"{TAKING}::test_of_tasks_of_one_millisecond_the_first_comes_first"),
     ("workforce.present", "replace call sorted -> $1",
      f"{TAKING}::test_of_waiters_of_one_millisecond_the_first_comes_first"),
-    ("records.task_waits", "drop formattedvalue",
+    ("put_waiter", "drop formattedvalue turn beneath assign entries",
      f"{TAKING}::test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it"),
     ("strategies._keep", "replace name COMMIT -> 0",
      "tests/operations/tasks/test_strategies.py::test_round_robin_holds_within_one_millisecond"),
