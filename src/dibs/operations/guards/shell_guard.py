@@ -21,19 +21,35 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
-from dibs.operations.guards.edit_guard import SHELL
+from dibs.operations.guards.edit_guard import IN_TREE, OWNERS, PATH, READ, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
+
+    class Command(TypedDict):
+        """A command that is about to run: the fields of `COMMAND`, where each is explained."""
+
+        tree: str
+        sweeps: Sequence[dict[str, Any]]
+        unresolved: Sequence[dict[str, Any]]
+        index: Sequence[Sequence[str]]
+        acts: Sequence[str]
+        deploys: Sequence[tuple[str, str, str]]
+        client: str
+        owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]]
+        loose: Sequence[tuple[str, Sequence[str], bool]]
+        spoken: Sequence[tuple[str, str]]
+
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
 # meanwhile. The claim ends with the call, or with the process.
@@ -45,27 +61,28 @@ MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
-def _command(
-    tx: Transaction,
-    call: Call,
-    tree: str,
-    sweeps: Sequence[dict[str, Any]] = (),
-    unresolved: Sequence[dict[str, Any]] = (),
-    index: Sequence[Sequence[str]] = (),
-    acts: Sequence[str] = (),
-    deploys: Sequence[Sequence[str]] = (),
-    client: str = "",
-    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]] = (),
-    loose: Sequence[tuple[str, Sequence[str], bool]] = (),
-    spoken: Sequence[tuple[str, str]] = (),
-) -> Any:
-    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owners, read by the caller?
+def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
+    """May it run? What it may write, and git's index, are held for it while it runs."""
+    refusal = _forbidden(tx, call, command)
+    if refusal is not None:
+        return refusal
+    tree, unresolved, index = command["tree"], command["unresolved"], command["index"]
+    files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
+    if command["sweeps"] or unresolved:
+        refusal = _in_the_way(tx, call, command, exact=bool(files))
+        if refusal is not None:
+            return refusal
+    taken = _hold_files(tx, call, files) if files else []
+    if isinstance(taken, DibsError) or not index:
+        return taken if isinstance(taken, DibsError) else {"claims": taken}
+    held = _hold(tx, call, index)
+    return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
 
-    `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
-    `spoken`: the dibs commands that it would run, and as which agent.
-    """
-    agent = tx.get(f"a\t{call.agent}")
-    for act in acts:
+
+def _forbidden(tx: Transaction, call: Call, command: Command) -> DibsError | None:
+    """Refuse what the agent's role forbids, what speaks for another agent, and a deploy by its bare command."""
+    agent, client, spoken = get_agent(tx, call.agent), command["client"], command["spoken"]
+    for act in command["acts"]:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
@@ -75,36 +92,36 @@ def _command(
         refusal = authority.refusal_to_speak(tx, call, spoken)
         if refusal is not None:
             return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
-    for command, target, against in deploys:
-        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, command, target, against)
-        return _refuse(tx, call, command, refusal)
-    files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
-    if sweeps or unresolved:
-        others = audits.others(tx, call, "")
-        normal = resources.normal(index) if index else []
-        busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
-        if busy:  # what lies in git's index now is of a moment
-            blockers = [holds.blocker(tx, one, normal) for one in busy]
-            return _index_held(tx, call, normal, Held(blockers=blockers))
-        unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
-        concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
-        dropped: list[str] = []
-        for found in sweeps:
-            sweep = {"tree": tree, **found, "here": tree}
-            counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
-            refusal = working_tree.refusal(tx, call, sweep, counting)
-            if refusal is not None:
-                return _refuse(tx, call, sweep["what"], refusal)
-            dropped += working_tree.dropped(sweep, counting)
-        refusal = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
+    for words, target, against in command["deploys"]:
+        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, words, target, against)
+        return _refuse(tx, call, words, refusal)
+    return None
+
+
+def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -> DibsError | None:
+    """Refuse a command that would take what others hold or have not finished. `exact`: it may write files it names."""
+    tree, sweeps, unresolved = command["tree"], command["sweeps"], command["unresolved"]
+    others = audits.others(tx, call, "")
+    normal = resources.normal(command["index"]) if command["index"] else []
+    busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
+    if busy:  # what lies in git's index now is of a moment
+        blockers = [holds.blocker(tx, one, normal) for one in busy]
+        return _index_held(tx, call, normal, Held(blockers=blockers))
+    unfinished = working_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
+    concerned = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
+    dropped: list[str] = []
+    for given in sweeps:
+        sweep = {"tree": tree, **given, "here": tree}
+        counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
+        refusal = working_tree.refusal(tx, call, sweep, counting)
         if refusal is not None:
-            return _refuse(tx, call, refusal.fields["words"][0], refusal)
-        edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
-    taken = _hold_files(tx, call, files) if files else []
-    if isinstance(taken, DibsError) or not index:
-        return taken if isinstance(taken, DibsError) else {"claims": taken}
-    held = _hold(tx, call, index)
-    return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
+            return _refuse(tx, call, sweep["what"], refusal)
+        dropped += working_tree.dropped(sweep, counting)
+    doubt = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
+    if doubt is not None:
+        return _refuse(tx, call, doubt.fields["words"][0], doubt)
+    edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
+    return None
 
 
 def _hold_files(
@@ -337,19 +354,9 @@ COMMAND = Operation(
                   Field("against", "text", "why it would be refused now; empty if not", required=True, longest=0),
               )),
         Field("client", "text", "the client", default=""),
-        Field("owned", "rows", "unfinished work", default=(),
-              items=(
-                  Field("tree", "tree", "the working tree", required=True),
-                  Field("path", "resource", "the path", required=True),
-                  Field("owners", "words", "the agents whose work it is", required=True),
-                  Field("read", "flag", "the caller has read what is there", required=True),
-              )),
+        Field("owned", "rows", "unfinished work", default=(), items=(IN_TREE, PATH, OWNERS, READ)),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
-              items=(
-                  Field("tree", "tree", "the working tree", required=True),
-                  Field("path", "resource", "the path", required=True),
-                  Field("later", "flag", "made since the caller began", required=True),
-              )),
+              items=(IN_TREE, PATH, Field("later", "flag", "made since the caller began", required=True))),
         Field("spoken", "rows", "the dibs commands that it would run", default=(),
               items=(
                   Field("command", "raw", "the command", required=True),

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Record
-    from dibs.operations.tasks.records import Task, Waiter
+    from dibs.operations.agents.records import Worker
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 DISCOVERY, SCOPED, PLANNED, EXECUTING, COMPLETE = "discovery", "scoped", "planned", "executing", "complete"
@@ -172,11 +172,11 @@ def shown(tx: Transaction, task: Task) -> dict[str, Any]:
     return view
 
 
-def fits(agent: Record | Waiter | None, needs: Sequence[str], for_type: str) -> bool:
-    """Is this agent of the type, and has it all the capabilities, that a task asks for?"""
-    if agent is None:
+def fits(worker: Worker | None, needs: Sequence[str], for_type: str) -> bool:
+    """Is this worker of the type, and has it all the capabilities, that a task asks for?"""
+    if worker is None:
         return not needs and not for_type
-    return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)
+    return (not for_type or worker["type"] == for_type) and all(need in worker["can"] for need in needs)
 
 
 def unfit(task: Task, agent: str = "") -> str:

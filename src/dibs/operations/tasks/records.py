@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import NotRequired, TypedDict, TypeGuard
 
+    from dibs.operations.agents.records import Worker
     from dibs.stores.seam import Json, Range, Transaction
 
     Demand = TypedDict("Demand", {"for": str})  # the type of its agents; "" for any
@@ -126,12 +127,10 @@ if TYPE_CHECKING:
 
         task: str
 
-    class Waiter(TypedDict):
+    class Waiter(Worker):
         """An agent that waits for work."""
 
         agent: str
-        type: str  # of the agent
-        can: list[str]  # its capabilities
         run: str  # only work of this run; "" for any
         wake: str  # the name that wakes its process
         until: int  # ms: after that it counts as absent

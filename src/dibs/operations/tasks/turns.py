@@ -85,5 +85,6 @@ OPERATIONS = (
         may="worker",
         answer="TaskTurnAnswer",
         takes=True,
+        withdraws=True,
     ),
 )
