@@ -450,7 +450,7 @@ def pool_heads(tx: Transaction) -> list[Task]:
         if not rows:
             return heads
         heads.append(rows[0][1])
-        pool = task_of(rows[0][0])
+        pool = pool_of(rows[0][1])
         if pool == ANY_AGENT_POOL:
             return heads
         after = f"{ready(pool)}~"  # after every place in this pool: those are digits
@@ -458,8 +458,7 @@ def pool_heads(tx: Transaction) -> list[Task]:
 
 def put_task(tx: Transaction, task: Task, ended: int | None = None) -> None:
     """Write a task under the entries where agents look for it; a finished one as if it had `ended` then."""
-    defaults = DEFAULTS.items()
-    stored = {name: value for name, value in task.items() if (name, value) not in defaults}
+    stored = {name: value for name, value in task.items() if name not in DEFAULTS or value != DEFAULTS[name]}
     tx.put(task_key(task["task"]), stored, *_entries(task, tx.now, ended))
 
 
