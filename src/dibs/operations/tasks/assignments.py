@@ -82,12 +82,12 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
 
 def _nobody(tx: Transaction, call: Call, task: Task, facts: Facts) -> str:
     """Why no agent was found for a task."""
-    there = [one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent]
-    if not there:
+    others = [agent for agent in strategies.living(tx, call, facts) if agent["agent"] != call.agent]
+    if not others:
         return "no other agent is there that takes tasks"
-    if task["for"] and not any(one["type"] == task["for"] for one in there):
+    if task["for"] and not any(agent["type"] == task["for"] for agent in others):
         return f"no agent of type {task['for']} is there"
-    if not any(placement.fits(one, task) for one in there):
+    if not any(placement.fits(agent, task) for agent in others):
         return f"no agent{' of that type' if task['for'] else ''} with {', '.join(task['needs'])} is there"
     return "every agent that fits it has as many tasks as it may have"
 
@@ -145,16 +145,15 @@ def _unable(tx: Transaction, call: Call, task: Task, to: str, facts: Facts) -> F
 
 def _choose(tx: Transaction, call: Call, task: Task, how: str, facts: Facts) -> str | None:
     """The first candidate with room, by the strategy: agents that ask before agents that were only seen."""
-    there = [
-        one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent and placement.fits(one, task)
-    ]
-    ranked = strategies.RANKS[how](task, there, facts)
-    ranked.sort(key=lambda one: not strategies.asks(facts, one, task))
-    for one in ranked:
+    others = [agent for agent in strategies.living(tx, call, facts) if agent["agent"] != call.agent]
+    fitting = [agent for agent in others if placement.fits(agent, task)]
+    ranked = strategies.RANKS[how](task, fitting, facts)
+    ranked.sort(key=lambda agent: not strategies.asks(facts, agent, task))
+    for agent in ranked:
         # it is worth waiting for its own agent
-        if how == "sticky" or placement.has_room(tx, call, one, task, how, facts):
-            return str(one["agent"])
-    return placement.displace(tx, call, task, there) if how == "preemptive" else None
+        if how == "sticky" or placement.has_room(tx, call, agent, task, how, facts):
+            return agent["agent"]
+    return placement.displace(tx, call, task, fitting) if how == "preemptive" else None
 
 
 # --- expired assignments and auctions: see placement.py

@@ -181,9 +181,9 @@ def fits(worker: Worker | None, needs: Sequence[str], for_type: str) -> bool:
 
 def unfit(task: Task, agent: str = "") -> str:
     """Why a task is not for the caller (or for `agent`), and how an agent says what it is."""
-    types, needs = [task["for"]] if task["for"] else [], task["needs"]
-    asked = [*[f"of type {one}" for one in types], *([f"with {', '.join(needs)}"] if needs else [])]
-    options = [*[f"--type {quoted(one)}" for one in types], *([f"--can {quoted(','.join(needs))}"] if needs else [])]
+    kind, needs = task["for"], task["needs"]
+    asked = [*([f"of type {kind}"] if kind else []), *([f"with {', '.join(needs)}"] if needs else [])]
+    options = [*([f"--type {quoted(kind)}"] if kind else []), *([f"--can {quoted(','.join(needs))}"] if needs else [])]
     text = f"task {task['task']} is for {' '.join(['agents', *asked] if asked else ['other agents'])}"
     if agent:
         return f"{text}, and {agent} is not one; `dibs agents` lists the agents."

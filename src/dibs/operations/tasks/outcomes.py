@@ -221,11 +221,12 @@ def _keep(tx: Transaction, call: Call, id: str, token: int) -> Any:
     """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    releases.renew_one(tx, found[1])
-    return {"renewed": [{"token": token, "expires_at": iso(tx, found[1]["until"])}]}
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    claim = held[1]
+    releases.renew_one(tx, claim)
+    return {"renewed": [{"token": token, "expires_at": iso(tx, claim["until"])}]}
 
 
 def _with_rest(result: Any, not_done: str) -> Any:

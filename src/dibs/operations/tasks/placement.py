@@ -104,8 +104,8 @@ def _lapse(tx: Transaction, call: Call, task: Task, before: Assignment) -> None:
 
 def _able(tx: Transaction, call: Call, task: Task, names: Sequence[str], facts: Facts) -> list[str]:
     """The agents among these, in their order, that are there, fit and have room."""
-    there = [one for one in strategies.living(tx, call, facts, names) if fits(one, task)]
-    return [one["agent"] for one in there if has_room(tx, call, one, task, "auction", facts)]
+    fitting = [agent for agent in strategies.living(tx, call, facts, names) if fits(agent, task)]
+    return [agent["agent"] for agent in fitting if has_room(tx, call, agent, task, "auction", facts)]
 
 
 def _close(tx: Transaction, call: Call, task: Task) -> None:
@@ -118,8 +118,8 @@ def _close(tx: Transaction, call: Call, task: Task) -> None:
         return
     facts = strategies.gather(tx, without=task["task"])
     facts.bids = auctions.bids(tx, task)
-    there = strategies.living(tx, call, facts, facts.bids)
-    order = [one["agent"] for one in strategies.auction(task, there, facts)]
+    bidders = strategies.living(tx, call, facts, facts.bids)
+    order = [agent["agent"] for agent in strategies.auction(task, bidders, facts)]
     able = _able(tx, call, task, order, facts)
     task["auctioned"] = True
     if not able:
@@ -161,17 +161,17 @@ def _is_head(tx: Transaction, task: Task) -> bool:
 def _displaced_agent(tx: Transaction, call: Call, task: Task) -> str | None:
     """The agent that loses its running task to this one; None if an agent waits for work, or none can be displaced."""
     facts = strategies.gather(tx, without=task["task"])
-    there = [one for one in strategies.living(tx, call, facts) if fits(one, task)]
-    for one in there:
-        if one["agent"] in facts.waiting and has_room(tx, call, one, task, "preemptive", facts):
+    fitting = [agent for agent in strategies.living(tx, call, facts) if fits(agent, task)]
+    for agent in fitting:
+        if agent["agent"] in facts.waiting and has_room(tx, call, agent, task, "preemptive", facts):
             return None
-    return displace(tx, call, task, there)
+    return displace(tx, call, task, fitting)
 
 
-def displace(tx: Transaction, call: Call, task: Task, there: Sequence[Agent]) -> str | None:
+def displace(tx: Transaction, call: Call, task: Task, agents: Sequence[Agent]) -> str | None:
     """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
     candidates: list[tuple[tuple[int, int, str], Record, Task]] = []
-    for agent in there:
+    for agent in agents:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
         for other in records.get_tasks(tx, [claim["task"] for claim in live.values()]).values():
             held = live.get(other["claim"]) if other is not None and other["state"] == EXECUTING else None

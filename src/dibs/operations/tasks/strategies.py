@@ -82,35 +82,38 @@ class Facts:
 
 def priority(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent that has waited longest, then the least busy one."""
-    return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
+    return sorted(candidates, key=lambda agent: (facts.in_line(_id(agent)), facts.load(_id(agent)), _id(agent)))
 
 
 def round_robin(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent whose last task is longest ago."""
-    return sorted(candidates, key=lambda one: (facts.given.get(_id(one), []), facts.in_line(_id(one)), _id(one)))
+    return sorted(
+        candidates, key=lambda agent: (facts.given.get(_id(agent), []), facts.in_line(_id(agent)), _id(agent))
+    )
 
 
 def load_balanced(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent with the fewest tasks."""
-    return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
+    return sorted(round_robin(task, candidates, facts), key=lambda agent: facts.load(_id(agent)))
 
 
 def capability(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The least over-qualified agent."""
     needs = set(task["needs"])
-    return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
+    return sorted(priority(task, candidates, facts), key=lambda agent: len(set(agent["can"]) - needs))
 
 
 def sticky(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """Each key (the task's sticky key, else its key, its parent or its id) gives the agents an order of their own."""
     word = task["sticky"] or task["key"] or task["parent"] or task["task"]
-    return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
+    return sorted(candidates, key=lambda agent: digest_of(f"{word}|{_id(agent)}"))
 
 
 def auction(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The highest bidder, the earlier of equal ones; agents without a bid are left out."""
-    bidders = [one for one in candidates if _id(one) in facts.bids]
-    return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
+    bidders = [agent for agent in candidates if _id(agent) in facts.bids]
+    bids = facts.bids
+    return sorted(bidders, key=lambda agent: (-bids[_id(agent)]["amount"], bids[_id(agent)]["commit"], _id(agent)))
 
 
 RANKS: dict[str, Rank] = {
@@ -129,7 +132,7 @@ def _id(agent: Agent) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """The waiters, the running tasks, and when each agent got its last one. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, waiter in enumerate([one for one in workforce.present(tx) if not records.is_for_one_task(one)]):
+    for place, waiter in enumerate([waiter for waiter in workforce.present(tx) if not records.is_for_one_task(waiter)]):
         facts.waiting.setdefault(waiter["agent"], []).append(waiter)
         facts.place.setdefault(waiter["agent"], place)
     for task in records.tasks_in_state(tx, EXECUTING, MAX_READ):
@@ -182,7 +185,7 @@ def _waits(facts: Facts, agent: str, run: str) -> bool:
 
 def given(tx: Transaction, agent: str, facts: Facts) -> None:
     """Record that an agent gets a task now."""
-    place = sum(one[1:2] == [THIS_COMMIT] for one in facts.given.values())
+    place = sum(last[1:2] == [THIS_COMMIT] for last in facts.given.values())
     facts.given[agent] = [tx.now, THIS_COMMIT, place]
     _keep(tx, agent, facts)
 
@@ -210,7 +213,8 @@ def may_pull(tx: Transaction, call: Call, agent: Agent, task: Task, strategy: st
     facts.place[me] = -1  # among equals, the caller comes first
     if strategy == "sticky":
         _note_asking(tx, me, task["run"], facts)
-    rivals = [one for one in facts.live if _id(one) != me and _competes(tx, call, one, task, strategy, facts)]
+    others = [other for other in facts.live if _id(other) != me]
+    rivals = [other for other in others if _competes(tx, call, other, task, strategy, facts)]
     first = _id(RANKS[strategy](task, [agent, *rivals], facts)[0])
     if first != me:
         if strategy != "sticky":  # each sticky task may be for another agent
@@ -240,7 +244,7 @@ def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
         return
     asked[run] = tx.now
     while len(asked) > MAX_ASKED_RUNS:
-        del asked[min(asked, key=lambda one: (asked[one], one))]
+        del asked[min(asked, key=lambda run: (asked[run], run))]
     _keep(tx, agent, facts)
 
 

@@ -28,18 +28,18 @@ MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this 
 def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
     """Hand in what is done, take what comes next."""
     handed = list(done or ())
-    if len({one["id"] for one in handed}) < len(handed):
+    if len({work["id"] for work in handed}) < len(handed):
         raise Invalid("done: a task is listed twice", field="done")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []
     room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
-    for one in handed:
-        identifier = one["id"]
+    for work in handed:
+        identifier = work["id"]
         tx.prefetch(*outcomes.ahead(call, identifier))
         outcome: Task | DibsError
         try:
-            outcome = outcomes.finish(tx, call, identifier, one["token"], one.get("result"), jobs, room)
+            outcome = outcomes.finish(tx, call, identifier, work["token"], work.get("result"), jobs, room)
         except DibsError as error:  # nothing of this task was written
             outcome = error
         if isinstance(outcome, DibsError):
