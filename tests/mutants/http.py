@@ -77,7 +77,7 @@ ROWS = (
     ("_finite", "never if isinf", BAD),
     ("read_fields._elsewhere", "never if file", NOTHING),
     ("read_fields.request", "always ifexp fields", f"{REQUESTS}::test_the_servers_own_environment_is_not_its_callers"),
-    ("waits", "drop if _gone",
+    ("Caller.waits", "drop if _gone",
      f"{REQUESTS}::test_a_wait_whose_caller_goes_or_whose_server_ends_leaves_the_queue_at_once"),
     ("Operations._run", "replace unaryop take -> $0 is None",
      f"{REQUESTS}::test_waits_are_limited_in_number_and_length_and_claims_are_answered_meanwhile"),

@@ -252,7 +252,7 @@ def _decided(
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
-        "index": index, "client": event.client, "owned": owned, "loose": loose,
+        "index": index, "client": event.client, "owned": owned, "loose": loose, "waits": True,
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:

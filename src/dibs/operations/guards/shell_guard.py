@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]]
         loose: Sequence[tuple[str, Sequence[str], bool]]
         spoken: Sequence[tuple[str, str]]
+        waits: bool
 
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
@@ -75,7 +76,7 @@ def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
     taken = _hold_files(tx, call, files) if files else []
     if isinstance(taken, DibsError) or not index:
         return taken if isinstance(taken, DibsError) else {"claims": taken}
-    held = _hold(tx, call, index)
+    held = _hold(tx, call, index, waits=command["waits"])
     return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
 
 
@@ -106,7 +107,7 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
     if busy:  # what lies in git's index now is of a moment
         blockers = [holds.blocker(tx, one, normal) for one in busy]
-        return _index_held(tx, call, normal, Held(blockers=blockers))
+        return _command_runs(tx, blockers) if _running_commands(tx, call, normal) else Held(blockers=blockers)
     unfinished = working_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
     concerned = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
     dropped: list[str] = []
@@ -159,8 +160,11 @@ def _being_changed(
     return None
 
 
-def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
-    """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is."""
+def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits: bool) -> Any:
+    """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is.
+
+    `waits`: the caller asks again while another agent's git command runs. That is no refusal yet: the log has none.
+    """
     normal = resources.normal(wanted)
     own = [
         claim
@@ -169,6 +173,10 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     ]
     if any(claim["by"] != SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
+    if waits:
+        running = _running_commands(tx, call, normal)
+        if running:
+            return _command_runs(tx, [holds.blocker(tx, record, normal) for record in running[:MAX_CLAIMS_SHOWN]])
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Any] = []
     for claim in own:
@@ -181,22 +189,32 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
-    return _index_held(tx, call, normal, held) if isinstance(held, Held) else held
+    if isinstance(held, Held) and _running_commands(tx, call, normal):
+        return _command_runs(tx, held.fields["blockers"], held.fields.get("more", 0))
+    return held
 
 
-def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
-    """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
+def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> list[Record]:
+    """The claims of other agents' git commands, if nothing else is in the way: these end within moments."""
+    running = []
     for record in holds.meeting(tx, wanted, ""):
-        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != SHELL
-        if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
-            return held
-    blockers = held.fields["blockers"]
+        if holds.WAITER in record:
+            return []
+        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks(record, resources.WRITE, call.agent):
+            if record["by"] != SHELL:
+                return []
+            running.append(record)
+    return running
+
+
+def _command_runs(tx: Transaction, blockers: Sequence[dict[str, Any]], more: int = 0) -> Held:
+    """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     from dibs.operations.agents import names
 
     known = names.names_of(tx, [blocker["agent"] for blocker in blockers])
     return Held(
         f"a git command of {', '.join(known.values())} runs in this repository. Try again in a few seconds.",
-        blockers=blockers, more=held.fields.get("more", 0), transient=True,
+        blockers=blockers, more=more, transient=True,
     )  # fmt: skip
 
 
@@ -346,6 +364,7 @@ COMMAND = Operation(
                   Field("exact", "flag", "it may write these very files"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
+        Field("waits", "flag", "the caller asks again while another agent's git command runs", default=False),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
         Field("deploys", "rows", "deploys by their bare command", default=(),
               items=(
