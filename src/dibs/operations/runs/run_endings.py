@@ -21,16 +21,7 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
-from dibs.operations.tasks.records import (
-    delete_task,
-    end_of,
-    get_task,
-    get_tasks,
-    has_dependents,
-    keys_below,
-    put_task,
-    run_prefix,
-)
+from dibs.operations.tasks import records as task_records
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -66,7 +57,7 @@ def _end(
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
-    many = keys_below(tx, run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
+    many = task_records.keys_below(tx, task_records.run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
     still: list[Task] = []
     if not many:
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
@@ -115,14 +106,14 @@ def step(tx: Transaction, job: RunEndJob, room: int) -> int:
     from dibs.operations.tasks import cancellations
 
     record = run_records.load(tx, job["run"])
-    prefix = run_prefix(job["run"])
+    prefix = task_records.run_prefix(job["run"])
     if job["force"]:
         used = cancellations.members_step(tx, job, prefix, room)
         used += cancellations.below(tx, job, room - used)
     else:
-        keys, _ = keys_below(tx, prefix, room, job["after"])
+        keys, _ = task_records.keys_below(tx, prefix, room, job["after"])
         used = len(keys)
-        tasks = get_tasks(tx, [end_of(key) for key in keys]).values()
+        tasks = task_records.get_tasks(tx, [task_records.end_of(key) for key in keys]).values()
         still = [task for task in tasks if task is not None and task["state"] not in lifecycle.FINAL_STATES]
         if still:
             del record["ending"]
@@ -224,7 +215,7 @@ def came_due(tx: Transaction, run: Record) -> bool:
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     """Delete up to `limit` rows of a run, and the run itself with the last of them; returns whether it is gone."""
     name = run["run"]
-    keys, cut = keys_below(tx, run_prefix(name), limit)
+    keys, cut = task_records.keys_below(tx, task_records.run_prefix(name), limit)
     room = limit
     for key in keys:
         used = _drop_task(tx, by, key, room)
@@ -250,17 +241,17 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
 
     Returns how many rows that took; `room` or more means that the rest is left for the next step.
     """
-    task = get_task(tx, end_of(row))
+    task = task_records.get_task(tx, task_records.end_of(row))
     used = 1
     if task is not None:
-        if task["state"] == lifecycle.COMPLETE and has_dependents(tx, task["task"]):
+        if task["state"] == lifecycle.COMPLETE and task_records.has_dependents(tx, task["task"]):
             from dibs.operations.tasks import outcomes  # a job has yet to unblock the tasks after it
 
             used += outcomes.release_dependents(tx, task["task"], room)[0]
         if used < room and task["state"] in lifecycle.FINAL_STATES and not _waited_for(tx, task):
-            used += delete_task(tx, task, room - used)
+            used += task_records.delete_task(tx, task, room - used)
         elif used < room:
-            put_task(tx, {**task, "run": ""})
+            task_records.put_task(tx, {**task, "run": ""})
             tx.append("task.kept", by, task["task"], {"run": task["run"]})
     if used < room:
         tx.delete(row)
@@ -271,11 +262,11 @@ def _waited_for(tx: Transaction, task: Task) -> bool:
     """Does a task outside, or a parent, wait for a failed or cancelled task? Only that one can be planned again."""
     if task["state"] == lifecycle.COMPLETE:
         return False
-    if has_dependents(tx, task["task"]):
+    if task_records.has_dependents(tx, task["task"]):
         return True
     if not task["parent"] or task["state"] == lifecycle.CANCELLED:
         return False
-    parent = get_task(tx, task["parent"])
+    parent = task_records.get_task(tx, task["parent"])
     return parent is not None and parent["run"] != task["run"]
 
 

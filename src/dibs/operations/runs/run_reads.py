@@ -5,15 +5,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import run_records
-from dibs.operations.tasks.records import (
-    end_of,
-    keys_below,
-    payload_key,
-    result_key,
-    run_prefix,
-    task_key,
-    with_defaults,
-)
+from dibs.operations.tasks import records as task_records
 from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
@@ -33,17 +25,17 @@ def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Any]:
 
 def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
     """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
-    prefix = run_prefix(run)
-    rows, truncated = keys_below(tx, prefix, KEYS_PER_FETCH // 4, prefix + after if after else "")
-    names = [end_of(key) for key in rows]
-    kinds = (task_key, payload_key, result_key)
+    prefix = task_records.run_prefix(run)
+    rows, truncated = task_records.keys_below(tx, prefix, KEYS_PER_FETCH // 4, prefix + after if after else "")
+    names = [task_records.end_of(key) for key in rows]
+    kinds = (task_records.task_key, task_records.payload_key, task_records.result_key)
     values = tx.get_many([key_of(name) for name in names for key_of in kinds])
     lines: list[str] = []
     letters, last = 0, ""
     for name in names:
         stored, payload, result = [values[key_of(name)] for key_of in kinds]
         if stored is not None:
-            lines.append(jsontext.encode({**with_defaults(stored), "payload": payload, "result": result}))
+            lines.append(jsontext.encode({**task_records.with_defaults(stored), "payload": payload, "result": result}))
             letters += len(lines[-1])
         last = name
         if letters > MAX_LETTERS:
