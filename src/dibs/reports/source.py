@@ -13,6 +13,7 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
+from dibs.operations.tasks.records import get_results
 from dibs.reports import timeline
 from dibs.reports.story import Story
 from dibs.session.log_reader import LogReader
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
@@ -55,13 +57,13 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
     }  # fmt: skip
 
 
-def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
+def _results(tx: Transaction, tasks: list[Task]) -> dict[str, Any]:
     """The results of tasks, as far as they fit: long ones are cut and marked."""
     kept: dict[str, Any] = {}
     room = MAX_RESULTS_LETTERS
-    names = [task["task"] for task in found if task["result"]]
+    names = [task["task"] for task in tasks if task["result"]]
     for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them may not fit into memory
-        for name, value in lifecycle.results(tx, names[start : start + KEYS_PER_FETCH]).items():
+        for name, value in get_results(tx, names[start : start + KEYS_PER_FETCH]).items():
             text = jsontext.encode(value)
             cut = len(text) > MAX_RESULT_LETTERS or room <= 0
             begins = text[: MAX_RESULT_LETTERS // 10] if room > 0 else ""

@@ -450,12 +450,11 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
 
 def _kinds(session: Session, figures: Figures) -> dict[str, str]:
     """Which type of agent each task is for."""
-    from dibs.operations.tasks import lifecycle
+    from dibs.operations.tasks.records import get_tasks
 
     tasks = sorted({task for task, *_ in figures.finished} | {task for task, _ in figures.queues})
-    keys = {lifecycle.key_of(task): task for task in tasks}
-    found = session.store.look(lambda tx: tx.get_many(list(keys))) if keys else {}
-    return {keys[key]: record.get("for", "") for key, record in found.items() if record is not None}
+    known = session.store.look(lambda tx: get_tasks(tx, tasks)) if tasks else {}
+    return {name: task["for"] for name, task in known.items() if task is not None}
 
 
 def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import check_text, in_words, iso, related, within
 from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.records import get_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -152,8 +153,7 @@ def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
 
 def _state(tx: Transaction, task: str) -> Record:
     """The task's record; empty if there is none by that id."""
-    kept = tx.get(lifecycle.key_of(task))
-    return lifecycle.full(kept) if kept is not None else {}
+    return dict(get_task(tx, task) or {})
 
 
 def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:

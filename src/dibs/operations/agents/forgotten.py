@@ -13,6 +13,7 @@ from dibs.operations.agents.records import agent_key, get_agent, name_key, proce
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
 from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, member_key
+from dibs.operations.tasks.records import assigned_to, history_key
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
         or claim_records.interests_of(tx, agent, limit=1)
     ):
         return True
-    if tx.scan(1, f"mine\t{agent}\t", 1).rows:
+    if tx.scan(1, assigned_to(agent), 1).rows:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
     keys = [f"mb\t{agent}", *[member_key(run, agent) for run in runs]]
@@ -66,7 +67,7 @@ def _forget(tx: Transaction, agent: Agent) -> None:
 
     identifier, process = agent["agent"], agent["process"]
     subscriptions.drop(tx, identifier)
-    keys = [agent_key(identifier), f"mb\t{identifier}", f"tl\t{identifier}"]
+    keys = [agent_key(identifier), f"mb\t{identifier}", history_key(identifier)]
     if agent["name"] != identifier:
         keys.append(name_key(agent["name"]))
     others = [name_key(other) for other in agent.get("also", ())]

@@ -434,7 +434,9 @@ def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     """The tasks that wait for this agent to take them, if its record says that there may be some."""
     if agent.get("assigned", 0) <= tx.now:
         return {}
-    rows = tx.scan(1, f"mine\t{agent['agent']}\t", MAX_ASSIGNED_SHOWN).rows
+    from dibs.operations.tasks.records import assigned_to
+
+    rows = tx.scan(1, assigned_to(agent["agent"]), MAX_ASSIGNED_SHOWN).rows
     found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
     return {"assigned": found} if found else {}
 

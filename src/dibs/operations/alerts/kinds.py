@@ -435,13 +435,13 @@ def _poison(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _poison_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    from dibs.operations.tasks import lifecycle
+    from dibs.operations.tasks.lifecycle import QUARANTINED
+    from dibs.operations.tasks.records import get_task
 
-    kept = tx.get(lifecycle.key_of(alert["subject"]))
-    if kept is None:
+    task = get_task(tx, alert["subject"])
+    if task is None:
         return "the task is gone"
-    state = lifecycle.full(kept)["state"]
-    return "" if state == lifecycle.QUARANTINED else f"the task is {state}"
+    return "" if task["state"] == QUARANTINED else f"the task is {task['state']}"
 
 
 def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:

@@ -9,6 +9,7 @@ from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import holders, lifecycle
+from dibs.operations.tasks.records import in_state, with_defaults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.records import Claim, Stored, Waiter
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 PARTS = ("claims", "waiting", "agents", "tasks")
@@ -48,8 +50,8 @@ def _status(
     def present(rows: list[tuple[str, Waiter]]) -> list[tuple[str, Waiter]]:
         return [row for row in rows if row[1]["until"] > tx.now]
 
-    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, lifecycle.full(task)) for place, task in rows]
+    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
+        found = [(place, with_defaults(task)) for place, task in rows]
         return [row for row in found if holders.live_claim(tx, row[1]) is not None]
 
     if resources:
@@ -69,7 +71,7 @@ def _status(
                 "waiting", lambda at: paging.read(tx, [(1, records.index_prefix(records.WAITER), present)], count, at)
             ),
         }
-    place = f"tasks\t{lifecycle.EXECUTING}\t"
+    place = in_state(lifecycle.EXECUTING)
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}

@@ -14,6 +14,7 @@ from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.records import dependent_range, end_of, get_tasks, in_state, task_of, with_defaults
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -73,8 +74,8 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
             {"run": run["run"], "coordinator": run["coordinator"]}
             for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
         ],
-        "quarantined": [_task(task) for task in scanned(f"tasks\t{lifecycle.QUARANTINED}\t", "tasks")],
-        "failed": _failed(tx, scanned(f"tasks\t{lifecycle.FAILED}\t", "tasks")),
+        "quarantined": [_task(task) for task in scanned(in_state(lifecycle.QUARANTINED), "tasks")],
+        "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),
         "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
         "deploys": [
             {"target": key.partition("\t")[2], "at": iso(tx, one["at"]), "agent": one["agent"], "commit": one["commit"],
@@ -101,9 +102,9 @@ def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> dict[str, Any]:
     return {**views.held(tx, claim), "held": held, "gone": claim["claim"] in gone}
 
 
-def _task(task: Record) -> dict[str, Any]:
-    full = lifecycle.full(task)
-    return {"task": full["task"], "title": full["title"], "failures": full["failures"], "losses": full["losses"]}
+def _task(stored: Record) -> dict[str, Any]:
+    task = with_defaults(stored)
+    return {"task": task["task"], "title": task["title"], "failures": task["failures"], "losses": task["losses"]}
 
 
 def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
@@ -111,12 +112,11 @@ def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
     names = [task["task"] for task in tasks[:MAX_FAILED]]
     users: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), RANGES):
-        ranges = [prefix_range(f"td\t{name}\t") for name in names[start : start + RANGES]]
+        ranges = [dependent_range(name) for name in names[start : start + RANGES]]
         for key, _ in tx.fetch(ranges, MOST).rows:
-            _, name, user = key.split("\t")
-            users[name].append(user)
+            users[task_of(key)].append(end_of(key))
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))
-    after = lifecycle.load_all(tx, wanted) if wanted else {}
+    after = get_tasks(tx, wanted) if wanted else {}
     open_ = {name for name, one in after.items() if one is not None and one["state"] not in lifecycle.FINAL_STATES}
     return [{"task": name, "blocked": [user for user in some if user in open_]} for name, some in users.items()]
 

@@ -14,6 +14,7 @@ from dibs.operations.core.declare import PAGED, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
+from dibs.operations.tasks.records import run_prefix, tasks_below
 from dibs.stores.seam import prefix_range, walk
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_NOTES_SHOWN = 20  # the latest errors and warnings in one answer; the report has them all
@@ -33,9 +35,9 @@ MAX_TASKS_SHOWN = 20  # ids of an agent's tasks in one answer
 # --- what there is
 
 
-def tasks(tx: Transaction, run: str) -> Iterator[Record]:
+def tasks(tx: Transaction, run: str) -> Iterator[Task]:
     """The tasks of a run, by id."""
-    return lifecycle.members(tx, f"ut\t{run}\t")
+    return tasks_below(tx, run_prefix(run))
 
 
 def members(tx: Transaction, run: str) -> list[Record]:
@@ -65,7 +67,7 @@ class Count:
         self.assigned: dict[str, list[str]] = {}  # the tasks that an agent works on, or is assigned
         self.finished: dict[str, int] = {}
 
-    def add(self, task: Record) -> None:
+    def add(self, task: Task) -> None:
         """Count one task."""
         state = task["state"]
         self.states[state] = self.states.get(state, 0) + 1
@@ -97,7 +99,7 @@ class Count:
         }
 
 
-def counted(tasks: Iterable[Record]) -> Count:
+def counted(tasks: Iterable[Task]) -> Count:
     """These tasks, counted."""
     found = Count()
     for task in tasks:
@@ -203,7 +205,7 @@ def _of_run(tx: Transaction, run: str, task: str) -> bool:
         return True
     if not task.isprintable():  # a person's text, not an id
         return False
-    return tx.get(f"ut\t{run}\t{task}") is not None
+    return tx.get(run_prefix(run) + task) is not None
 
 
 OPERATIONS = (
