@@ -14,6 +14,7 @@ from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.reports import timeline
+from dibs.reports.fold import Fold, TaskSpan
 from dibs.reports.story import Story
 from dibs.session.log_reader import LogReader
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
@@ -114,10 +115,11 @@ class Gathered:
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
         self.story = Story(set(self.titles))
         self.first = 0
+        fold = Fold(self.story)
         for event in self.events():
             self.first = self.first or event["seq"]
-            self.story.read(event)
-        self.story.close(self.end)
+            fold.read(event)
+        fold.close(self.end, 0)
         self._fill_in()
 
     def events(self) -> Iterator[dict[str, Any]]:
@@ -126,13 +128,13 @@ class Gathered:
 
     def _fill_in(self) -> None:
         """Tasks whose work is no longer in the log: their records have its end."""
-        known = {span.task for span in self.story.spans}
+        known = {span.id for span in self.story.attempts}
         for task in self.raw["tasks"]:
             if task["started"] and task["task"] not in known:
-                self.story.begin(task["task"], task["agent"], task["started"])
-                span = self.story.spans[-1]
-                span.end = task["finished"] or self.end
+                span = TaskSpan(task["task"], task["agent"])
+                span.start, span.end = task["started"], task["finished"] or self.end
                 span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
+                self.story.attempts.append(span)
 
     def at(self, when: int) -> str:
         """A time of the store's clock as a time of day, by the clocks at the run's start."""
@@ -186,7 +188,7 @@ class Gathered:
         return found
 
     def _performance(self) -> dict[str, Any]:
-        times = sorted(span.end - span.start for span in self.story.spans if span.outcome == "complete")
+        times = sorted(span.length for span in self.story.attempts if span.outcome == "complete")
         states = self.counted.states
         done = states.get("complete", 0)
         tried = done + states.get("failed", 0) + states.get("quarantined", 0)
@@ -196,7 +198,7 @@ class Gathered:
             "success_rate": round(done / tried, 4) if tried else None,
             "average_time": round(sum(times) / len(times) / 1000, 3) if times else None,
             "p95_time": _seconds(times[-(-95 * len(times) // 100) - 1]) if times else None,
-            "attempts": len(self.story.spans),
+            "attempts": len(self.story.attempts),
         }  # fmt: skip
 
     def _by_agent(self) -> dict[str, Any]:
@@ -212,13 +214,13 @@ class Gathered:
             if member["usage"]:
                 usage = {**member["usage"], "at": self.at(member["usage"]["at"])}
                 found[member["agent"]]["usage"] = usage
-        for span in self.story.spans:
+        for span in self.story.attempts:
             one = found.setdefault(span.agent, _nobody("", []))
             one["attempts"] += 1
             one[span.outcome] = one.get(span.outcome, 0) + 1
-            one["ms"] += span.end - span.start
+            one["ms"] += span.length
             if span.outcome == "complete" and len(one["tasks"]) < MAX_AGENT_TASKS:
-                one["tasks"].append(span.task)
+                one["tasks"].append(span.id)
         for one in found.values():
             one["work_time"] = _seconds(one.pop("ms"))
         return dict(sorted(found.items()))
