@@ -49,7 +49,7 @@ class Story(Listener):
     def claim_ended(self, span: ClaimSpan) -> None:
         """A loss is marked; that of a task is marked there."""
         if span.why in LOST and not span.is_of_task:
-            text = f"{', '.join(named(span.resources)[:3])} was lost ({span.why})"
+            text = f"{', '.join(named(span.held)[:3])} was lost ({span.why})"
             self.marks.append((span.end, span.agent, "lost", text))
 
     def wait_ended(self, span: ClaimSpan) -> None:
