@@ -46,18 +46,16 @@ class Span:
 
     __slots__ = ("agent", "end", "end_seq", "end_wall", "id", "start", "start_seq", "start_wall", "why")
 
-    def __init__(self, identifier: str, agent: str, event: Event | None = None) -> None:
-        self.id, self.agent = identifier, agent
-        self.start: int = event["now"] if event else UNKNOWN
-        self.start_wall: int = event["wall"] if event else UNKNOWN
-        self.start_seq: int = event["seq"] if event else UNKNOWN
+    def __init__(self, agent: str, event: Event) -> None:
+        self.id, self.agent = event["subject"], agent
+        self.start, self.start_wall, self.start_seq = event["now"], event["wall"], event["seq"]
         self.end = self.end_wall = self.end_seq = 0
         self.why = ""
 
     @property
     def length(self) -> int:
         """From its start to its end, in ms."""
-        return self.end - self.start
+        return int(self.end - self.start)
 
     def finish(self, event: Event, why: str) -> None:
         """It is over."""
@@ -70,7 +68,7 @@ class ClaimSpan(Span):
     __slots__ = ("held", "mode", "resources", "tree")
 
     def __init__(self, agent: str, event: Event, resources: list[Resource], mode: str, tree: str) -> None:
-        super().__init__(event["subject"], agent, event)
+        super().__init__(agent, event)
         self.resources = self.held = resources  # at its start; now
         self.mode, self.tree = mode, tree
 
@@ -90,8 +88,8 @@ class TaskSpan(Span):
 
     __slots__ = ("is_lost", "outcome", "queued")
 
-    def __init__(self, task: str, agent: str, event: Event | None = None, queued: int | None = None) -> None:
-        super().__init__(task, agent, event)
+    def __init__(self, agent: str, event: Event, queued: int | None = None) -> None:
+        super().__init__(agent, event)
         self.outcome, self.is_lost = WORKING, False
         self.queued = queued  # of the first attempt: ms since the task was added
 
@@ -164,8 +162,12 @@ class Fold:
 
     def read(self, event: Event) -> None:
         """Add one event."""
-        reader = self._readers.get(event["kind"], self._noted)
-        reader(event, event["data"])
+        reader = self._readers.get(event["kind"])
+        if reader is not None:
+            reader(event, event["data"])
+        else:
+            for listener in self.listeners:
+                listener.noted(event)
 
     def read_all(self, events: Iterable[Event]) -> None:
         """Add these events."""
@@ -249,30 +251,31 @@ class Fold:
 
     # --- tasks
 
-    def _task_added(self, event: Event, data: dict[str, Any]) -> None:
+    def _task_added(self, event: Event, _: dict[str, Any]) -> None:
         self._added[event["subject"]] = event["now"]
-        self._noted(event, data)
+        self._note(event)
 
     def _task_moved(self, event: Event, data: dict[str, Any]) -> None:
         task, to = event["subject"], data["to"]
         if to == "executing":
             added = self._added.pop(task, None)
-            span = TaskSpan(task, event["agent"], event, None if added is None else event["now"] - added)
+            span = TaskSpan(event["agent"], event, None if added is None else event["now"] - added)
             self.attempts[task] = span
             for listener in self.listeners:
                 listener.attempt_began(span)
         elif task in self.attempts or data.get("from") == "executing":
-            span = self.attempts.pop(task) if task in self.attempts else TaskSpan(task, event["agent"])
+            before = self.attempts.pop(task, None)
+            span = TaskSpan(event["agent"], {**event, "now": UNKNOWN}) if before is None else before
             span.is_lost = is_lost(data)
             self._end(span, event, _outcome(data, lost=span.is_lost), str(data.get("why") or ""))
-        self._noted(event, data)
+        self._note(event)
 
     def _task_passed(self, event: Event, _: dict[str, Any]) -> None:
         task, before = event["subject"], self.attempts.get(event["subject"])
         if before is None or before.agent != event["agent"]:
             if before is not None:
                 self._end(before, event, PASSED, "")
-            span = self.attempts[task] = TaskSpan(task, event["agent"], event)
+            span = self.attempts[task] = TaskSpan(event["agent"], event)
             for listener in self.listeners:
                 listener.attempt_passed(span)
 
@@ -292,12 +295,12 @@ class Fold:
         for listener in self.listeners:
             listener.call_refused(event)
 
-    def _stopped(self, event: Event, data: dict[str, Any]) -> None:
+    def _stopped(self, event: Event, _: dict[str, Any]) -> None:
         for listener in self.listeners:
             listener.agent_stopped(event["subject"], event, event["kind"].partition(".")[2])
-        self._noted(event, data)
+        self._note(event)
 
-    def _noted(self, event: Event, _: dict[str, Any]) -> None:
+    def _note(self, event: Event) -> None:
         for listener in self.listeners:
             listener.noted(event)
 

@@ -15,19 +15,21 @@ from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.reports import timeline
 from dibs.reports.fold import Fold, TaskSpan
+from dibs.reports.log_walk import kind_of
 from dibs.reports.story import Story
 from dibs.session.log_reader import LogReader
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
+ENDED = "run.ended"
 PAGE_EVENTS = 2_000  # read at a time
 MAX_RESULT_LETTERS = 2_000  # of one result in the report; the archive and `dibs task show` have all of it
 MAX_RESULTS_LETTERS = 4 * 1024 * 1024  # of all results together
@@ -86,8 +88,8 @@ READ = Operation(
 INTERNAL = (READ,)
 
 
-def events(log: LogReader, run: Record, last: int) -> Iterator[dict[str, Any]]:
-    """The events of a run, in order: from its start up to its end or to `last`."""
+def events(log: LogReader, run: Record, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The events of a run, or those of the wanted kinds, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
         page = log.events(after, PAGE_EVENTS)
@@ -95,10 +97,12 @@ def events(log: LogReader, run: Record, last: int) -> Iterator[dict[str, Any]]:
             after = stored.seq
             if after > last:
                 return
-            event = read_event(stored)
-            yield event
-            if event["kind"] == "run.ended" and event["subject"] == run["run"]:
-                return
+            kind = kind_of(stored)
+            if wanted is None or kind in wanted or kind == ENDED:
+                event = read_event(stored)
+                yield event
+                if kind == ENDED and event["subject"] == run["run"]:
+                    return
         if len(page) < PAGE_EVENTS:
             return
 
@@ -114,25 +118,24 @@ class Gathered:
         self.counted = run_views.counted(self.raw["tasks"])
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
         self.story = Story(set(self.titles))
-        self.first = 0
+        self.first = next((event.seq for event in self.log.events(self.run["seq"], 1)), 0)
         fold = Fold(self.story)
-        for event in self.events():
-            self.first = self.first or event["seq"]
-            fold.read(event)
+        fold.read_all(self.events(fold.kinds))
         fold.close(self.end, 0)
         self._fill_in()
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """The events of the run, also those that were archived."""
-        return events(self.log, self.run, self.raw["last"])
+    def events(self, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The events of the run, or those of some kinds, also if they were archived."""
+        return events(self.log, self.run, self.raw["last"], wanted)
 
     def _fill_in(self) -> None:
         """Tasks whose work is no longer in the log: their records have its end."""
         known = {span.id for span in self.story.attempts}
         for task in self.raw["tasks"]:
             if task["started"] and task["task"] not in known:
-                span = TaskSpan(task["task"], task["agent"])
-                span.start, span.end = task["started"], task["finished"] or self.end
+                began = {"subject": task["task"], "now": task["started"], "wall": 0, "seq": 0}
+                span = TaskSpan(task["agent"], began)
+                span.end = task["finished"] or self.end
                 span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
                 self.story.attempts.append(span)
 

@@ -177,8 +177,9 @@ class Figures(Listener):
         place = self._bucket(span.end_wall)
         if place >= 0:
             self.finished.append(span)
-            for name in _counted(span).intersection(PLOTTED):
-                self.buckets[place][name] += 1
+            for name in _counted(span):
+                if name in PLOTTED:
+                    self.buckets[place][name] += 1
             for totals in self._totals(span.agent):
                 totals.add_attempt(span)
 
@@ -296,9 +297,11 @@ class Figures(Listener):
                 _keep(totals.queued, span.queued or 0)
 
 
-def _counted(span: TaskSpan) -> set[str]:
-    """The counts that an attempt adds to. A lost one may be one too many, and counts as quarantined and as lost."""
-    return {span.outcome, *(["lost"] if span.is_lost else []), *(["attempts"] if span.outcome != WORKING else [])}
+def _counted(span: TaskSpan) -> tuple[str, ...]:
+    """The counts that an attempt adds to. A lost one may be one too many: it counts as quarantined and as lost."""
+    if span.outcome == WORKING:
+        return (WORKING,)
+    return (span.outcome, "attempts", "lost") if span.is_lost and span.outcome != "lost" else (span.outcome, "attempts")
 
 
 def _keep(samples: list[int], value: int) -> None:

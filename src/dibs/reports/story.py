@@ -6,7 +6,7 @@ are milliseconds of the store's clock.
 
 from __future__ import annotations
 
-from dibs.reports.fold import LOST, UNKNOWN, Contention, Listener, contested, named
+from dibs.reports.fold import CLAIMS, LOST, TASKS, UNKNOWN, WAITS, Contention, Listener, contested, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class Story(Listener):
     """Keeps the spans of a run's tasks, and all claims and contention meanwhile."""
+
+    kinds = CLAIMS | WAITS | TASKS | {"claim.refused", "agent.killed", "agent.left"}
 
     def __init__(self, tasks: set[str]) -> None:
         self._tasks = tasks

@@ -55,14 +55,15 @@ class StoryReader:
 
     def read(self, event: Event) -> Step | None:
         """The event as a step, if it belongs to the story."""
-        kind = event["kind"]
-        known = self._known(event)
+        kind, known = event["kind"], None
         if kind in BEGINS:
             self._fold.read(event)
-        wanted = self._takes(event)
-        if kind not in BEGINS:
+            wanted = self._takes(event)
+        else:
+            wanted = self._takes(event)
+            known = self._known(event) if wanted else None
             self._fold.read(event)
-        if is_over(event):
+        if self._mine and is_over(event):
             self._mine.discard(event["subject"])
         if not wanted or kind == "claim.renewed":
             return None
@@ -95,7 +96,7 @@ class StoryReader:
             return True
         found = data.get("resources")
         if isinstance(found, list) and kind.partition(".")[0] in {"claim", "wait", "interest", "alert"}:
-            if self._meets([one for one in found if isinstance(one, list)]):
+            if self._meets(found):
                 if kind in BEGINS:
                     self._mine.add(subject)
                 return True
@@ -113,8 +114,8 @@ class StoryReader:
 
     _name = _path
 
-    def _meets(self, found: list[list[str]]) -> bool:
-        plain = [one[:2] for one in found if one[0] != "inode"]
+    def _meets(self, found: list[Any]) -> bool:
+        plain = [one[:2] for one in found if isinstance(one, list) and one[0] != "inode"]
         return resources.any_overlap(plain, self._subject.resources) is not None
 
     def _names(self, text: str) -> bool:
