@@ -1,21 +1,28 @@
 """Watching: what `dibs top` costs where there is much to see, in processor time.
 
-One reading of each topic, one picture, and half a minute live in which a fleet makes a hundred events a second:
-200 agents with 1,000 claims, 5,000 tasks of which every third waits for another. The fleet that makes the events is a
-process of its own and does not count; the reader and the painter are those of `dibs top`, without a terminal.
+One reading of each topic, one picture, the same picture written to a terminal, and half a minute live in which a fleet
+makes a hundred events a second: 200 agents with 1,000 claims, 5,000 tasks of which every third waits for another. The
+fleet that makes the events is a process of its own and does not count; the reader and the app are those of `dibs top`,
+on a terminal that only counts what is written to it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING
 
+from textual.drivers.headless_driver import HeadlessDriver
+
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
 from dibs.doors.above import attach
+from dibs.doors.top.app import Changed, Top
+from dibs.doors.top.desk import Desk
+from dibs.doors.top.picture import frame
 from dibs.doors.top.reader import Asker, Reader
 from dibs.doors.top.state import State
 from dibs.doors.top.view import View
@@ -29,7 +36,6 @@ if TYPE_CHECKING:
 GROUP = "top"
 AGENTS, CLAIMS_EACH, TASKS = 200, 5, 5_000
 EVENTS_A_SECOND = 100
-PAINTS_A_SECOND = 5  # as often as `dibs top` paints at most
 SIZES = ((80, 24), (200, 60))
 TOPICS = ("status", "agents", "usage", "tasks", "alerts")
 PAINT = Target(AT_MOST, 50, of="value")  # ms: five a second are a quarter of a core
@@ -54,15 +60,14 @@ def measure(bench: Bench) -> list[Row]:
     crew = fill(folder, agents, tasks)
     try:
         state = State()
-        reader = Reader(Asker(lambda: attach(Session(folder, None)), None), state, lambda: None)
+        reader = Reader(asker(folder), state)
         reader.snapshot()
         reader.whole()
         rows = [_row(f"reading {topic}", partial(reader.read, topic), 5) for topic in TOPICS]
         view = View(state)
         for columns, lines in SIZES:
-            rows.append(
-                _row(f"a picture of {columns}x{lines}", partial(_paint, state, view, columns, lines), 20, PAINT)
-            )
+            rows.append(_row(f"a picture of {columns}x{lines}", partial(_draw, state, view, columns, lines), 20, PAINT))
+            rows.append(asyncio.run(_painted(state, folder, (columns, lines))))
         rows.append(_live(bench, folder))
     finally:
         for one in crew:
@@ -98,9 +103,53 @@ def _row(name: str, do: Callable[[], object], times: int, target: Target | None 
     return Row(GROUP, name, median(spent), "ms", target=target, more={"max": max(spent)}, note="processor time")
 
 
-def _paint(state: State, view: View, columns: int, rows: int) -> None:
+def _draw(state: State, view: View, columns: int, rows: int) -> None:
     state.version += 1  # something changed, nobody knows what
-    view.frame(columns, rows)
+    frame(view, columns, rows)
+
+
+class Terminal(HeadlessDriver):
+    """A terminal that only counts what is written to it."""
+
+    written = 0
+
+    @property
+    def is_headless(self) -> bool:
+        """The app renders for it as for any terminal."""
+        return False
+
+    def write(self, data: str) -> None:
+        """Count it."""
+        Terminal.written += len(data.encode())
+
+
+def asker(folder: str) -> Asker:
+    """A way to the store of its own."""
+    return Asker(lambda: attach(Session(folder, None)), None)
+
+
+def _app(state: State, folder: str) -> Top:
+    app = Top(state, Desk(asker(folder)), lambda *_: None)
+    app.driver_class = Terminal
+    return app
+
+
+async def _painted(state: State, folder: str, size: tuple[int, int]) -> Row:
+    """A picture that is written to a terminal as a whole, as after a change of its size."""
+    app = _app(state, folder)
+    spent = []
+    async with app.run_test(headless=False, size=size) as pilot:
+        for _ in range(10):
+            state.version += 1
+            before, began = Terminal.written, time.process_time()
+            app.refresh(layout=True)
+            app.paint()
+            await pilot.pause()
+            spent.append((time.process_time() - began) * 1000)
+        written = Terminal.written - before
+    note = f"processor time; {written:,} bytes"
+    more = {"max": max(spent)}
+    return Row(GROUP, f"writing one of {size[0]}x{size[1]}", median(spent), "ms", target=PAINT, more=more, note=note)
 
 
 def _live(bench: Bench, folder: str) -> Row:
@@ -108,24 +157,29 @@ def _live(bench: Bench, folder: str) -> Row:
     seconds = 3 if bench.quick else 30
     bench.say(f"top: {EVENTS_A_SECOND} events a second, for {seconds} s")
     state = State()
-    reader = Reader(Asker(lambda: attach(Session(folder, None)), None), state, lambda: None)
+    reader = Reader(asker(folder), state)
     reader.snapshot()
-    view = View(state)
     fleet = busy(folder)
     try:
-        reader.start()
-        while not any(claim["resources"][0].startswith("busy/") for claim in list(state.claims.values())):
-            time.sleep(0.01)
-        first, began, cpu = state.seq, time.monotonic(), time.process_time()
-        while time.monotonic() < began + seconds:
-            view.frame(*SIZES[-1])
-            time.sleep(1 / PAINTS_A_SECOND)
-        passed, used = time.monotonic() - began, time.process_time() - cpu
-        rate = (state.seq - first) / passed
+        passed, used, rate, written = asyncio.run(_watched(state, reader, folder, seconds))
     finally:
         fleet.kill()
         fleet.wait()
         reader.stop()
         reader.join()
-    note = f"{rate:.0f} events a second came, {PAINTS_A_SECOND} pictures of {SIZES[-1][0]}x{SIZES[-1][1]} a second"
+    note = f"{rate:.0f} events a second came, {written / 1024:.0f} KiB a second were written to {SIZES[-1]}"
     return Row(GROUP, "reading and painting, live", 100 * used / passed, "% of a core", target=LIVE, note=note)
+
+
+async def _watched(state: State, reader: Reader, folder: str, seconds: float) -> tuple[float, float, float, float]:
+    """Seconds that passed and that were used, events and bytes a second."""
+    app = _app(state, folder)
+    async with app.run_test(headless=False, size=SIZES[-1]):
+        reader.changed = lambda: app.post_message(Changed())
+        reader.start()
+        while not any(claim["resources"][0].startswith("busy/") for claim in list(state.claims.values())):  # noqa: ASYNC110 - by a thread
+            await asyncio.sleep(0.01)
+        first, began, cpu, written = state.seq, time.monotonic(), time.process_time(), Terminal.written
+        await asyncio.sleep(seconds)
+        passed, used = time.monotonic() - began, time.process_time() - cpu
+        return passed, used, (state.seq - first) / passed, (Terminal.written - written) / passed

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin, is_
 
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import ERRORS, DibsError
-from dibs.operations.core import answers, index
+from dibs.operations.core import answers, index, schema
 from dibs.operations.core.declare import Operation
 from dibs.session import catalogue
 
@@ -37,7 +37,7 @@ def hold(operation: Operation, answer: Any, *, decided: bool = False) -> None:
 
 def hold_workspaces() -> None:
     """Every answer that a Workspace gives from now on."""
-    ask = Workspace._ask
+    ask = Workspace.ask_for
 
     def held(
         self: Workspace,
@@ -52,7 +52,7 @@ def hold_workspaces() -> None:
 
         return ask(self, name, request_id, given, checked)
 
-    Workspace._ask = held  # type: ignore[method-assign]
+    Workspace.ask_for = held  # type: ignore[method-assign]
 
 
 def hold_command(words: tuple[str, ...], found: dict[str, Any]) -> None:
@@ -87,8 +87,7 @@ def hold_refusal(error: DibsError) -> DibsError:
 @cache
 def error_hints(code: str) -> dict[str, Any]:
     """The declared facts of an error."""
-    found = ERRORS[code].__annotations__
-    return {name.rstrip("_"): eval(hint, vars(answers)) for name, hint in found.items()}  # noqa: S307 - a type
+    return schema.facts(ERRORS[code])
 
 
 @cache

@@ -85,11 +85,12 @@ MAY_IMPORT = {
 
 TESTING = "dibs.testing"  # for the tests of engines: no other room imports it, whatever it may import otherwise
 
-COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a door may, and the catalogue
+COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a door may, the catalogue, and a table
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
     ("dibs.session.catalogue", COMPUTED),
+    ("dibs.facts.shell.programs", COMPUTED),  # of its own folder: tests/facts/shell/test_programs.py calls them all
 }
 
 # Modules by which the world gets in: an operation is a function of its transaction and its request alone.
@@ -169,7 +170,7 @@ def _name(function: ast.expr) -> str:
 
 
 def _sources() -> Iterator[tuple[Path, str, bool]]:
-    for path in sorted(SRC.rglob("*.py")):
+    for path in sorted([*SRC.rglob("*.py"), *SRC.rglob("*.pyi")]):
         parts = path.relative_to(SRC).with_suffix("").parts
         package = parts[-1] == "__init__"
         yield path, ".".join(parts[:-1] if package else parts), package

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dibs
 from dibs.doors.clients import BEFORE, of
 from dibs.doors.install import jsonc, scripts
+from dibs.session import hook_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,6 +69,6 @@ def files() -> dict[str, str]:
         f"{FOLDER}/.claude-plugin/plugin.json": jsonc.dump({**about, **more}),
         f"{FOLDER}/hooks/hooks.json": jsonc.dump(hooks()),
         f"{FOLDER}/.mcp.json": jsonc.dump({"mcpServers": {"dibs": server}}),
-        f"{FOLDER}/mcp.sh": SERVER.format(stub=scripts.SERVER),
+        f"{FOLDER}/mcp.sh": SERVER.format(stub=hook_script.SERVER),
         ".claude-plugin/marketplace.json": jsonc.dump(market),
     }

@@ -3,10 +3,11 @@
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
 `doors/cli/index.py` (the same for commands),
 `session/known_clients.py` (the clients, and what every call must know of all of them),
-`session/hook_script.py` (the launcher, with their dialects),
+`session/hook_dialects.py` (what the launcher says to each of them),
 `plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
-`operations/core/schema.json` (the answers and errors as JSON Schema), `doors/python/methods.py` and `aio_methods.py`
-(the typed methods of the Python API, plain and for asyncio), `docs/CLI.md`, `docs/ROLES.md` (who may what) and
+`operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
+`doors/python/methods.pyi`, `aio_methods.pyi` and `running/calls.pyi` (the types of the Python API's methods; stubs.py),
+`docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
@@ -14,60 +15,27 @@ from __future__ import annotations
 
 import importlib
 import sys
-from keyword import iskeyword
 from pathlib import Path
+from textwrap import wrap
+from typing import get_origin
 
 from dibs.doors.clients import make_index
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
+from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
-from dibs.operations.core.declare import MAX_INTEGER, RANKS
+from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
-from tools import claude_plugin
+from tools import claude_plugin, stubs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.errors import DibsError
-    from dibs.operations.core.declare import Field, Operation
 
+COLUMNS = 120  # of a line, as the formatter has it
 TOP = Path(__file__).resolve().parent.parent
-TYPES = {
-    "text": "str", "agent": "str", "duration": "float | str", "integer": "int", "flag": "bool",
-    "words": "Sequence[str]", "process": "int", "resource": "Path", "resources": "Path", "number": "int", "json": "Any",
-    "commit": "str", "file": "str",
-}  # fmt: skip
-JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
-
-HEAD = '''"""The typed methods of the Python API{kind}. Made by `make generate` from the declarations in operations/."""
-
-from __future__ import annotations
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from os import PathLike
-    from typing import Any, Literal
-
-    from {handle_module} import {handle}
-    from dibs.operations.core.answers import (
-{answers}    )
-
-    Path = str | PathLike[str]
-{choices}
-
-class {name}:
-    """One method for each declared operation; durations are seconds or texts such as "30m"."""
-
-    {async_}def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
-        raise NotImplementedError
-
-    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> {handle}:
-        raise NotImplementedError
-'''
-
 
 ROLES = """# Who may do what
 
@@ -160,257 +128,35 @@ def index() -> str:
     )
 
 
-def methods() -> str:
-    """The text of doors/python/methods.py."""
-    return _class("Methods", "Claim", "dibs.doors.python.claim", "")
+def answer_keys() -> dict[str, str]:
+    """The keys of each answer that an operation gives."""
+    named = {operation.answer for operation in (*catalogue.every(), *catalogue.queries())}
+    return {answer: _keys_of(answer) for answer in sorted(named)}
 
 
-def aio_methods() -> str:
-    """The text of doors/python/aio_methods.py."""
-    return _class("AsyncMethods", "ClaimRequest", "dibs.doors.python.aio", "async ")
-
-
-def _class(name: str, handle: str, module: str, async_: str) -> str:
-    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda one: one.name)
-    answers = sorted({operation.answer for operation in every if operation.name != HANDLED})
-    head = HEAD.format(
-        name=name, handle=handle, handle_module=module, async_=async_, kind=" for asyncio" if async_ else "",
-        answers="".join(f"        {answer},\n" for answer in answers), choices=_choices(every),
-    )  # fmt: skip
-    return head + "".join(_method(operation, handle, async_) for operation in every)
-
-
-def _choices(every: list[Operation]) -> str:
-    """Names for long lists of words that one can choose from."""
-    found: dict[str, tuple[str, ...]] = {}
-    for field in [field for operation in every for field in operation.fields]:
-        if field.kind == "choice" and len(field.choices) > FEW:
-            assert found.setdefault(field.name.capitalize(), field.choices) == field.choices, field.name
-    return "".join(f"\n    {name} = Literal[\n{_rows(words)}    ]\n" for name, words in sorted(found.items()))
-
-
-def _rows(words: tuple[str, ...]) -> str:
-    return "".join(f"        {_quoted(word)},\n" for word in words)
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"'
-
-
-FEW = 5  # words to choose from that stand in a method's signature; more get a name
-HANDLED = "claim"  # what it gives is a handle that can be used in a `with`, and that renews the claim meanwhile
-
-
-def _method(operation: Operation, handle: str, async_: str) -> str:
-    shown = [field for field in operation.fields if not field.internal]
-    first = [field for field in shown if field.positional or (operation.whole and field.env)]  # `run_report("r1")`
-    named = [field for field in shown if field not in first]
-    claimed = operation.name == HANDLED
-    async_ = "" if claimed else async_
-    lines = [f"\n    {async_}def {operation.name.replace(' ', '_')}(\n        self,\n"]
-    star = False
-    for field in first:
-        if field.kind == "resources":
-            lines.append(f"        *{field.name}: {_type(field)},\n")
-            star = True
-        else:
-            lines.append(f"        {_parameter(field)}: {_type(field)}{'' if field.required else ' | None = None'},\n")
-    if not star and (named or claimed or not operation.whole):
-        lines.append("        *,\n")
-    for field in named:
-        default = "" if field.required else " = None"
-        optional = "" if field.required else " | None"
-        lines.append(f"        {_parameter(field)}: {_type(field)}{optional}{default},\n")
-    if claimed:
-        lines.append("        auto_renew: bool = True,\n")
-    if not operation.whole:
-        lines.append("        request_id: str | None = None,\n")
-    lines.append(f"    ) -> {handle if claimed else operation.answer}:\n")
-    said = (
-        "\n\n        In a `with` it is renewed until the end of the block, unless `auto_renew` is False."
-        if claimed
-        else ""
+def answer_table(keys: dict[str, str]) -> str:
+    """The text of operations/core/answer_keys.py."""
+    rows = []
+    for answer, text in keys.items():
+        row = f'    "{answer}": "{text}",\n'
+        if len(row.rstrip()) > COLUMNS:
+            lines = [f'        "{line}"\n' for line in wrap(text, COLUMNS - 10, drop_whitespace=False)]
+            row = f'    "{answer}": (\n{"".join(lines)}    ),\n'
+        rows.append(row)
+    return (
+        '"""The keys of each answer, for help and docstrings. Made by `make generate` from answers.py, whose import is '
+        f'dear."""\n\nKEYS = {{\n{"".join(rows)}}}\n'
     )
-    lines.append(f'        """{operation.help}{said}\n\n        {_answers(operation)}\n        """\n')
-    given = "".join(f"            {_argument(field)},\n" for field in shown)
-    if claimed:
-        lines.append(
-            f"        return self._claim(\n            request_id,\n            auto_renew,\n{given}        )\n"
-        )
-        return "".join(lines)
-    await_ = "await " if async_ else ""
-    key = "None" if operation.whole else "request_id"
-    lines.append(
-        f"        answer: {operation.answer} = {await_}self._call(\n"
-        f'            "{operation.name}",\n            {key},\n{given}        )\n'
-    )
-    lines.append("        return answer\n")
-    return "".join(lines)
 
 
-def _type(field: Field) -> str:
-    if field.kind == "choice":
-        if len(field.choices) > FEW:
-            return field.name.capitalize()
-        return f"Literal[{', '.join(map(_quoted, field.choices))}]"
-    return TYPES[field.kind]
-
-
-def _parameter(field: Field) -> str:
-    """A word of Python's own gets a `_` behind it: `for_`."""
-    return f"{field.name}_" if iskeyword(field.name) else field.name
-
-
-def _argument(field: Field) -> str:
-    if iskeyword(field.name):
-        return f'**{{"{field.name}": {_parameter(field)}}}'
-    return f"{field.name}={field.name} or None" if field.kind == "resources" else f"{field.name}={field.name}"
-
-
-def _answers(operation: Operation) -> str:
-    text = _wrapped(f"Answers: {answers_.keys_of(operation.answer)}.")
-    if operation.errors:
-        raised = ", ".join(error.__name__ for error in operation.errors)
-        text += f"\n        {_wrapped(f'Raises: {raised}.')}"
-    return text
-
-
-def _wrapped(text: str) -> str:
-    from textwrap import wrap
-
-    return "\n        ".join(wrap(text, 110))
-
-
-def schema() -> str:
-    """The text of operations/core/schema.json: every answer, and every error with its fields and its HTTP status."""
-    import json
-
-    from dibs.errors import ERRORS
-
-    found: dict[str, Any] = {}
-    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda one: one.name)
-    requests = {operation.name: _request(operation) for operation in every}
-    answers = {operation.name: _schema(getattr(answers_, operation.answer), found) for operation in every}
-    errors = {
-        code: {
-            "status": error.status,
-            "exit": error.exit,
-            "schema": {
-                "type": "object",
-                "properties": {
-                    "code": {"const": code}, "message": {"type": "string"},
-                    **_facts(error, found),
-                },
-                "required": ["code", "message"],
-                "additionalProperties": False,
-            },
-        }
-        for code, error in sorted(ERRORS.items())
-    }  # fmt: skip
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema", "requests": requests, "answers": answers,
-        "errors": errors,
-        "$defs": dict(sorted(found.items())),
-    }  # fmt: skip
-    return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
-
-
-# How a value is written in JSON, by kind of field. What only the caller's machine can read is a text (or a pid).
-WRITTEN: dict[str, dict[str, Any]] = {
-    "text": {"type": "string"}, "agent": {"type": "string"}, "commit": {"type": "string"}, "file": {"type": "string"},
-    "choice": {"type": "string"}, "resource": {"type": "string"}, "process": {"type": "integer"},
-    "duration": {"type": ["string", "number"]}, "flag": {"type": "boolean"}, "json": {},
-    "integer": {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER - 1},
-    "number": {"type": "integer", "minimum": -MAX_INTEGER, "maximum": MAX_INTEGER - 1},
-    "words": {"type": "array", "items": {"type": "string"}},
-    "resources": {"type": "array", "items": {"type": "string"}},
-}  # fmt: skip
-
-
-def _request(operation: Operation) -> dict[str, Any]:
-    """The request of an operation as JSON Schema, and what a door has to know of it."""
-    errors = sorted(error.code for error in operation.errors)
-    return {
-        "help": operation.help, "group": operation.group, "reading": not operation.writes,
-        "idempotent": operation.idempotent, "destructive": operation.destructive, "may": operation.may,
-        "errors": errors, "schema": _object(operation.fields),
-    }  # fmt: skip
-
-
-def _object(fields: tuple[Field, ...]) -> dict[str, Any]:
-    shown = [field for field in fields if not field.internal]
-    return {
-        "type": "object",
-        "properties": {field.name: _property(field) for field in shown},
-        "required": [field.name for field in shown if field.required],
-        "additionalProperties": False,
-    }
-
-
-def _property(field: Field) -> dict[str, Any]:
-    """One field. Bounds of a duration are in milliseconds, and so are no bounds of what is written."""
-    made: dict[str, Any] = {"description": field.help, **WRITTEN[field.kind]}
-    if field.items:
-        made.update(type="array", items=_object(field.items))
-        made.update(
-            {"minItems": field.least} if field.least else {}, **({"maxItems": field.most} if field.most else {})
-        )
-    elif field.kind in {"integer", "number"}:
-        made.update({"minimum": field.least} if field.least is not None else {})
-        made.update({"maximum": field.most} if field.most is not None else {})
-    elif field.kind == "text" and field.longest:
-        made["maxLength"] = field.longest
-    elif field.kind == "words" and field.longest:
-        made["items"] = {"type": "string", "maxLength": field.longest}
-    if field.choices:
-        made["enum"] = list(field.choices)
-    if not field.required and field.default not in (None, "", ()) and field.kind != "duration":
-        made["default"] = list(field.default) if isinstance(field.default, tuple) else field.default
-    if field.kind in {"commit", "duration", "file", "process"}:
-        made["x-kind"] = field.kind  # how it is written differs from door to door
-    if field.local:
-        made["x-local"] = True  # a server cannot read it for a caller on another machine
-    return made
-
-
-def _facts(error: type[DibsError], found: dict[str, Any]) -> dict[str, Any]:
-    """The facts that an error may have, from the annotations of its class."""
-    hints = sorted(error.__annotations__.items())
-    return {name.rstrip("_"): _schema(eval(hint, vars(answers_)), found) for name, hint in hints}  # noqa: S307 - a type
-
-
-def _schema(hint: Any, found: dict[str, Any]) -> dict[str, Any]:
-    """A type as JSON Schema; what has a name goes to `found`."""
-    from types import UnionType
-    from typing import Any as Anything
-    from typing import Literal, Union, get_args, get_origin, is_typeddict
-
-    kind, parts = get_origin(hint), get_args(hint)
-    if hint is Anything:
-        return {}
-    if hint in JSON_TYPES:
-        return {"type": JSON_TYPES[hint]}
-    if kind is Literal:
-        return {"enum": list(parts)}
-    if kind is list:
-        return {"type": "array", "items": _schema(parts[0], found)}
-    if kind is dict:
-        return {"type": "object", "additionalProperties": _schema(parts[1], found)}
-    if kind in {Union, UnionType}:
-        return {"anyOf": [_schema(part, found) for part in parts]}
-    assert is_typeddict(hint), hint
-    name = hint.__name__
-    if name not in found:
-        found[name] = {}  # it may contain itself
-        keys = answers_.hints_of(name)
-        found[name] = {
-            "type": "object",
-            "description": (hint.__doc__ or "").splitlines()[0],
-            "properties": {key: _schema(answers_.plain(one), found) for key, one in keys.items()},
-            "required": [key for key, one in keys.items() if not answers_.is_sometimes(one)],
-            "additionalProperties": False,
-        }
-    return {"$ref": f"#/$defs/{name}"}
+def _keys_of(answer: str) -> str:
+    """The keys of an answer in one line, for people: those that are always there, then the others."""
+    always: list[str] = []
+    sometimes: list[str] = []
+    for key, hint in answers_.hints_of(answer).items():
+        shown = f"{key}[]" if get_origin(answers_.plain(hint)) is list else key
+        (sometimes if answers_.is_sometimes(hint) else always).append(shown)
+    return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
 PAGE_WIDTH = 100  # columns of a help text in the document
@@ -484,6 +230,8 @@ def files() -> dict[str, str]:
     known.FILES.update(declared())
     known.QUERIES.clear()
     known.QUERIES.update(asking())
+    KEYS.clear()  # the same for the keys of answers
+    KEYS.update(answer_keys())
     made = commands()
     scope: dict[str, Any] = {}
     exec(made, scope)  # noqa: S102 - our own text: a command may be new
@@ -493,11 +241,12 @@ def files() -> dict[str, str]:
     return {
         "src/dibs/doors/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
-        "src/dibs/operations/core/schema.json": schema(),
-        "src/dibs/doors/python/methods.py": methods(),
-        "src/dibs/doors/python/aio_methods.py": aio_methods(),
+        "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
+        "src/dibs/doors/python/methods.pyi": stubs.methods(),
+        "src/dibs/doors/python/aio_methods.pyi": stubs.aio_methods(),
+        "src/dibs/running/calls.pyi": stubs.calls(),
         "src/dibs/session/known_clients.py": make_index.text(),
-        "src/dibs/session/hook_script.py": make_index.launcher(),
+        "src/dibs/session/hook_dialects.py": make_index.dialects(),
         **claude_plugin.files(),
         "docs/CLI.md": page(),
         "docs/ROLES.md": roles(),

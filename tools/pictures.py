@@ -104,8 +104,7 @@ def top() -> str:
                 )  # fmt: skip
             finally:
                 scene.kill()
-    # what it gives back at the end is the empty terminal from before
-    shown = [(at, data.partition(b"\x1b[?2004l")[0]) for at, data in written]
+    shown = [(at, data) for at, data in written if at < LOOK_SECONDS]  # at the end it gives back the empty terminal
     last = terminal.frames(shown, columns=columns, rows=rows, every=0)[-1]
     return terminal.draw([last], columns=columns, rows=rows, title="dibs top")
 

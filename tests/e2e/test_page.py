@@ -180,7 +180,7 @@ def test_an_empty_workspace_says_what_to_do_and_fills_by_itself(chromium: Any, t
         context = chromium.new_context()
         window = Window(context.new_page(), server.about["url"])
         window.page.goto(sign_in.address(server.about))
-        window.see("No agent has called here yet", "main")
+        window.see("No agents yet", "main")
         window.see("Nobody here yet", "#verdict")
         with dibs.open(str(tmp_path), agent="ada", timeout=10) as workspace:
             workspace.claim("src/a.py")
@@ -355,7 +355,7 @@ def test_the_whole_log_is_searched_beyond_what_is_here(opened: Opened, workspace
     window.page.press("#logq", "Enter")
     window.see("Haystack", ".loglist")
     window.page.wait_for_selector(".loglist mark")
-    window.see("all of the log was searched", ".lgpanel footer")
+    window.see("the whole log was searched", ".lgpanel footer")
 
 
 def test_a_viewer_sees_all_and_may_do_nothing(opened: Opened, workspace: Any, tmp_path: Path) -> None:
@@ -572,7 +572,7 @@ def test_keys_reach_every_view_the_rows_and_their_stories(opened: Opened, worksp
     keys.press("Escape")
     assert window.page.evaluate("document.activeElement.dataset.open") == "agent:ada"
     keys.press("?")
-    window.see("Single keys are on", "dialog")
+    window.see("Single-key shortcuts are on", "dialog")
     keys.press("Escape")
     keys.press("/")
     keys.type("b.py")

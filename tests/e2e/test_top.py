@@ -75,7 +75,7 @@ def test_eighty_by_twenty_four_shows_one_pane_at_a_time(shop: Path, tmp_path: Pa
         pane.see("hana")
         pane.press("?")
         pane.see("force release")
-        pane.press(*"jjjjjjjjjjjjjjjj")
+        pane.press(*"jjjjjjjjjjjjjjjjjjjjjjjj")
         pane.see("leave")
         pane.press("Escape")
         pane.press("q")

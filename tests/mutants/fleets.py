@@ -48,7 +48,7 @@ ROWS = (
     ("_swept", "drop operand #2", f"{PEOPLE}::test_what_takes_in_or_moves_no_file_passes_with_a_persons_changes_there"),
     ("_swept", "drop operand #4 beneath assign later",
      f"{PEOPLE}::test_what_a_person_left_in_a_working_tree_goes_with_it_only_after_a_read"),
-    ("shell_guard._command", "drop assign dropped working_tree",
+    ("shell_guard._in_the_way", "drop assign dropped working_tree",
      f"{PEOPLE}::test_what_a_person_left_before_the_agent_began_goes_and_can_be_brought_back"),
     ("_unseen", "drop call append",
      f"{PEOPLE}::test_what_a_person_left_before_the_agent_began_goes_and_can_be_brought_back"),

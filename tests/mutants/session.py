@@ -16,6 +16,10 @@ SWEPT = "tests/doors/install/test_swept.py"
 WAITS = "tests/session/test_interrupted_waits.py"
 
 ROWS = (
+    ("taken_by", "drop operand renewed",
+     "tests/doors/python/test_aio.py::test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had"),
+    ("taken_by", "never ifexp next",
+     "tests/session/test_interrupted_waits.py::test_an_interrupt_of_a_finish_gives_the_next_task_back_and_the_finished_one_stays[task done]"),
     # what is granted is answered
     ("note_claim", "replace tuple Unavailable -> $0",
      "tests/doors/cli/test_cli.py::test_a_claim_in_a_repository_without_a_working_tree_is_answered"),
@@ -31,7 +35,7 @@ ROWS = (
     ("content_backup.save", "replace name #2 beneath return saved -> []",
      "tests/doors/cli/test_restore.py::test_what_a_holder_had_in_its_file_is_kept_when_its_claim_is_taken_away"),
     # request fields are what their kinds say
-    ("request", "drop operand internal", f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
+    ("read_fields.request", "drop operand internal", f"{CONTRACT}::test_what_is_internal_cannot_be_said_from_outside"),
     ("read_fields._commit", "replace ifexp commit -> $0.0.0 if True else $2",
      "tests/doors/cli/test_cli.py::test_a_release_names_a_commit_of_this_repository_and_the_log_shows_it"),
     # what a hook appends

@@ -36,7 +36,7 @@ ROWS = (
      f"{TAKING}::test_of_waiters_for_one_task_of_one_millisecond_the_first_gets_it"),
     ("strategies._keep", "replace name COMMIT -> 0",
      "tests/operations/tasks/test_strategies.py::test_round_robin_holds_within_one_millisecond"),
-    ("pulls._next", "drop assign _agent #2",
+    ("pulls._next", "drop assign registered_agent #2",
      "tests/operations/tasks/test_auctions.py::test_the_winner_whose_own_call_closes_the_auction_gets_the_prize_and_no_other_task"),
     ("_standing", "drop operand task",
      "tests/operations/tasks/test_assigning.py::test_an_assignment_is_no_mere_information_and_nobody_else_can_send_one"),

@@ -126,10 +126,7 @@ def test_any_history_comes_back_as_the_model_says_and_forth_again(
 def test_so_does_a_history_of_agents_without_hooks(
     tmp_path_factory: pytest.TempPathFactory, history: list[Step]
 ) -> None:
-    try:
-        compare(Desk(folder_of(tmp_path_factory)), history, SCRIPTS[0])
-    except AssertionError:  # without hooks only the time says whose a change is, and a busy machine stretches it:
-        compare(Desk(folder_of(tmp_path_factory)), history, SCRIPTS[0])  # a wrong rule fails once more
+    compare(Desk(folder_of(tmp_path_factory)), history, SCRIPTS[0])
 
 
 def compare(desk: Desk, history: list[Step], agent: str) -> None:

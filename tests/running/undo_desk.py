@@ -15,6 +15,7 @@ from dibs.session.session import Session
 from tests.git import git
 
 COARSE = 5  # CLOCK_REALTIME_COARSE, by which inodes are stamped
+ROUNDED_NS = 10_000_000  # the store's time of day is rounded to this
 State = tuple[bytes, str] | None  # a file's bytes and kind: "" plain, "x" executable, "l" a link; None: no file
 
 
@@ -45,10 +46,10 @@ def get(path: Path) -> State:
 
 
 def tick() -> None:
-    """Wait until an inode's time is later than now: files get the time of the last tick."""
-    now = time.time_ns()
-    while time.clock_gettime_ns(COARSE) <= now:
-        pass
+    """Wait until an inode's time and the store's are later than now: without hooks only they say whose a change is."""
+    later = time.time_ns() + ROUNDED_NS
+    while time.clock_gettime_ns(COARSE) <= later:
+        time.sleep(0.001)
 
 
 class Desk:

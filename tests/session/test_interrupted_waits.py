@@ -107,6 +107,41 @@ def test_an_interrupt_of_a_pull_gives_the_task_back_in_a_process_that_continues(
         assert verify_store(bob.store).findings == []
 
 
+@pytest.mark.parametrize("by", ["task done", "task turn"])
+def test_an_interrupt_of_a_finish_gives_the_next_task_back_and_the_finished_one_stays(shell: Shell, by: str) -> None:
+    """Either nothing is done, or the task is finished and nobody has the next one."""
+    with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:
+        bob.task_add("work", id="next", priority=-1)
+        outcomes = set()
+        tokens: list[int] = []
+        tasks: list[str] = []
+
+        def take() -> None:
+            tasks.append(bob.task_add("work")["task"]["id"])
+            tokens.append(ann.task_claim(tasks[-1])["token"])
+
+        def finish() -> None:
+            if by == "task done":
+                ann.task_done(tasks[-1], token=tokens[-1], next=True)
+            else:
+                ann.task_turn(done=[{"id": tasks[-1], "token": tokens[-1]}], take=1)
+
+        take()
+        for interrupt in Interrupter(*WATCHED).everywhere(finish, 41):
+            done = bob.task_show(tasks[-1])["task"]["state"] == "complete"
+            outcomes.add(done)
+            held = [one["resources"] for one in left_of(bob, "ann")]
+            assert held == ([] if done else [[f"task:{tasks[-1]}"]])
+            found = bob.task_show("next")["task"]
+            assert (found["state"], found["attempt"]) == ("planned", 1)
+            if done:
+                take()
+            del interrupt
+        assert outcomes == {True, False}, "it was interrupted before and after the decision"
+        assert bob.task_show("next")["task"]["agent"] == "ann", "the last one was not interrupted"
+        assert verify_store(bob.store).findings == []
+
+
 @pytest.mark.parametrize("by", ["task next", "task claim"])
 def test_an_interrupted_wait_for_a_task_leaves_no_place_and_keeps_no_other_agent_from_it(shell: Shell, by: str) -> None:
     with dibs.open(str(shell.folder), agent="ann") as ann, dibs.open(str(shell.folder), agent="bob") as bob:

@@ -16,6 +16,7 @@ from _thread import get_ident
 _SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+READINGS = 5  # of two clocks in one millisecond, at most: on a busy machine some are torn apart
 MAX_READ_GAP_NS = 50_000  # two readings at most this far apart count as one moment
 SAME_TIME_MS = 1_000  # two machines whose clocks differ by less have the same time of day
 ROUNDING_NS = 10_000_000  # the difference of the two clocks is rounded to this, so that it is stable
@@ -38,13 +39,26 @@ def wall() -> int:
     return since // 1_000_000 + (ahead - since + ROUNDING_NS // 2) // ROUNDING_NS * (ROUNDING_NS // 1_000_000)
 
 
+def ahead() -> int:
+    """How far `wall` is ahead of `since_boot`, in milliseconds; never too little.
+
+    A process that is descheduled between the two readings would keep a wrong difference for as long as it lives.
+    """
+    for _ in range(READINGS):
+        before = since_boot()
+        found = wall() - before
+        if since_boot() == before:
+            break
+    return found
+
+
 _store_ahead = 0  # ms: the store's time of day minus this machine's, if they differ
 
 
-def hear(ahead: int) -> None:
+def hear(store_ahead: int) -> None:
     """Note how far a store's time of day is ahead of `since_boot`, in milliseconds."""
     global _store_ahead  # noqa: PLW0603 - a process shows the times of one store
-    difference = ahead + since_boot() - wall()
+    difference = store_ahead - ahead()
     _store_ahead = difference if abs(difference) > SAME_TIME_MS else 0
 
 

@@ -14,7 +14,7 @@ import os
 
 from dibs.facts import caller, shell
 from dibs.facts.shell import Simple
-from dibs.facts.shell.commands import SHELLS
+from dibs.facts.shell.programs import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -41,16 +41,29 @@ def _restore(
 
 
 def _chosen(session: Session, call: Call, what: str) -> dict[str, Any]:
-    """The one with this id, or the newest of this path in this working tree."""
+    """The one with this id, or the newest of this path: in its working tree, else in one that was removed."""
     named: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"ids": [what]})["kept"]
     if named:
         return named[0]
-    text = session.paths.resource(what, session.cwd, literal=True)[1]
+    removed_trees.look(session, call)
+    removed = _removed(session.place)
+    full = os.path.normpath(os.path.join(session.cwd, what))
+    top = next((one for one in removed if full.startswith(f"{one}/")), "")
+    if top:
+        text = shown(full[len(top) + 1 :], fold=session.paths.fold)
+    else:
+        _, text, _, top = session.paths.located(what, session.cwd, literal=True)
     kept: builtins.list[dict[str, Any]] = session.run(restores.RESTORABLE, call, {"path": text})["kept"]
-    for one in kept:
-        if one["tree"] in {"", session.place.top}:
-            return one
+    for trees in ({"", top}, removed if top == session.place.top else ()):
+        for one in kept:
+            if one["tree"] in trees:
+                return one
     raise NotFound(f"nothing is kept of {what}; `dibs restore --list` shows what is", kept=what)
+
+
+def _removed(place: Place) -> builtins.list[str]:
+    """The working trees of which only the ledgers are left."""
+    return [top for _, top in ledger_files.of_linked(place.shared) if not os.path.isdir(top)]
 
 
 def _is_here(place: Place, tree: str) -> bool:
@@ -76,7 +89,7 @@ def _brought_back(session: Session, call: Call, chosen: dict[str, Any]) -> dict[
     """Keep what is there, take the path, write."""
     place = session.place
     kept_of = tree = chosen["tree"] or place.top
-    if tree in [top for _, top in ledger_files.of_linked(place.shared)] and not os.path.isdir(tree):
+    if tree in _removed(place):
         tree = place.top  # that tree was removed: its files come into this one
     if not _is_here(place, tree):
         text = f"{tree} is a working tree of another machine: restore {chosen['path']} there."

@@ -197,7 +197,8 @@ def _check_dropped(session: Session, call: Call, top: str, remote: str, branch: 
             sync.fetched(top, remote, branch, fetch_timeout_s(session))
         except Unavailable:
             return  # a remote that does not answer takes no push either
-    gone = commits.between(top, here, there) if here else commits.left_by(top, remote, branch, there)
+    others = (f"--exclude={remote}/{branch}", "--remotes", "--branches")  # what they have does not go with the branch
+    gone = commits.between(top, here, there) if here else commits.missing_from(top, there, *others)
     makers = commits.makers(top, gone)
     if makers:
         from dibs.operations.guards.push_reports import OVER

@@ -1,12 +1,12 @@
 """What callers elsewhere ask of a server that has their store: the routes below `/link`, without HTTP.
 
-A caller is known by its credential. That is verified in each transaction (operations/agents/credentials.py): an agent's
-speaks for that agent and its subagents, a machine's for the agents that it registered, a person's for itself and any
-agent. Each operation and each field says which of them may send it (`sent_by` in operations/core/declare.py); what says
-nothing is for this machine alone. The rest of what a caller says is bound to its credential: its machine and processes
-(operations/agents/places.py), its working trees (the credential's name goes before them), its reports (`Call.voice`).
-Where the caller is on this very machine, the kernel says whose connection it is: nobody tells a server of its own
-processes.
+A caller is known by its credential. That is verified in each transaction (operations/agents/credentials.py), and by
+the door's guard where a route has none: an agent's speaks for that agent and its subagents, a machine's for the agents
+that it registered, a person's for itself and any agent. Each operation and each field says which of them may send it
+(`sent_by` in operations/core/declare.py); what says nothing is for this machine alone. The rest of what a caller says
+is bound to its credential: its machine and processes (operations/agents/places.py), its working trees (the credential's
+name goes before them), its reports (`Call.voice`). Where the caller is on this very machine, the kernel says whose
+connection it is: nobody tells a server of its own processes.
 
 Every function here may block; a door calls them in threads.
 """
@@ -20,8 +20,7 @@ from dibs.facts import clock, processes, socket_owner
 from dibs.operations.agents import places
 from dibs.operations.agents.credentials import AGENT_KIND, MACHINE_KIND, user_of
 from dibs.operations.core import index
-from dibs.operations.core.call import Call
-from dibs.operations.core.entry import CALLER, caller_of
+from dibs.operations.core.entry import caller_of
 from dibs.operations.core.query import HERE
 from dibs.server import locations
 from dibs.server.store_half import StoreHalf
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.core.call import Call
     from dibs.server.host import Host
     from dibs.server.identity import Identity
 
@@ -184,43 +184,32 @@ class FarHalf:
 
     # --- reading
 
-    def _verified(self, identity: Identity) -> None:
-        """The credential counts now."""
-        session = self.host.session()
-        call = Call(session.config.policy, agent=identity.agent, how="credential", credential=identity.credential)
-        session.run(CALLER, call, {})
-
-    def events(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def events(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """A page of the log, as it is stored."""
         after, limit = _number(given, "after", 0), _number(given, "limit", MAX_EVENTS)
-        self._verified(identity)
         page = self.host.store.events(after, max(1, min(limit, MAX_EVENTS)))
         return {"events": [[e.seq, e.commit, e.now, e.wall, e.body, e.link] for e in page]}
 
-    def head(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+    def head(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
         """Where the log ends."""
-        self._verified(identity)
         head = self.host.store.head()
         return {"head": [head.commit, head.seq, head.link, head.now]}
 
-    def seals(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+    def seals(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
         """The seals."""
-        self._verified(identity)
         return {"seals": [[seal.seq, seal.link, seal.body] for seal in self.host.store.seals()]}
 
-    def describe(self, identity: Identity, _: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, _: Identity, __: dict[str, Any]) -> dict[str, Any]:
         """The workspace and its store, without a path or an address of this machine."""
-        self._verified(identity)
         found = {**self.host.store.describe(), "address": ""}
         name = self.host.place.root.rpartition("/")[2]
         return {"store": found, "id": self.host.config(self.host.place).id, "workspace": name}
 
     # --- waiting
 
-    def watch(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def watch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """Listen for a name, for a caller that will wait for it."""
         name = _name(given)
-        self._verified(identity)
         self._forget()
         with self._mutex:
             if name not in self._watched and len(self._watched) >= MAX_WATCHED:
@@ -232,7 +221,6 @@ class FarHalf:
     def wait(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """Wait until the name is woken, for some seconds."""
         name, seconds = _name(given), _seconds(given)
-        self._verified(identity)
         if name not in self._watched:  # the server was started anew meanwhile: the caller looks for itself
             self.watch(identity, given)
             return {"woken": True}
@@ -243,16 +231,15 @@ class FarHalf:
         return self.host.store.wait(name, seconds)
 
     def unwatch(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
-        """Stop listening. The door has checked that the credential counts."""
+        """Stop listening."""
         name = _name(given)
         if self._watched.pop(name, None) is not None:
             self.host.store.unwatch(name)
         return {}
 
-    def follow(self, identity: Identity, given: dict[str, Any]) -> dict[str, Any]:
+    def follow(self, _: Identity, given: dict[str, Any]) -> dict[str, Any]:
         """Wait until the log has grown."""
         after, seconds = _number(given, "after", 0), _seconds(given)
-        self._verified(identity)
         return {"grown": self._slotted(lambda left: self.host.store.follow(after, left), seconds)}
 
     def _slotted(self, wait: Callable[[float], bool], seconds: float) -> bool:

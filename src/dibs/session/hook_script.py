@@ -1,7 +1,16 @@
-"""The launcher `.dibs/hook`, with the dialects of all clients. Made by `make generate` (scripts.py)."""
-# ruff: noqa: E501 - a script
+"""The launcher `.dibs/hook`: what client settings and git hooks call, and what a tool finds where dibs is missing.
 
-HOOK = r"""#!/bin/sh
+It runs on every machine that has a checkout, with any sh (dash, bash, busybox), and before dibs does: so it is plain
+and names no machine. What it says in a client's dialect is in hook_dialects.py, which `make generate` makes from the
+folders in doors/clients. `launcher.py` and `dibs init` put it in place; no hook loads this once it is there.
+"""
+
+from __future__ import annotations
+
+from dibs.session.hook_dialects import DIALECTS
+from dibs.session.launcher import ALLOWED, FAILED, REFUSED
+
+_HOOK = r"""#!/bin/sh
 # dibs: the command that client settings and git hooks call. Made by `dibs init`. Commit it: it names no machine.
 #   .dibs/hook CLIENT [EVENT]     a client's hook; its JSON comes on stdin
 #   .dibs/hook git NAME [WORD…]   a git hook
@@ -79,9 +88,9 @@ if find_run; then
         if [ -r "$serve" ] && [ "$1" != git ] && [ -z "$DIBS_TRACEBACK" ]; then
             ask "$@"
             case $? in
-                100) exit 0 ;;
-                102) exit 2 ;;
-                101) [ -n "$dibs_hook" ] && return 1; exit 1 ;;
+                @ALLOWED@) exit 0 ;;
+                @REFUSED@) exit 2 ;;
+                @FAILED@) [ -n "$dibs_hook" ] && return 1; exit 1 ;;
             esac # any other: it was not asked, or cut off, and the interpreter says what is missing
         fi
         [ -n "$dibs_hook" ] || exec "$python" -I -S -X utf8 "$entry" "$@"
@@ -110,19 +119,7 @@ if command -v dibs >/dev/null 2>&1; then
 fi
 if [ "$1:$2" = cli:mcp ]; then # a client may need its servers to start: this one says what is missing
     why='dibs is not installed here, or was moved: uv tool install FOLDER (a clone of dibs), then: dibs init'
-    while IFS= read -r line; do
-        case $line in *'"id":'*) ;; *) continue ;; esac
-        id=${line#*'"id":'} id=${id%%[,\}]*}
-        case $line in
-            *'"initialize"'*)
-                said='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"dibs",'
-                said="\"result\":$said\"version\":\"0\"},\"instructions\":\"$why\"}"
-                ;;
-            *'"tools/list"'*) said='"result":{"tools":[]}' ;;
-            *) said="\"error\":{\"code\":-32601,\"message\":\"$why\"}" ;;
-        esac
-        printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
-    done
+@SERVER@
     exit 0
 fi
 if [ "$1" = cli ]; then
@@ -139,13 +136,13 @@ elif [ "$2" = pre-push ] && [ ! -t 0 ]; then
     cat >/dev/null
 fi
 case $1:$2 in
-    git:* | *:PreToolUse | *:preToolUse) moment=before ;;
-    *:SessionStart | *:sessionStart) moment=start ;;
+    git:*@NAMED_BEFORE@) moment=before ;;
+    @NAMED_START@) moment=start ;;
     *:?*) moment=other ;;
     *)
         case $said in
-            *'"BeforeTool"'* | *'"PreToolUse"'* | *'"preToolUse"'* | *'"tool.execute.before"'*) moment=before ;;
-            *'"hook_event_name":"SessionStart"'* | *'"hook_event_name": "SessionStart"'* | *'"hook_event_name":"session.created"'* | *'"hook_event_name": "session.created"'* | *'"hook_event_name":"sessionStart"'* | *'"hook_event_name": "sessionStart"'*) moment=start ;;
+            @SAID_BEFORE@) moment=before ;;
+            @SAID_START@) moment=start ;;
             *'"hook_event_name":"'* | *'"hook_event_name": "'*) moment=other ;;
             *) moment=before ;; # not understood, so it may be a write
         esac
@@ -154,20 +151,13 @@ esac
 
 tell() { # in a form that the client shows, or its model reads
     case $1 in
-        claude | codex) printf '{"systemMessage":"%s","hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"%s"}}\n' "$2" "$2" ;;
-        cursor) printf '{"additional_context":"%s"}\n' "$2" ;;
-        gemini) printf '{"systemMessage":"%s"}\n' "$2" ;;
-        opencode) printf '{"context":"%s"}\n' "$2" ;;
+@TELL@
     esac
 }
 
 deny() { # in the client's own dialect: not every model reads stderr
     case $1 in
-        claude | codex) printf '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"%s"}}\n' "$2" ;;
-        copilot) printf '{"permissionDecision":"deny","permissionDecisionReason":"%s"}\n' "$2" ;;
-        cursor) printf '{"permission":"deny","user_message":"%s","agent_message":"%s"}\n' "$2" "$2" ;;
-        gemini) printf '{"decision":"deny","reason":"%s"}\n' "$2" ;;
-        opencode) printf '{"deny":"%s"}\n' "$2" ;;
+@DENY@
     esac
 }
 
@@ -183,3 +173,34 @@ printf '%s\n' "$message" >&2
 deny "$1" "dibs: $message"
 exit 2
 """
+
+# A server of the Model Context Protocol without tools, for where a client needs one to start: it says why in `$why`.
+SERVER = r"""while IFS= read -r line; do
+    case $line in *'"id":'*) ;; *) continue ;; esac
+    id=${line#*'"id":'} id=${id%%[,\}]*}
+    case $line in
+        *'"initialize"'*)
+            said='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"dibs",'
+            said="\"result\":$said\"version\":\"0\"},\"instructions\":\"$why\"}"
+            ;;
+        *'"tools/list"'*) said='"result":{"tools":[]}' ;;
+        *) said="\"error\":{\"code\":-32601,\"message\":\"$why\"}" ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$said"
+done
+"""
+
+
+def text() -> str:
+    """The launcher, with the dialects of all clients."""
+    parts = {
+        **DIALECTS,
+        "ALLOWED": str(ALLOWED),
+        "FAILED": str(FAILED),
+        "REFUSED": str(REFUSED),
+        "SERVER": "".join(f"    {line}\n" for line in SERVER.splitlines()).rstrip("\n"),
+    }
+    script = _HOOK
+    for name, part in parts.items():
+        script = script.replace(f"@{name}@", part)
+    return script

@@ -3,8 +3,8 @@
 The launcher is committed and names no machine. `.dibs/local/run` has this machine's interpreter and file; `dibs init`
 writes it, and so does the first call in a fresh clone. Copies of the launcher and of `run` are kept below git's own
 directory: `git clean -x`, a branch from before dibs and a sparse checkout remove the others. This file puts them in
-place, and says by which name models call dibs. The launcher's text is in hook_script.py, which `make generate` makes
-from `doors/install/scripts.py`. The first hook of a clone imports this, so it imports next to nothing.
+place, and says by which name models call dibs. The launcher's text is in hook_script.py. The first hook of a clone
+imports this, so it imports next to nothing.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def entry_path() -> str:
 
 def hook_text() -> str:
     """The launcher, with the dialects of all clients."""
-    from dibs.session.hook_script import HOOK
+    from dibs.session import hook_script
 
-    return HOOK
+    return hook_script.text()
 
 
 def run_text() -> str:

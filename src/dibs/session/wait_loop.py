@@ -115,7 +115,7 @@ def _give_up(session: Session, call: Call, place: str) -> None:
     from dibs.operations.claims.waiters import WITHDRAW
 
     try:
-        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=place, claim=""))
+        session.store.run(lambda tx: WITHDRAW.body(tx, call, waiter=place, claims=()))
     except DibsError:
         pass  # its lease lapses within seconds
 
@@ -135,21 +135,20 @@ def withdraw(session: Session, call: Call, waiter: str = "") -> None:
 def _withdraw(session: Session, call: Call, waiter: str) -> None:
     from copy import copy
 
-    from dibs.operations.claims.waiters import WITHDRAW
+    from dibs.operations.claims.waiters import WITHDRAW, taken_by
 
     if session.link.recall(session, call, waiter):
         return
     decided = call.decided if isinstance(call.decided, dict) else {}
-    place, claim = decided.get("waiting") or waiter, decided.get("claim", "")
-    if not place and not claim:
+    place, claims = decided.get("waiting") or waiter, taken_by(decided)
+    if not place and not claims:
         return
-    # A renewed claim stays: the agent held it before. So does a claim under a request id: a retry gets its answer.
-    given_up = "" if decided.get("renewed") or call.request else claim
     call.decided = {**decided, "waiting": place}  # until it is ended, whatever interrupts this
     mine = copy(call)
     mine.request = ""
     try:
-        session.run(WITHDRAW, mine, {"waiter": place, "claim": given_up})
+        # What was taken under a request id stays: a retry gets its answer.
+        session.run(WITHDRAW, mine, {"waiter": place, "claims": [] if call.request else claims})
     except DibsError:
         pass
     call.decided = None

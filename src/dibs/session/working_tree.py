@@ -25,6 +25,7 @@ from dibs.operations.guards.ledger import (
     NAMED,
     OPEN,
     OUTSIDE,
+    OWN,
     STAGED,
     SURE,
     UNKNOWN,
@@ -196,18 +197,26 @@ class Tree:
         self.add(("F", f"{before}:{offset}", str(ledger_files.now()[0] - before)))  # git saw nothing later than that
         self.write()
 
+    def inside(self, paths: Iterable[str]) -> dict[str, list[str]]:
+        """Those of these paths that are in a repository inside this tree (a submodule), by the folder of that one."""
+        inner: dict[str, str] = {}  # a folder → that of the repository, "" for this tree's own
+        found: dict[str, list[str]] = {}
+        for path in paths:
+            above = os.path.dirname(path)
+            if above not in inner:
+                folder = above
+                while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
+                    folder = os.path.dirname(folder)
+                inner[above] = folder
+            if inner[above]:
+                found.setdefault(inner[above], []).append(path)
+        return found
+
     def _changed_inside(self, paths: Iterable[str]) -> set[str]:
-        """The changed ones of these paths in repositories inside this tree (submodules): its git does not name them."""
+        """The changed ones of these paths in repositories inside this tree: its git does not name them."""
         from dibs.facts.git.queries import dirty
 
-        inner: dict[str, None] = {}
-        for path in paths:
-            folder = os.path.dirname(path)
-            while folder and not os.path.exists(f"{self.top}/{folder}/.git"):
-                folder = os.path.dirname(folder)
-            if folder:
-                inner[folder] = None
-        return {f"{folder}/{change.path}" for folder in inner for change in dirty(f"{self.top}/{folder}")}
+        return {f"{folder}/{change.path}" for folder in self.inside(paths) for change in dirty(f"{self.top}/{folder}")}
 
     def _refresh(self) -> None:
         """Read what others added since: the calls that made the changes just seen."""
@@ -310,6 +319,8 @@ class Tree:
         flags = (verdict.how and NAMED + verdict.how) + (GITTED if is_git else "")
         if is_staged:
             flags += STAGED
+        if verdict.own:
+            flags += OWN
         if head is not None and not is_git and verdict.how != WHOLE and self._carries(head, seen.path, verdict.actor):
             flags += CARRIED
         if head is None and before == MISSING and not self.state.full and not self._is_in_new_folder(seen.path):
@@ -463,7 +474,7 @@ class Tree:
         from dibs.operations.guards import attribution
 
         knows = attribution.knowledge(
-            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE,
+            change.flags[1:2] if change.is_named else "", sure=change.grade == SURE or OWN in change.flags,
             before_known=change.before in {MISSING, last},
             after_seen=known.ever(change.path, change.after), foreign=self._is_foreign(change),
         )  # fmt: skip

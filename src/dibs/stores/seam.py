@@ -337,7 +337,7 @@ class Engine:
         """This machine's own time of day."""
         from dibs.facts import clock
 
-        return clock.wall() - clock.since_boot()
+        return clock.ahead()
 
     def settle(self, fn: Callable[[], bool]) -> None:
         """No answered commit is ever missing here: there is nothing to give up."""

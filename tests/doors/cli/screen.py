@@ -23,12 +23,15 @@ CTRL_C = "\x03"
 class Screen:
     """One command on a terminal of its own."""
 
-    def __init__(self, folder: Path, *words: str, columns: int = 80, rows: int = 24, **environment: str) -> None:
+    def __init__(
+        self, folder: Path, *words: str, columns: int = 80, rows: int = 24, program: tuple[str, ...] = (DIBS,),
+        **environment: str,
+    ) -> None:  # fmt: skip
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         known = {key: value for key, value in os.environ.items() if key not in {"NO_COLOR", "COLUMNS", "LINES"}}
         self.process = subprocess.Popen(
-            [DIBS, *words], cwd=folder, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            [*program, *words], cwd=folder, stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
             env={**known, "TERM": "xterm-256color", **environment},
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is a signal
         )  # fmt: skip

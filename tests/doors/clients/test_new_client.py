@@ -96,13 +96,13 @@ def test_one_folder_and_the_index_that_is_made_are_all_that_changes(world: World
     changed = {name for name in {*world.before, *world.after} if world.before.get(name) != world.after.get(name)}
     folder = "dibs/doors/clients"
     assert changed == {
-        "dibs/session/known_clients.py", "dibs/session/hook_script.py", f"{folder}/toy", f"{folder}/toy/__init__.py",
+        "dibs/session/known_clients.py", "dibs/session/hook_dialects.py", f"{folder}/toy", f"{folder}/toy/__init__.py",
         f"{folder}/toy/hook.py", f"{folder}/toy/install.py",
     }  # fmt: skip
     said = (TOP / "docs" / "ARCHITECTURE.md").read_text().split("## How to add a client\n", 1)[1].split("\n## ", 1)[0]
     for name in ("hook.py", "install.py", "__init__.py"):
         assert f"`doors/clients/NAME/{name}`" in said
-    assert "`session/known_clients.py`, `hook_script.py`" in said
+    assert "`session/known_clients.py`, `hook_dialects.py`" in said
 
 
 def test_it_is_found_guarded_proven_and_taken_out_again(world: World) -> None:

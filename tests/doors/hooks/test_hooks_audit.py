@@ -123,7 +123,8 @@ def test_a_change_while_the_holder_had_a_call_open_is_reported_as_unattributed(r
     assert "your command may have changed a.py, which ada holds" in told
     [event] = repo.events("edit.violated", "edit.unattributed")
     assert event["kind"] == "edit.unattributed"
-    assert "who did it is not known" in ada.hook("UserPromptSubmit", prompt="go").told
+    told = ada.hook("UserPromptSubmit", prompt="go").told
+    assert "who did it is not known: it may have been you or bob." in told, "it is not told its own name"
 
 
 def test_a_change_from_before_the_command_is_not_laid_at_its_door(repo: Repository) -> None:

@@ -615,9 +615,11 @@ def test_a_command_for_each_submodule_is_read(shared: Shared) -> None:
     shared.ada.edit("sub/src/held.py", "ada's\n")
     for line in ("git submodule foreach git reset --hard", "git submodule foreach --recursive 'git checkout .'",
                  "git submodule update --force", "git submodule deinit -f sub",
-                 "git submodule deinit -f --all"):  # fmt: skip
+                 "git submodule deinit -f --all", "git reset --hard --recurse-submodules",
+                 "git checkout -f --recurse-submodules"):  # fmt: skip
         assert "sub/src/held.py (ada" in shared.bob.may_run(line).refusal, line
-    for line in ("git submodule update", "git submodule foreach git fetch", "git submodule status"):
+    for line in ("git submodule update", "git submodule foreach git fetch", "git submodule status",
+                 "git reset --hard --no-recurse-submodules"):  # fmt: skip
         assert shared.bob.may_run(line).allowed, line
 
 

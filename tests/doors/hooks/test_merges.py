@@ -43,6 +43,45 @@ def test_the_files_of_a_conflict_are_held_for_the_agent_that_merges(repo: Reposi
     assert ada.may_edit("a.py").allowed
 
 
+LEAVE_CONFLICTS = ["git merge --squash side", "git cherry-pick -n side", "git stash pop -q", "git stash apply",
+                   "git apply -3 p.patch", "git checkout -q -m side"]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", LEAVE_CONFLICTS)
+def test_the_files_of_a_conflict_that_git_does_not_continue_are_held_until_it_is_resolved(
+    repo: Repository, command: str
+) -> None:
+    sides(repo)
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    bob.boot()
+    if "checkout" in command:
+        bob.read("a.py")
+        bob.edit("a.py", "bob's\n")
+        bob.dibs("release", "--all")
+    if "stash" in command or "apply" in command:
+        repo.git("checkout", "-q", "HEAD~1")
+        repo.write("a.py", "put aside\n")
+        (repo.folder.parent / "p.patch").write_text(repo.git("diff"))
+        repo.git("stash", "-q")
+        repo.git("checkout", "-q", "main")
+    done, after = bob.bash(command.replace("p.patch", str(repo.folder.parent / "p.patch")))
+    assert "a.py" in repo.git("diff", "--name-only", "--diff-filter=U"), done
+    assert "formatter" not in after.told
+    ada.boot()
+    ada.edit("b.py", "ada's\n")
+    ada.bash("git add b.py")
+    assert repo.claims() == {"bob": ["a.py"], "ada": ["b.py"]}
+    assert "bob holds a.py" in ada.may_edit("a.py").refusal
+    bob.read("a.py")
+    bob.edit("a.py", "both\n")
+    bob.bash("git status")
+    assert repo.claims()["bob"] == ["a.py"], "it is not resolved yet"
+    bob.bash("git add a.py && git commit -q -m both -- a.py")
+    bob.bash("git add a.py")
+    assert repo.claims() == {"ada": ["b.py"]}
+    assert repo.events("edit.violated", "edit.unattributed") == []
+
+
 def ending(command: str) -> str:
     kind = command.split()[1]
     return "commit --no-edit" if kind in {"merge", "pull"} else f"{kind} --continue"

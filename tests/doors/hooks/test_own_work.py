@@ -147,6 +147,48 @@ def test_what_a_clients_formatter_does_to_its_edit_is_the_edits_own(
     assert not news(bob)
 
 
+@pytest.mark.parametrize("company", ["none", "dead", "alive"])
+def test_a_formatter_that_adds_words_is_told_once_and_what_it_made_has_to_be_read(
+    company: str, repo: Repository
+) -> None:
+    ada, bob = repo.agent("ada"), repo.agent("bob")
+    ada.boot()
+    if company != "none":
+        bob.boot()
+    if company == "dead":
+        bob.client.kill()
+    told = []
+    for turn, name in enumerate(["a.py", "b.py", "a.py", "a.py"]):
+        path = repo.folder / name
+        ada.read(name)
+        ada.edit(name, f"x = {turn}\n")
+        path.write_text(f"# Copyright of somebody\nx = {turn}\nadded{turn} = 1\n")
+        told.append(ada.bash("ls")[1].told)
+    assert "a.py changed right after your edit" in told[0]
+    assert told[1:] == ["", "", ""]
+    assert "a.py" in ada.may_write("a.py", "over it\n").refusal, "it has not read what is there"
+    ada.read("a.py")
+    assert ada.may_write("a.py", "over it\n").silent
+    assert not accusations(repo)
+
+
+def test_a_formatter_that_adds_words_is_known_after_two_changes_while_anothers_program_runs(
+    repo: Repository, two: tuple[Agent, Agent]
+) -> None:
+    ada, bob = two
+    assert bob.may_run("make", "long").allowed
+    for turn in range(4):
+        ada.read("a.py")
+        ada.edit("a.py", f"x = {turn}\n")
+        repo.write("a.py", f"# Copyright of somebody\nx = {turn}\nadded{turn} = 1\n")
+        told = ada.bash("ls")[1].told
+        assert ("probably bob did it" in told) is (turn < 2), told
+        assert ("changed while your command ran, and bob was at work too" in told) is (turn > 1), told
+    assert len(accusations(repo)) == 2
+    ada.read("a.py")
+    assert ada.bash("git commit -qm x a.py")[0].code == 0
+
+
 def test_the_next_agents_edit_with_the_same_words_is_its_own(repo: Repository, two: tuple[Agent, Agent]) -> None:
     """Both edit one file in turn, each commits, and the second one only puts the words in another order."""
     ada, bob = two
@@ -506,7 +548,10 @@ def test_what_an_agents_program_does_to_its_own_file_right_after_anothers_ended_
     for text in ("new words", "and others"):
         bob.bash("python3 put.py build.log x")
         assert ada.bash(f"python3 put.py a.py '{text}'")[1].told == ""
+        changes = [line.split("\t") for line in repo.ledger.read_text().splitlines() if line.startswith("T\t")]
+        assert changes[-1][6:9] == ["ada", "likely", "ada bob"], "bob's program may have gone on: nothing is certain"
     assert not repo.events("edit.doubted", "edit.unattributed")
+    assert ada.may_write("a.py", "over it\n").silent, "it knows its own work"
     assert ada.bash("git commit -qm x a.py")[0].code == 0
 
 

@@ -50,6 +50,48 @@ def test_what_was_uncommitted_in_a_removed_tree_is_listed_told_and_restored(repo
     assert repo.person.dibs("verify")["ok"]
 
 
+@pytest.mark.parametrize("within", [False, True])
+@pytest.mark.parametrize("spelled", ["a.py", "{tree}/a.py", "sub/../a.py"])
+def test_it_is_restored_by_its_path_in_this_tree_or_in_the_removed_one(
+    spelled: str, within: bool, repo: Repository
+) -> None:
+    tree = repo.folder / ".trees" / "inner" if within else repo.folder.parent / "outer"
+    repo.git("worktree", "add", "-q", "-b", "side", str(tree))
+    ada = repo.agent("ada", cwd=tree)
+    ada.boot()
+    ada.edit("a.py", "precious\n")
+    ada.edit("b.py", "also\n")
+    remove(repo, tree)
+    (repo.folder / "sub").mkdir()
+    answer = repo.person.dibs("restore", spelled.format(tree=tree))
+    assert (answer["restored"], (repo.folder / "a.py").read_text()) == ("a.py", "precious\n")
+    assert [alert["kind"] for alert in repo.person.dibs("status")["alerts"]] == ["removed"], "b.py is not back yet"
+    repo.person.dibs("restore", answer["id"])
+    assert repo.person.dibs("status")["alert_count"] == 1, "the same file a second time is no other one"
+    repo.person.dibs("restore", "b.py")
+    assert repo.person.dibs("status")["alerts"] == []
+    assert repo.events("alert.cleared")[-1]["data"]["why"] == "all of it was restored"
+    assert repo.person.dibs("verify")["ok"]
+
+
+def test_what_is_kept_of_the_path_s_own_tree_comes_first(repo: Repository) -> None:
+    other = repo.worktree("other")
+    for name, cwd in (("bob", repo.folder), ("cyd", other)):
+        agent = repo.agent(name, cwd=cwd)
+        agent.boot()
+        agent.edit("a.py", f"of {name}\n")
+        assert repo.terminal("release", str(cwd / "a.py"), "--force", "--why", "to test")["ok"]
+        (cwd / "a.py").write_text("of nobody\n")
+    _, gone = at_work(repo, "gone")
+    remove(repo, gone)
+    assert len(repo.person.dibs("restore", "--list")["kept"]) == 3
+    assert repo.person.dibs("restore", str(other / "a.py"))["ok"]
+    assert ((repo.folder / "a.py").read_text(), (other / "a.py").read_text()) == ("of nobody\n", "of cyd\n")
+    assert repo.person.dibs("restore", "a.py")["ok"]
+    assert ((repo.folder / "a.py").read_text(), (other / "a.py").read_text()) == ("of bob\n", "of cyd\n")
+    assert repo.person.dibs("restore", str(other / "b.py"))["error"]["code"] == "not_found"
+
+
 def test_it_is_reported_once_and_undo_says_where_it_was(repo: Repository) -> None:
     _, tree = at_work(repo)
     remove(repo, tree)

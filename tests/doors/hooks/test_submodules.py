@@ -55,6 +55,40 @@ def test_the_link_is_blamed_on_nobody_and_its_commit_passes(nested: Repository) 
     assert nested.terminal("alerts")["alerts"] == []
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["cd sm && git commit -q -am inner", "git -C sm add x.py new.py && git -C sm commit -q -m inner", "./commit.sh",
+     "git submodule --quiet foreach 'git commit -q -am one && git commit -q --allow-empty -m two'"],
+)  # fmt: skip
+@pytest.mark.parametrize("company", [False, True])
+def test_a_commit_inside_a_submodule_ends_the_claims_on_what_it_has(
+    company: bool, command: str, nested: Repository
+) -> None:
+    nested.write("commit.sh", "#!/bin/sh\ncd sm && git add -A . && git commit -q -m inner\n").chmod(0o755)
+    ada, bob = nested.agent("ada"), nested.agent("bob")
+    ada.boot()
+    if company:
+        bob.boot()
+        bob.edit("b.py", "bob's\n")
+    for name in ("sm/x.py", "sm/y.py", "a.py"):
+        ada.read(name)
+        ada.edit(name, "ada's\n")
+    ada.edit("sm/new.py", "ada's, and new\n")
+    nested.git("add", "-N", "new.py", cwd=nested.folder / "sm")
+    if "-C" in command:
+        ada.edit("sm/y.py", "ada's, and not committed\n")
+    ada.dibs("claim", "sm/by-hand")
+    done, after = ada.bash(command)
+    assert (done.code, after.told) == (0, ""), (done, after)
+    left = ["a.py", "sm/by-hand", "sm/y.py"] if "-C" in command else ["a.py", "sm/by-hand"]
+    assert nested.claims()["ada"] == left
+    assert nested.events("commit.unverified", "edit.violated", "edit.unattributed") == []
+    if company:
+        bob.read("sm/x.py")
+        assert bob.may_write("sm/x.py").silent
+        assert nested.claims()["bob"] == ["b.py", "sm/x.py"]
+
+
 def test_unfinished_work_in_a_submodule_stays_its_agents_after_a_look_at_the_whole_tree(nested: Repository) -> None:
     ada, bob = nested.agent("ada"), nested.agent("bob")
     ada.boot()
@@ -66,6 +100,8 @@ def test_unfinished_work_in_a_submodule_stays_its_agents_after_a_look_at_the_who
     bob.bash("git add b.py")
     assert "sm" in bob.may_run("git submodule update --force").refusal
     assert "work of ada" in bob.may_run("cd sm && git checkout .").refusal
+    assert "sm/x.py" in bob.may_run("git reset --hard --recurse-submodules").refusal
+    assert bob.may_run("git reset -q --hard").allowed, "what is in a submodule stays"
 
 
 def test_an_update_does_not_take_another_agents_checkout_off_its_branch(nested: Repository) -> None:

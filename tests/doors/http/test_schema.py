@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +38,11 @@ CHECKS = (
 def test_every_operation_and_query_has_a_route_and_no_route_has_none() -> None:
     routes = {path.removeprefix("/v1/").replace("/", " ") for path in DESCRIPTION["paths"] if path.startswith("/v1/")}
     assert routes == {*index.FILES, *index.QUERIES}
+
+
+def test_a_server_starts_without_its_description() -> None:
+    code = "import sys, dibs.doors.http.app; assert 'dibs.operations.core.answers' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
 def test_every_route_has_a_name_of_its_own_for_programs_that_are_made_from_the_description() -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from dibs.doors import clients
-from dibs.doors.install import githooks, launcher, scripts
+from dibs.doors.install import githooks, launcher
 from dibs.facts import workspace
 from dibs.session.known_clients import NAMES
 from tests.git import git
@@ -48,7 +48,7 @@ class Folder:
         self.shell = "sh"
         (top / ".dibs").mkdir(parents=True)
         self.hook = top / ".dibs" / "hook"
-        self.hook.write_text(scripts.hook())
+        self.hook.write_text(launcher.hook_text())
         self.hook.chmod(0o755)
 
     def installed(self, python: str = sys.executable) -> None:
@@ -289,7 +289,7 @@ class Swept:
         shared = self.main / ".git" / "dibs"
         shared.mkdir()
         (shared / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
-        (shared / "hook").write_text(scripts.hook())
+        (shared / "hook").write_text(launcher.hook_text())
         (shared / "hook").chmod(0o700)
 
     def client(self, client: str, top: Path, given: str = BEFORE, below: str = "") -> subprocess.CompletedProcess[str]:
@@ -321,7 +321,7 @@ def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(s
 def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory(swept: Swept) -> None:
     for top in (swept.main, swept.linked):
         (top / ".dibs").mkdir()
-        (top / ".dibs" / "hook").write_text(scripts.hook())
+        (top / ".dibs" / "hook").write_text(launcher.hook_text())
         done = swept.client("claude", top)
         assert (done.returncode, done.stdout.startswith("['claude']")) == (2, True), done
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
@@ -333,7 +333,7 @@ def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swep
     shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
     assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
     (top / ".dibs").mkdir()
-    (top / ".dibs" / "hook").write_text(scripts.hook())
+    (top / ".dibs" / "hook").write_text(launcher.hook_text())
     assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
 
 
@@ -429,7 +429,7 @@ def test_with_its_interpreter_gone_the_launcher_asks_the_dibs_on_the_path(folder
 
 
 def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder: Folder, tmp_path: Path) -> None:
-    (folder.top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    (folder.top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     (folder.top / ".dibs" / "dibs").chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin"}
 
@@ -449,7 +449,7 @@ def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder:
 def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(os.path.realpath(tmp_path)) / "a repo"
     (top / ".dibs").mkdir(parents=True)
-    (top / ".dibs" / "dibs").write_text(scripts.COMMAND)
+    (top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     place = workspace.find(str(top), None)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"

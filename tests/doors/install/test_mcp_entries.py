@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.doors import clients
-from dibs.doors.install import mcp_entries, mcp_probe, scripts
+from dibs.doors.install import launcher, mcp_entries, mcp_probe
 from tests.doors.installation import everything, write
 from tests.shell import DIBS
 
@@ -166,7 +166,7 @@ ASKED = (
 
 
 def test_where_dibs_is_not_installed_a_server_without_tools_says_how_to_get_it(tmp_path: Path) -> None:
-    write(tmp_path / ".dibs" / "hook", scripts.hook())
+    write(tmp_path / ".dibs" / "hook", launcher.hook_text())
     (tmp_path / ".dibs" / "hook").chmod(0o755)
     done = subprocess.run(
         [".dibs/hook", "cli", "mcp"], cwd=tmp_path, input=ASKED, capture_output=True, text=True, check=True,

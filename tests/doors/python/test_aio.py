@@ -298,6 +298,52 @@ def test_a_task_taken_in_the_moment_of_the_cancellation_goes_back(shell: Shell) 
     play(story())
 
 
+def test_a_cancelled_call_gives_back_what_it_took_and_nothing_that_the_agent_had(shell: Shell) -> None:
+    """A cancellation after the store has decided: `task_claim` of what is held, and `task_done` that takes the next."""
+
+    async def cancelled(call: Coroutine[Any, Any, Any], ws: AsyncWorkspace) -> None:
+        held, go_on = threading.Event(), threading.Event()
+        ask = ws.workspace.ask_for
+
+        def slowly(name: str, request_id: str | None, given: dict[str, Any], made: Any = None) -> Any:
+            answer = ask(name, request_id, given, made)
+            held.set()
+            go_on.wait(LIMIT_S)
+            return answer
+
+        ws.workspace.ask_for = slowly  # type: ignore[method-assign]
+        running = asyncio.ensure_future(call)
+        await asyncio.to_thread(held.wait, LIMIT_S)
+        running.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        del ws.workspace.ask_for
+
+    async def story() -> None:
+        async with two(shell) as (ann, boss):
+            for name in ("first", "second", "third"):
+                await boss.task_add("x", id=name)
+            token = (await ann.task_claim("first"))["token"]
+            await cancelled(ann.task_claim("first"), ann)
+            assert (await boss.task_show("first"))["task"]["agent"] == "ann", "it had that one before"
+            await cancelled(ann.task_done("first", token=token, next=True), ann)
+            assert (await boss.task_show("first"))["task"]["state"] == "complete"
+            assert (await boss.task_show("second"))["task"]["state"] == "planned", "nobody heard of it"
+            await cancelled(ann.task_turn(take=1), ann)
+            assert (await boss.task_show("second"))["task"]["state"] == "planned"
+            await cancelled(ann.task_next(), ann)
+            assert (await boss.task_show("second"))["task"]["state"] == "planned"
+            await cancelled(ann.task_next(request_id="r"), ann)
+            again = await ann.task_next(request_id="r")
+            assert again["task"]["id"] == "second", "a retry is told of it"
+            await cancelled(ann.task_done("second", token=again["token"], next=True), ann)
+            assert (await boss.task_show("third"))["task"]["state"] == "planned"
+
+    play(story())
+
+
 def test_every_method_is_there_with_the_same_parameters() -> None:
     names = [name for name in vars(Methods) if not name.startswith("_")]
     assert len(names) > 50

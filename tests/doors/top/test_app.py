@@ -10,7 +10,6 @@ import pytest
 
 import dibs
 from dibs.doors.top import actions
-from dibs.doors.top.app import INTERRUPTED
 from tests.doors.overwritten_file import BEFORE, overwritten
 from tests.doors.top.looking import Look, opened
 
@@ -35,7 +34,7 @@ def test_a_kill_says_what_happens_asks_why_and_is_done_when_the_log_has_it(held:
     held.press("enter")  # too short: nothing happens
     held.press("tab", "tab")
     assert not kinds(ada, "agent.killed")
-    held.press("back-tab", "back-tab")
+    held.press("shift+tab", "shift+tab")
     held.type("t this test")
     assert "dibs kill ada --why 'not this test'" in held.shown()
     held.press("enter")  # moves to the button
@@ -60,7 +59,7 @@ def test_escape_keeps_all_as_it_is(held: Look, ada: Any) -> None:
         held.press("2", key)
         held.type("some words")
         held.press("escape")
-        assert held.app.view.dialog is None
+        assert held.dialog is None
     assert not kinds(ada, "agent.killed")
     assert not kinds(ada, "message.posted")
 
@@ -76,6 +75,39 @@ def test_facts_that_changed_are_shown_and_nothing_is_done(held: Look, ada: Any) 
     assert not kinds(ada, "agent.killed")
     held.press("enter", "enter")
     assert kinds(ada, "agent.killed")
+
+
+def test_what_is_typed_in_one_go_is_done_in_its_order(held: Look, ada: Any) -> None:
+    """Letters that come faster than a picture are the text that was asked for before them, never keys."""
+    held.burst("slash", *"xyz", "backspace", "home", "delete", *"aa", "enter", "enter")
+    assert held.app.view.query[0] == "aay"
+    held.burst("escape", *"xno", "backspace", "backspace", *"a reason", "enter", "enter")
+    assert kinds(ada, "agent.killed")[0]["data"]["why"] == "a reason"
+    assert not kinds(ada, "agent.revived")
+    held.burst("question_mark")
+    assert held.dialog
+    held.burst("alt+2")  # what a terminal makes of an escape and a letter in one packet
+    assert not held.dialog
+    assert held.app.view.pane == 1
+
+
+def test_an_action_is_done_once_and_told_also_if_its_dialog_is_closed_meanwhile(held: Look, ada: Any) -> None:
+    held.press("x")
+    held.type("over now")
+    with held.busy_desk():
+        held.burst("enter", "enter", "enter", "enter", settle=False)
+        assert "…" in held.shown()
+        held.burst("escape", settle=False)
+        assert held.dialog is None
+        assert not kinds(ada, "agent.killed")
+    (event,) = kinds(ada, "agent.killed")
+    assert f"Killed ada, event {event['seq']}" in held.shown()
+
+
+def test_a_paste_is_one_line_and_no_longer_than_its_field(held: Look) -> None:
+    held.press("x")
+    held.type("p\x1bq\nr" + "s" * 1_000)
+    assert held.dialog.text("Why") == "p q r" + "s" * 495
 
 
 def test_a_subject_that_is_gone_is_said(held: Look, ada: Any) -> None:
@@ -108,7 +140,7 @@ def test_kill_all_wants_the_name_of_the_workspace(held: Look, ada: Any, ben: Any
     held.type("another name")
     held.press("enter", "enter")
     assert not kinds(ada, "agent.killed")
-    held.press("ctrl-u")
+    held.press("ctrl+u")
     held.type(held.state.workspace)
     held.press("enter", "enter")
     assert {event["subject"] for event in kinds(ada, "agent.killed")} == {"ada", "ben"}
@@ -147,7 +179,11 @@ def test_tasks_are_planned_again_and_cancelled(held: Look, ada: Any) -> None:
     ada.task_claim("bad")
     ada.task_fail("bad", class_="permanent", why="no such table")
     held.again()
-    held.press("4", "p")
+    held.press("4")
+    assert "bad  Fails: no such table" in held.shown()
+    held.press("enter")
+    assert "Why         no such table" in held.shown()
+    held.press("escape", "p")
     assert "Plan bad again?" in held.shown()
     held.press("tab", "enter")
     assert ada.task_show("bad")["task"]["state"] == "planned"
@@ -163,7 +199,7 @@ def test_an_alerts_own_remedy_is_one_key_away(look: Look, ada: Any) -> None:
     ada.task_claim("bad")
     ada.task_fail("bad", class_="transient", why="no such table")
     look.again()
-    look.press("!")
+    look.press("exclamation_mark")
     assert ">1 Poison task" in look.shown()
     look.press("p")
     assert "Plan bad again?" in look.shown()
@@ -178,7 +214,7 @@ def test_a_viewer_sees_all_and_may_do_nothing(ada: Any, tmp_path: Path) -> None:
     for key in ("x", "X", "m", "M"):
         look.press(key)
         assert "viewer: may look, not do this" in look.shown(), key
-        assert look.app.view.dialog is None
+        assert look.dialog is None
     look.close()
 
 
@@ -190,9 +226,9 @@ def test_stories_lead_from_one_thing_to_the_next_and_back(held: Look, ada: Any) 
     shown = held.shown()
     assert "─ agent ada" in shown
     assert "claim.granted" in shown
-    held.app.open("file:src/a.py")
+    held.open("file:src/a.py")
     assert "new route" in held.shown()
-    held.app.open("task:t1")
+    held.open("task:t1")
     assert "Do it" in held.shown()
     held.press("escape", "escape")
     assert "─ agent ada" in held.shown()
@@ -203,7 +239,7 @@ def test_stories_lead_from_one_thing_to_the_next_and_back(held: Look, ada: Any) 
 def test_a_filter_is_kept_by_enter_and_cleared_by_escape(held: Look, ada: Any) -> None:
     ada.claim("docs/b.md")
     held.again()
-    held.press("2", "/")
+    held.press("2", "slash")
     held.type("docs")
     shown = held.shown()
     assert "docs/b.md" in shown
@@ -223,7 +259,7 @@ def test_the_whole_log_is_searched_by_pages(look: Look, ada: Any) -> None:
         look.state.events = look.state.events[-3:]
         look.state.is_older = True
         look.state.version += 1
-    look.press("5", "/")
+    look.press("5", "slash")
     look.type("needle")
     assert "nothing matches" in look.shown()
     look.press("enter")
@@ -239,24 +275,27 @@ def test_orders_change_and_the_log_stands_still(held: Look, ada: Any) -> None:
     assert "by name" in held.shown()
     held.press("5")
     held.shown()
-    held.press(" ")
+    held.press("space")
     before = held.app.view.rows(4)[0].id
     ada.claim("src/z.py")
     held.hear()
     assert held.app.view.rows(4)[0].id == before
     assert "stopped" in held.shown()
-    held.press(" ")
+    held.press("space")
     assert held.app.view.rows(4)[0].id != before
 
 
 def test_it_is_left_by_q_and_by_ctrl_c_even_while_something_is_asked(held: Look) -> None:
     held.press("x", "q")
-    assert not held.app.leaving  # a letter of the reason
-    held.press("ctrl-c")
-    assert held.app.leaving == INTERRUPTED
-    held.app.leaving = 0
-    held.press("escape", "q")
-    assert held.app.leaving == 1
+    assert held.app.return_code is None  # a letter of the reason
+    assert held.dialog.text("Why") == "q"
+    held.press("ctrl+c")
+    assert held.app.return_code == 130
+    for keys, code in ((("x", "escape", "q"), 0), (("g", "q", "g", "ctrl+c"), 130)):
+        other = Look(held.folder)
+        other.press(*keys)
+        assert other.app.return_code == code
+        other.close()
 
 
 def test_an_overwritten_file_is_restored_once_its_holder_let_go(tmp_path: Path) -> None:
@@ -271,8 +310,7 @@ def test_an_overwritten_file_is_restored_once_its_holder_let_go(tmp_path: Path) 
     assert "ann holds it now" in shown
     assert f"dibs restore {identifier}" in shown
     look.press("tab", "enter")
-    assert look.app.view.dialog is not None
-    assert "ann holds" in look.app.view.dialog.said  # the refusal of the guard, in its words
+    assert "ann holds" in look.dialog.refusal  # of the guard, in its words
     look.press("escape")
     with opened(tmp_path, "ann") as ann:
         ann.release("a.py")
@@ -300,7 +338,7 @@ def test_the_story_of_an_alert_has_its_evidence_and_remedy_and_what_is_done_ther
         agent.task_fail(task, token=agent.task_claim(task)["token"], class_="transient", why="no")
     look.again()
     first, second = look.app.view.model.open
-    look.press("!", "j", "enter")
+    look.press("exclamation_mark", "j", "enter")
     shown = look.shown(80, 40)
     assert "error, open" in shown
     assert f"To do       {second['remedy']}" in shown

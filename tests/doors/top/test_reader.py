@@ -35,7 +35,7 @@ def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     assert ada
     asker = Shaky(lambda: attach(Session(str(tmp_path), None)), "root")
     state = State()
-    reader = Reader(asker, state, lambda: None)
+    reader = Reader(asker, state)
     reader.start()
     yield state, asker
     reader.stop()

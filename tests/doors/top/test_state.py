@@ -10,8 +10,10 @@ import pytest
 
 import dibs
 from dibs.doors.top import panes
-from dibs.doors.top.model import Model, covers, tree
+from dibs.doors.top.model import Model, tree
+from dibs.doors.top.rows import Row
 from dibs.doors.top.state import KEPT_EVENTS, State
+from dibs.doors.top.words import covers
 from tests.doors.top.looking import Look, opened
 from tests.waiting import LIMIT_S, until
 
@@ -47,9 +49,11 @@ def test_an_event_is_folded_once_and_in_its_order(look: Look, ada: Any) -> None:
 
 def test_events_are_dropped_from_memory_and_known_to_be_in_the_log(look: Look) -> None:
     at = "2026-01-01T00:00:00.000Z"
-    look.state.heard(
-        [{"seq": seq, "kind": "x.y", "agent": "a", "subject": "", "data": {}, "at": at} for seq in range(10, 8_000)]
-    )
+    events: list[Any] = [
+        {"seq": seq, "kind": "x.y", "agent": "a", "name": "", "subject": "", "data": {}, "at": at}
+        for seq in range(10, 8_000)
+    ]
+    look.state.heard(events)
     assert len(look.state.events) <= KEPT_EVENTS + 500
     assert look.state.is_older
 
@@ -112,7 +116,7 @@ def test_who_waits_comes_first_and_a_deadlock_is_kept_together(deadlock: Look) -
     assert any("a.py ~ ben" in row for row in held)
 
 
-def text_of_row(row: panes.Row, columns: int) -> str:
+def text_of_row(row: Row, columns: int) -> str:
     return "".join([text for text, _ in row.draw(columns)]).rstrip()
 
 
@@ -146,7 +150,8 @@ def test_a_path_of_thousands_of_folders_is_drawn() -> None:
     state.claims = {
         str(number): {
             "claim": str(number), "agent": "ada", "name": "ada", "resources": [deep[: 2 * number + 1]], "mode": "write",
-            "token": 1, "since": "2026-01-01T00:00:00Z", "expires_at": "", "reason": "",
+            "token": 1, "since": "2026-01-01T00:00:00Z", "expires_at": "", "reason": "", "left": "", "task": "",
+            "ttl": 0, "renewed_at": "",
         } for number in range(300)
     }  # fmt: skip
     assert len(tree(Model(state))) == 300
@@ -199,5 +204,5 @@ def test_an_event_about_an_agent_names_it_as_people_do(look: Look) -> None:
     with dibs.open(str(look.folder), agent=session) as other:
         other.claim("src/a.py")
     look.again()
-    event = {"kind": "agent.killed", "agent": "root", "subject": session, "data": {}}
+    event: Any = {"kind": "agent.killed", "agent": "root", "subject": session, "data": {}}
     assert look.state.about(event) == look.state.name_of(session) != session

@@ -8,12 +8,19 @@ import os
 import signal
 import struct
 import subprocess
+import sys
 import termios
+
+import psutil
+import pytest
 
 from tests.doors.cli.screen import CTRL_C, Screen, bare
 from tests.shell import DIBS, Shell
+from tests.waiting import until
 
 ON, OFF = "\x1b[?1049h", "\x1b[?1049l"  # the terminal's other screen
+CTRL_Z = "\x1a"
+MOUSE = "\x1b[?1000h"
 
 
 def test_it_follows_is_resized_and_q_gives_the_terminal_back(shell: Shell) -> None:
@@ -49,6 +56,64 @@ def test_ctrl_c_and_a_signal_leave_as_well_without_colours_where_none_are_wanted
     assert code == 130
     assert text.index(ON) < text.rindex(OFF)
     assert "Traceback" not in bare(text)
+
+
+@pytest.mark.parametrize(("words", "colored"), [((), True), (("--color", "never"), False)])
+def test_a_signal_gives_the_terminal_back_and_colours_are_as_wanted(
+    shell: Shell, words: tuple[str, ...], colored: bool
+) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    screen = Screen(shell.folder, "top", *words)
+    screen.until("ALL WELL")
+    screen.until("ann")
+    assert ("\x1b[1;32m" in screen.raw) is colored
+    assert ("\x1b[7m" in screen.raw) is colored, "the selected row; its mark is there in any case"
+    assert MOUSE in screen.raw
+    screen.process.send_signal(signal.SIGTERM)
+    code, text = screen.end()
+    assert code == 128 + signal.SIGTERM
+    assert text.index(ON) < text.rindex(OFF)
+    assert "Traceback" not in bare(text)
+
+
+def test_ctrl_z_gives_the_terminal_back_and_the_whole_picture_is_shown_again_afterwards(shell: Shell) -> None:
+    shell.json("claim", "src/api.py", "--as", "ann", exit=0)
+    screen = Screen(shell.folder, "top")
+    screen.until(">ann")
+    screen.press(CTRL_Z)
+    screen.until(OFF)
+    until(lambda: psutil.Process(screen.process.pid).status() == psutil.STATUS_STOPPED)
+    screen.raw = ""
+    screen.process.send_signal(signal.SIGCONT)
+    for text in (ON, "[1 Agents]", ">ann", "j/k move"):
+        screen.until(text)
+    screen.press("q")
+    assert screen.end()[0] == 0
+
+
+def test_without_textual_it_says_what_to_install_and_one_picture_is_shown_all_the_same(shell: Shell) -> None:
+    code = "import sys; sys.modules['textual'] = None; from dibs.doors.cli.main import entry; entry()"
+    program = (sys.executable, "-c", code)
+    ended, text = Screen(shell.folder, "top", program=program).end()
+    assert ended == 2
+    assert len(bare(text).splitlines()) == 1
+    assert "FOLDER[top]" in text
+    assert "dibs top --once" in text
+    for words in (("--once",), ("--json",)):
+        ended, text = Screen(shell.folder, "top", *words, program=program).end()
+        assert ended == 0, text
+        assert "nobody here yet" in text.lower()
+
+
+def test_textual_is_loaded_only_to_show_it_live(shell: Shell) -> None:
+    script = (
+        "import sys; from dibs.doors.cli import main; code = main(sys.argv[1:]); "
+        "assert not {'textual', 'rich', 'asyncio'} & set(sys.modules); sys.exit(code)"
+    )
+    for words in (["top", "--once"], ["top", "--json"], ["status"], ["help", "top"]):
+        command = [sys.executable, "-c", script, *words]
+        done = subprocess.run(command, cwd=shell.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (words, done.stderr)
 
 
 def test_a_pipe_gets_one_picture_and_json_the_figures(shell: Shell) -> None:

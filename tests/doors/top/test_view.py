@@ -6,14 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
+from textual.strip import Strip
 
 import dibs
-from dibs.doors.top import words
+from dibs.doors.top import panes, words
 from dibs.doors.top.draw import width_of
+from dibs.doors.top.keys import KEYS
+from dibs.doors.top.picture import frame
+from dibs.doors.top.rows import Row, place_of
 from dibs.doors.top.state import State
+from dibs.doors.top.view import View
 from tests.doors.top.looking import Look, opened
 
 HOSTILE = "\x1b[2J\x1b]0;title\x07<b>[bold]${x}\u202e\u200d\x9b31m日本"
+LINK = "[red][@click=app.leave]x[/]"
 ALLOWED = "<b>[bold]${x} 日本"
 SIZES = [(40, 10), (80, 24), (100, 30), (131, 30), (160, 50), (200, 60), (240, 20)]
 
@@ -38,7 +45,8 @@ def busy(look: Look, ada: Any) -> Look:
 
 def spoil(state: State) -> None:
     """What dibs refuses today may be in a record all the same: an older dibs, another engine, a file's name."""
-    for one in [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]:
+    shown: list[Any] = [*state.claims.values(), *state.agents.values(), *state.tasks.values(), *state.alerts]
+    for one in shown:
         for key in ("name", "reason", "title", "text", "why", "type", "client", "host_name"):
             if isinstance(one.get(key), str):
                 one[key] = HOSTILE + one[key]
@@ -50,9 +58,14 @@ def spoil(state: State) -> None:
     state.warnings, state.version = [HOSTILE], state.version + 1
 
 
+def strips(look: Look) -> list[Strip]:
+    return look.app.screen._compositor.render_strips()
+
+
 def check(look: Look) -> None:
+    """The picture has as many lines and columns as the terminal, of any size."""
     for columns, rows in SIZES:
-        lines = look.app.view.frame(columns, rows)
+        lines = frame(look.app.view, columns, rows)
         assert len(lines) == rows
         for line in lines:
             text = "".join([text for text, _ in line])
@@ -60,19 +73,44 @@ def check(look: Look) -> None:
             assert width_of(line) == columns, (columns, text)
 
 
-def test_every_pane_story_and_dialog_fits_every_size_and_nothing_hostile_gets_through(busy: Look) -> None:
+def check_screen(look: Look, *texts: str) -> None:
+    """So has the terminal itself, with what is in front of the picture; these texts are on it, as they are."""
+    for columns, rows in ((160, 50), (80, 24), (40, 10)):
+        lines = look.lines(columns, rows)
+        assert len(lines) == rows
+        for text in lines:
+            assert text.isprintable(), text
+            assert cell_len(text) == columns, (columns, text)
+        for text in texts if columns > 40 else ():
+            assert text in "\n".join(lines)
+
+
+def test_every_pane_and_story_fits_every_size_and_nothing_hostile_gets_through(busy: Look) -> None:
     for key in "12345":
         busy.press(key)
         check(busy)
         busy.press("s")
         check(busy)
-    busy.press("?")
-    check(busy)
-    busy.press("escape")
     for what in ("agent:ada", "file:src/a.py", "task:t1", "ev:3", "agent:nobody", "file:no/such", "task:none"):
-        busy.app.open(what)
+        busy.open(what)
         check(busy)
         busy.press("j", "j", "escape")
+    busy.press("5", "slash")
+    busy.type("host")
+    check(busy)
+    check_screen(busy, "/host")
+    busy.press("escape")
+    spoil(busy.state)
+    for key in "12345":
+        busy.press(key)
+        check(busy)
+    check_screen(busy)
+    busy.open("agent:ada")
+    check(busy)
+
+
+def test_every_dialog_fits_and_no_markup_or_control_character_of_others_is_obeyed(busy: Look) -> None:
+    """A name or a text in brackets is shown as it is: it has no style, it is no link, it starts no action."""
     for kind, subject in (
         ("kill", "ada"),
         ("killall", "all"),
@@ -80,24 +118,27 @@ def test_every_pane_story_and_dialog_fits_every_size_and_nothing_hostile_gets_th
         ("cancel", "t1"),
         ("message", "ada"),
     ):
-        busy.app.act(kind, subject)
-        assert busy.app.view.dialog is not None, kind
-        check(busy)
+        busy.do(f"act_on({kind!r}, {subject!r})")
+        assert busy.dialog is not None, kind
         busy.type(HOSTILE)
-        check(busy)
+        check_screen(busy, "<b>[bold]${x}")
         busy.press("escape")
-    busy.press("5", "/")
-    busy.type("host")
-    check(busy)
-    busy.press("escape")
     spoil(busy.state)
-    for key in "12345":
-        busy.press(key)
-        check(busy)
-    busy.app.open("agent:ada")
-    check(busy)
-    busy.press("x")
-    check(busy)
+    busy.state.agents["ada"]["name"] = busy.state.agents["ada"]["killed"] = LINK
+    busy.press("1")
+    check_screen(busy, LINK[:5])
+    for kind, texts in (
+        ("kill", (f"Kill {LINK}?", f" Kill {LINK} ")),  # its title, its button
+        ("message", (f"Message {LINK}",)),
+        ("revive", (f"Revive {LINK}?", f"It was killed: {LINK}")),
+    ):
+        busy.do(f"act_on({kind!r}, 'ada')")
+        check_screen(busy, *texts)
+        styles = [segment.style for strip in strips(busy) for segment in strip if LINK in segment.text]
+        assert styles
+        assert not any(style.link or "@click" in style.meta for style in styles if style)
+        busy.press("escape")
+    assert busy.app.return_code is None
 
 
 def test_eighty_by_twenty_four_is_laid_out_as_designed(busy: Look) -> None:
@@ -153,30 +194,74 @@ def test_many_alerts_leave_room_and_can_be_gone_through(look: Look, ada: Any) ->
     look.again()
     look.state.alerts = [
         {"id": f"a{n}", "kind": "hold", "severity": "warning", "state": "open", "subject": "s", "agent": "ada",
-         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+         "text": f"number {n}", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
         for n in range(40)
     ]  # fmt: skip
     look.state.version += 1
     shown = look.shown()
     assert "number 6" in shown
     assert "and 33 more: ! goes there" in shown
-    look.press("!", "G")
+    look.press("exclamation_mark", "G")
     assert "number 39" in look.shown()
 
 
 def test_an_alert_of_each_kind_is_shown_with_its_word_and_what_to_do(look: Look, ada: Any) -> None:
     ada.claim("src/a.py")
     look.again()
+    kind: Any
     for kind, word in words.ALERTS.items():
         look.state.alerts = [
             {"id": "a1", "kind": kind, "severity": "error", "state": "open", "subject": "src/a.py", "agent": "ada",
-             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"]}
+             "text": "something is wrong", "remedy": "", "since": "2026-01-01T00:00:00Z", "resources": ["src/a.py"],
+         "raised_at": "", "repeats": 0, "commits": []}
         ]  # fmt: skip
         look.state.version += 1
         line = look.shown().split("\n")[3]
         assert line.startswith(f"!1 {word[:11]}"), line
         assert f"!1 {word} " in look.shown(160, 50), word
         assert line.endswith(("a ack", "R restore", "x kill", "r release", "p requeue", "ways out")), line
+
+
+def test_the_mouse_selects_a_row_or_a_pane_opens_a_story_and_moves(look: Look, ada: Any, ben: Any) -> None:
+    ada.claim("src/ada.py", "docs/ada.md")
+    ben.claim("src/ben.py", "docs/ben.md")
+    look.again()
+    lines = look.lines()
+    look.click(3, place(lines, " ben "))
+    assert ">ben" in look.shown()
+    look.click(lines[3].index("2 Held") + 1, 3)
+    assert "[2 Held]" in look.shown()
+    look.scroll(1)
+    assert ">src/" in look.shown()
+    look.scroll(-1)
+    assert ">docs/" in look.shown()
+    look.click(3, place(look.lines(), "  ada.py"), times=2)
+    assert "─ src/ada.py" in look.shown()
+    look.click(3, place(look.lines(), "claim.granted"), times=2)
+    assert "─ event" in look.shown()
+    look.press("escape", "escape")
+    wide = look.lines(160, 50)
+    look.click(wide[1].index("3 Waits") + 1, 1)
+    assert "[3 Waits 0]" in look.shown(160, 50)
+    column = next(line.index("ben.md") for line in look.lines(160, 50) if "ben.md" in line)
+    look.click(column, place(look.lines(160, 50), "ben.md"), times=2)
+    assert "─ docs/ben.md" in look.shown(160, 50)
+
+
+def place(lines: list[str], text: str) -> int:
+    return next(number for number, line in enumerate(lines) if text in line)
+
+
+def test_only_lines_that_changed_are_drawn_again(look: Look, ada: Any) -> None:
+    ada.claim("src/a.py")
+    look.again()
+    look.shown()
+    drawn = look.drawn()
+    assert len(drawn) <= 3, drawn  # of 24: clocks, if a second has passed
+    look.app.view.go(panes.HELD)
+    assert len(look.drawn()) >= 3
+    assert len(look.drawn()) <= 3
 
 
 def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, ben: Any) -> None:
@@ -193,50 +278,44 @@ def test_the_selected_row_stays_selected_when_others_come(look: Look, ada: Any, 
 
 def test_a_state_of_thousands_is_drawn_from_what_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A picture makes and draws its rows and no more, however many there are; nothing is sorted twice."""
-    from dibs.doors.top import panes
-    from dibs.doors.top.view import View
-
     state = State()
     at = "2026-01-01T00:00:00Z"
-    state.take("tasks", [
+    state.take("tasks", {"tasks": [
         {"id": f"t{n}", "title": "x", "state": "planned", "priority": n % 9, "agent": None, "by": "lead",
          "created_at": at, "attempt": 1, "max_attempts": 5} for n in range(5_000)
-    ])  # fmt: skip
+    ]})  # fmt: skip
     view = View(state)
     view.go(panes.TASKS)
     rows = view.rows(panes.TASKS)
     assert len(rows) == 5_000
     made: list[str] = []
-    row = panes.Row
 
-    def noted(name: str, *given: Any, **named: Any) -> panes.Row:
+    def noted(name: str, *given: Any, **named: Any) -> Row:
         made.append(name)
-        return row(name, *given, **named)
+        return Row(name, *given, **named)
 
     monkeypatch.setattr(panes, "Row", noted)
-    view.frame(80, 24)
+    frame(view, 80, 24)
     assert 5 <= len(made) <= 24
     assert view.rows(panes.TASKS) is rows  # made once
     board = view.model.board()
     state.take("alerts", {"alerts": []})
     assert view.model.board() is board  # the tasks are the same
-    assert panes.place_of(rows, rows[4_000].id) == 4_000
+    assert place_of(rows, rows[4_000].id) == 4_000
 
 
 def test_every_key_can_be_read_on_the_smallest_terminal(look: Look, ada: Any) -> None:
-    from dibs.doors.top.view import HELP
-
     ada.task_add("x", id="t", attempts=1)
     ada.task_fail("t", token=ada.task_claim("t")["token"], class_="transient", why="no")
     look.again()
-    look.press("?")
+    look.press("question_mark")
     seen = ""
-    for _ in range(40):
+    for key in ("j", "pagedown", "space", "j"):
         seen += look.shown(80, 24)
-        look.press("j")
-    for _, keys in HELP:
-        for key, _ in keys:
-            assert f"   {key}" in seen, key
+        look.press(key)
+    for _, keys in KEYS:
+        for key, _, _ in keys:
+            assert f"  {key} " in seen, key
     assert "leave" in look.shown(80, 24), "it stops at the end"
     look.press("q")
     assert "Keys" not in look.shown(80, 24)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def test_why_a_claim_ended_is_said_as_on_the_page() -> None:
 def test_every_kind_of_event_that_the_page_has_words_for_has_them_here() -> None:
     text = (PAGE / "words.js").read_text()
     for kind in re.findall(r'case "([a-z]+\.[a-z]+)"', text):
-        event = {"kind": kind, "agent": "ada", "subject": "s", "data": {}}
+        event: Any = {"kind": kind, "agent": "ada", "subject": "s", "data": {}}
         assert isinstance(event_texts.says(event), str)
         assert f'"{kind}"' in Path(event_texts.__file__).read_text()
 
@@ -55,7 +56,8 @@ def test_control_characters_and_endless_texts_are_harmless() -> None:
 @pytest.mark.parametrize("kind", ["claim.granted", "claim.refused", "task.moved", "run.noted", "a.kind.of.tomorrow"])
 def test_an_event_with_odd_data_is_told_all_the_same(kind: str) -> None:
     for data in ({}, {"resources": "no list", "blockers": [1, None], "why": {"a": [1]}, "paths": None, "x": "\x1b"}):
-        assert isinstance(event_texts.says({"kind": kind, "agent": "a", "subject": "s", "data": data}), str)
+        event: Any = {"kind": kind, "agent": "a", "subject": "s", "data": data}
+        assert isinstance(event_texts.says(event), str)
 
 
 def test_names_and_paths_are_told_apart() -> None:

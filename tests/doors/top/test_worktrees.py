@@ -66,7 +66,7 @@ def test_a_pair_and_the_queue_have_a_line_each_and_their_story_has_files_lines_a
             assert "src/f0.py, src/f1.py and 1 more would conflict if merged now, 2 pairs" in shown
             assert "1 branch queued for master; nobody lands: dibs land --all" in shown
             assert "\x1b" not in shown
-            look.press("!", "G", "enter")
+            look.press("exclamation_mark", "G", "enter")
             story = look.shown(120, 60)
             assert "src/f2.py: ann line 5, bob lines 7-9" in story
             assert re.search(r"ann  queued \d+s  ann", story)

@@ -13,12 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dibs.facts import shell
-from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell import findings as shell_reading
-from dibs.facts.shell import formatters as shell_formatters
-from dibs.facts.shell import harmless as shell_harmless
-from dibs.facts.shell import managers as shell_managers
-from dibs.facts.shell import runners as shell_runners
 from dibs.facts.shell import scripts as shell_scripts
 from dibs.facts.shell import writers as shell_writers
 
@@ -91,7 +86,7 @@ def test_an_error_of_the_reader_itself_is_a_doubt_and_not_raised(monkeypatch: py
     def fails(*_: object) -> None:
         raise KeyError("x")
 
-    monkeypatch.setitem(shell_writers.TABLE, "rm", fails)
+    monkeypatch.setattr(shell_writers, "operands", fails)
     assert shell.read("rm a", "/nowhere").unresolved
     with pytest.raises(KeyError):
         shell.read("rm a", "/nowhere", strictly=True)
@@ -208,13 +203,13 @@ def test_the_parser_is_loaded_without_anything_dear() -> None:
     assert fresh(code).splitlines() == ["/a/b c", "[] True"]
 
 
-def test_the_table_of_writers_is_loaded_for_all_that_is_in_it_and_nothing_else() -> None:
-    assert shell_writers.TABLE.keys() == shell_commands.WRITERS
-    assert shell_runners.TABLE.keys() == shell_commands.RUNNERS
-    assert shell_formatters.FORMATTERS.keys() == shell_harmless.FORMATTERS
-    assert shell_managers.TABLE.keys() == shell_harmless.MANAGERS
-    assert shell_commands.PLAIN_LOOKS < shell_harmless.NAMES
-    assert fresh("shell.read('npm test', '/')\nprint('dibs.facts.shell.writers' in sys.modules)") == "False"
+def test_the_tools_of_development_are_loaded_only_for_a_name_that_no_system_has() -> None:
+    names = ("tools", "harmless", "writers", "builtin")
+    code = f"print([name for name in {names} if f'dibs.facts.shell.{{name}}' in sys.modules])"
+    assert fresh(f"shell.read('ls -la src', '/')\n{code}") == "[]"
+    assert fresh(f"shell.read('git status', '/')\n{code}") == "[]"
+    assert fresh(f"shell.read('sed -i s/a/b/ f', '/')\n{code}") == "['writers']"
+    assert fresh(f"shell.read('npm test', '/')\n{code}") == "['tools', 'harmless']"
 
 
 def test_a_plain_command_needs_no_parser() -> None:

@@ -117,7 +117,8 @@ def test_a_formatter_of_what_is_not_known_may_write_anything(here: str, command:
         ("npm i x", ["package-lock.json", "package.json"]),
         ("npm install", ["package-lock.json"]), ("yarn", ["yarn.lock"]), ("npm ci", []), ("npm i -g x", []),
         ("npm pkg set a=b", ["package-lock.json", "package.json"]), ("npm pkg get a", []), ("npm test", []),
-        ("cd src && npm i x", []), ("uv add x", []), ("cargo add x", []), ("npm i --no-save x", []),
+        ("cd src && npm i x", ["package-lock.json", "package.json"]), ("uv add x", []), ("cargo add x", []),
+        ("npm i --no-save x", []),
         ("npm", []), ("pnpm", []), ("bun", []), ("bundle", ["Gemfile.lock"]),
         ("yarn add x", ["package.json", "yarn.lock"]),
         ("npm i x --no-package-lock", ["package.json"]), ("npm i --package-lock=false", []),
@@ -133,6 +134,67 @@ def test_what_a_program_is_told_to_write_is_a_doubt_if_it_is_there(here: str, co
     reading = shell.read(command, here)
     found = [way.removeprefix(f"{here}/") for doubt in reading.unresolved for way in doubt.below or ()]
     assert (sorted(found), reading.writes) == (names, []), "and nothing is claimed for it"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Packages in folders: alone, in workspaces, without a lock file."""
+    top = Path(os.path.realpath(tmp_path_factory.mktemp("packages")))
+    files = {
+        "web/package.json": "{}", "web/package-lock.json": "", "web/yarn.lock": "", "web/pnpm-lock.yaml": "",
+        "web/src/deep/x.js": "", "web/alone/package.json": "{}", "web/.git/HEAD": "",
+        "mono/package.json": '{"workspaces": ["packages/*"]}', "mono/package-lock.json": "",
+        "mono/packages/a/package.json": "{}", "mono/packages/a/src/x.js": "",
+        "rust/Cargo.toml": "[workspace]", "rust/Cargo.lock": "", "rust/crates/x/Cargo.toml": "[package]",
+        "py/pyproject.toml": "", "py/uv.lock": "", "py/poetry.lock": "", "py/src/x.py": "",
+        "ruby/Gemfile": "", "ruby/Gemfile.lock": "", "go/go.mod": "", "go/cmd/main.go": "",
+    }  # fmt: skip
+    for name, text in files.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text(text)
+    return str(top)
+
+
+@pytest.mark.parametrize(
+    ("command", "names"),
+    [
+        ("cd web/src/deep && npm install x", ["web/package-lock.json", "web/package.json"]),
+        ("npm --prefix web install x", ["web/package-lock.json", "web/package.json"]),
+        ("npm install x --prefix=web", ["web/package-lock.json", "web/package.json"]),
+        ("npm -C web i x", ["web/package-lock.json", "web/package.json"]), ("npm --prefix web/src i x", []),
+        ("npm --prefix web test", []), ("npm --prefix $D i x", []), ("npm --prefix", []),
+        ("yarn --cwd web/src add x", ["web/package.json", "web/yarn.lock"]), ("yarn --cwd web", ["web/yarn.lock"]),
+        ("pnpm -C web add x", ["web/package.json", "web/pnpm-lock.yaml"]),
+        ("pnpm --dir web/src install", ["web/pnpm-lock.yaml"]), ("cd web/alone && npm i x", ["web/alone/package.json"]),
+        ("cd mono/packages/a && npm i x", ["mono/package-lock.json", "mono/packages/a/package.json"]),
+        ("cd mono/packages/a/src && npm i", ["mono/package-lock.json"]),
+        ("cargo add x --manifest-path rust/crates/x/Cargo.toml", ["rust/Cargo.lock", "rust/crates/x/Cargo.toml"]),
+        ("cd rust/crates/x && cargo update", ["rust/Cargo.lock"]),
+        ("uv add x --project py", ["py/pyproject.toml", "py/uv.lock"]), ("uv --directory py/src lock", ["py/uv.lock"]),
+        ("cd py/src && uv add x", ["py/pyproject.toml", "py/uv.lock"]),
+        ("poetry -C py/src add x", ["py/poetry.lock", "py/pyproject.toml"]),
+        ("poetry -P py add x", ["py/poetry.lock", "py/pyproject.toml"]),
+        ("bundle install --gemfile ruby/Gemfile", ["ruby/Gemfile.lock"]), ("go -C go/cmd mod tidy", ["go/go.mod"]),
+        ("cd web && npx cowsay", []), ("cd web && npx --yes create-thing", []),
+    ],
+)  # fmt: skip
+def test_the_manifest_that_a_package_manager_writes_is_where_it_really_is(
+    packages: str, command: str, names: list[str]
+) -> None:
+    reading = shell.read(command, packages)
+    found = [way.removeprefix(f"{packages}/") for doubt in reading.unresolved for way in doubt.below or ()]
+    assert (sorted(found), reading.writes) == (names, [])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv --directory py/src run black x.py", "pnpm -C py/src exec prettier -w x.py",
+        "env -C py/src npx prettier -w x.py", "poetry -C py/src run black x.py", "yarn --cwd py/src prettier -w x.py",
+    ],
+)  # fmt: skip
+def test_a_program_that_a_package_manager_runs_in_a_folder_writes_there(packages: str, command: str) -> None:
+    assert [target.path for target in shell.read(command, packages).writes] == [f"{packages}/py/src/x.py"]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dibs.errors import Fenced, Held, Invalid, NotFound
 from dibs.operations.agents import names
-from dibs.operations.agents.records import put_agent
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
 
@@ -128,24 +127,6 @@ def test_who_calls_under_a_name_is_the_agent_that_has_it(fleet: Fleet) -> None:
     assert fleet.claim(name, "a.py")["agent"] == SESSION
     assert fleet.holders() == [(SESSION, "a.py")]
     assert fleet.record(f"a\t{name}") is None
-
-
-def test_a_record_from_before_there_were_names_is_read_by_one_and_gets_it_when_it_is_written(fleet: Fleet) -> None:
-    boot(fleet, SESSION)
-
-    def without(tx: Any) -> None:
-        record = tx.get(f"a\t{SESSION}")
-        tx.delete(f"nm\t{record.pop('name')}")
-        tx.put(f"a\t{SESSION}", record)
-
-    fleet.store.run(without)
-    expected = names.computed(SESSION, "claude")
-    assert fleet.call("viewer", "agents")["agents"][0]["name"] == expected
-    assert "name" not in fleet.record(f"a\t{SESSION}")
-    fleet.store.run(lambda tx: put_agent(tx, tx.get(f"a\t{SESSION}")))
-    assert fleet.record(f"a\t{SESSION}")["name"] == expected
-    assert fleet.record(f"nm\t{expected}") == {"agent": SESSION}
-    fleet.clean()
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_an_upgrade_that_gives_up_keeps_its_read_claim_and_no_place(readers: Fle
 def test_an_interrupted_wait_leaves_no_place_and_who_stood_behind_it_moves_up(readers: Fleet) -> None:
     place = wait(readers, "cid")
     behind = wait(readers, "dan", mode="read")
-    readers.internal("cid", WITHDRAW, waiter=place, claim="")
+    readers.internal("cid", WITHDRAW, waiter=place, claims=())
     assert waiting(readers) == []
     assert ("dan", "read") in held(readers)
     assert readers.claim("dan", "x", mode="read", wait=MINUTE, waiter=behind)["mode"] == "read"
@@ -149,7 +149,7 @@ def test_an_interrupted_wait_leaves_no_place_and_who_stood_behind_it_moves_up(re
 def test_an_interrupted_wait_gives_back_what_it_was_handed_and_nothing_that_was_held_before(readers: Fleet) -> None:
     ann = wait(readers, "ann")
     readers.release("bob", "x")  # handed over; ann is interrupted before she hears of it
-    readers.internal("ann", WITHDRAW, waiter=ann, claim="")
+    readers.internal("ann", WITHDRAW, waiter=ann, claims=())
     assert held(readers) == [("ann", "read")]
     readers.clean()
 
@@ -157,9 +157,9 @@ def test_an_interrupted_wait_gives_back_what_it_was_handed_and_nothing_that_was_
 def test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of(fleet: Fleet) -> None:
     claim = fleet.claim("ann", "x", wait=MINUTE)["claim"]
     place = wait(fleet, "bob")
-    fleet.internal("ann", WITHDRAW, waiter="", claim=claim)
+    fleet.internal("ann", WITHDRAW, waiter="", claims=[claim])
     assert held(fleet) == [("bob", "write")]
-    fleet.internal("cid", WITHDRAW, waiter=place, claim=claim)  # what is somebody else's is not touched
+    fleet.internal("cid", WITHDRAW, waiter=place, claims=[claim])  # what is somebody else's is not touched
     assert held(fleet) == [("bob", "write")]
     fleet.clean()
 
@@ -167,6 +167,6 @@ def test_an_interrupted_call_gives_back_a_grant_that_nobody_heard_of(fleet: Flee
 def test_an_upgrade_that_was_granted_stays_when_its_call_is_interrupted(fleet: Fleet) -> None:
     fleet.claim("ann", "x", mode="read")
     claim = fleet.claim("ann", "x", wait=MINUTE)["claim"]
-    fleet.internal("ann", WITHDRAW, waiter="", claim=claim)
+    fleet.internal("ann", WITHDRAW, waiter="", claims=[claim])
     assert held(fleet) == [("ann", "write")]
     fleet.clean()

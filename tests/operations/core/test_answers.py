@@ -7,11 +7,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 import dibs
 from dibs.errors import ERRORS, Held
-from dibs.operations.core import answers
+from dibs.operations.core import answers, schema
 from dibs.session import catalogue
 from tests import declared
 from tests.operations.fleet import Fleet
@@ -65,16 +66,25 @@ def test_an_error_with_a_fact_that_is_not_declared_is_found() -> None:
 
 
 def test_the_schema_has_every_answer_and_every_error() -> None:
-    schema = json.loads((SRC / "operations" / "core" / "schema.json").read_text())
-    every = {operation.name for operation in (*catalogue.every(), *catalogue.queries())}
-    assert set(schema["answers"]) == set(schema["requests"]) == every
-    assert set(schema["errors"]) == set(ERRORS)
-    text = json.dumps(schema)
-    for name in schema["$defs"]:
+    definitions: dict[str, Any] = {}
+    every = [*catalogue.every(), *catalogue.queries()]
+    found = {operation.name: schema.answer(operation, definitions) for operation in every}
+    assert found["claim"] == {"$ref": "#/$defs/ClaimAnswer"}
+    assert set(schema.errors(definitions)) == set(ERRORS)
+    text = json.dumps([found, schema.errors(definitions), definitions])
+    for name in definitions:
         assert f'"#/$defs/{name}"' in text
-    assert schema["$defs"]["ClaimAnswer"]["properties"]["mode"] == {"enum": ["write", "read", "watch"]}
-    assert "token" in schema["$defs"]["ClaimAnswer"]["required"]
-    assert "renewed" not in schema["$defs"]["ClaimAnswer"]["required"]
+    assert definitions["ClaimAnswer"]["properties"]["mode"] == {"enum": ["write", "read", "watch"]}
+    assert "token" in definitions["ClaimAnswer"]["required"]
+    assert "renewed" not in definitions["ClaimAnswer"]["required"]
+
+
+def test_requests_answers_and_errors_are_valid_schemas() -> None:
+    definitions: dict[str, Any] = {}
+    made = [schema.request(operation) for operation in (*catalogue.every(), *catalogue.queries())]
+    made += [schema.answer(operation, definitions) for operation in (*catalogue.every(), *catalogue.queries())]
+    made += schema.errors(definitions).values()
+    jsonschema.Draft202012Validator.check_schema({"anyOf": made, "$defs": definitions})
 
 
 def test_the_http_status_of_each_refusal_is_as_documented() -> None:

@@ -107,6 +107,23 @@ def test_of_several_the_only_one_that_ran_at_that_time_is_likely(book: Book) -> 
     assert verdict(book) == ("c", LIKELY)
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_the_owner_that_alone_runs_is_likely_while_anothers_program_ended_just_before(book: Book, named: bool) -> None:
+    """That program may go on for a moment after its call: nothing is certain."""
+    book.end(book.begin("b", 5), 9.5)
+    if named:
+        book.edit("a", 11)
+    else:
+        book.begin("a", 11)
+    assert book.judge("c2", 12, 13) == ("a", LIKELY, ["a", "b"])
+    other = Book()
+    other.change("a", "c1", 9)
+    other.see("c1", 10, written=8)
+    other.end(other.begin("b", 5), 7.9)
+    other.begin("a", 11)
+    assert verdict(other) == ("a", SURE), "that was more than two seconds before the last look"
+
+
 def test_two_that_ran_at_that_time_without_a_name_leave_it_unknown(book: Book) -> None:
     book.begin("a", 11)
     book.begin("b", 5)

@@ -167,6 +167,25 @@ def test_what_was_overwritten_can_be_listed_for_a_month(fleet: Fleet) -> None:
     assert fleet.record(f"vu\t{TREE}\tx.py") is None
 
 
+@pytest.mark.parametrize("how", ["restored", "accepted", "edited", "put back"])
+def test_the_alert_of_a_change_ends_in_the_transaction_that_settles_it(fleet: Fleet, how: str) -> None:
+    fleet.edit("a", "x.py", "y.py")
+    (found, _) = fleet.overwrite("b", change("b"), change("b", "y.py"))
+    assert len(fleet.call("a", "status")["alerts"]) == 2
+    if how == "restored":
+        fleet.internal("a", RESTORE, kept=found["violation"], resource=["file", "x.py", ""], tree=TREE, now="new")
+    elif how == "accepted":
+        fleet.call("a", "ack", message=found["violation"])
+    elif how == "edited":
+        fleet.edit("a", item("x.py", facts=known(SAME, disputed=True)))
+    else:
+        fleet.overwrite("b", change("b", was="new", now="old"))
+    assert [alert["subject"] for alert in fleet.call("a", "status")["alerts"]] == [f"{TREE}/y.py"]
+    (event,) = fleet.events("alert.cleared")
+    assert event["data"] == {"what": "violation", "why": "the change is settled"}
+    fleet.clean()
+
+
 # --- nobody certain
 
 
@@ -181,6 +200,36 @@ def test_a_change_that_several_may_have_made_accuses_nobody_and_is_told_to_all_o
     assert "who did it is not known" in text
     assert "b changed" not in text
     assert len(fleet.told("c")) == 1
+
+
+def test_the_holder_is_not_told_of_what_it_alone_may_have_made_where_nobody_had_work(fleet: Fleet) -> None:
+    """A cherry-pick that stops on a conflict brings a file that no look has seen before."""
+    fleet.edit("a", "x.py")
+    assert fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a"])) == []
+    (found,) = fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a", "b"]))
+    assert found["how"] == "doubted"
+    (found,) = fleet.overwrite("a", change("a", grade=LIKELY, suspects=["a"], owners=["a"]))
+    assert found["how"] == "doubted"
+
+
+def test_one_that_may_have_made_a_change_is_not_told_its_own_name(fleet: Fleet) -> None:
+    fleet.edit("a", "x.py")
+    fleet.edit("b", "y.py")
+    suspects = ["a", "b"]
+    found = fleet.overwrite(
+        "c", change("unknown", grade=NOBODY, suspects=suspects),
+        change("unknown", "y.py", grade=NOBODY, suspects=suspects),
+    )  # fmt: skip
+    assert [one["how"] for one in found] == ["unattributed", "unattributed"]
+    for agent, other, name in (("a", "b", "x.py"), ("b", "a", "y.py")):
+        (text,) = [text for _, text in fleet.told(agent) if text.startswith(name)]
+        assert f"who did it is not known: it may have been you or {other}." in text
+        with pytest.raises(Conflict, match=f"who did it is not known: it may have been you or {other}, and it is not"):
+            commit(fleet, agent, name)
+    fleet.edit("a", "z.py")
+    fleet.overwrite("c", change("unknown", "z.py", grade=NOBODY, suspects=["a"]))
+    (text,) = [text for _, text in fleet.told("a") if text.startswith("z.py")]
+    assert "who did it is not known: it may have been you." in text
 
 
 def test_a_likely_actor_is_named_as_that_and_not_as_certain(fleet: Fleet) -> None:

@@ -378,6 +378,20 @@ def test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not(fle
     assert run(fleet, "a", index=[HEAD]) == {"claims": []}, "its own claim by hand is enough"
 
 
+def test_who_asks_again_while_a_git_command_runs_is_in_the_log_only_when_it_gives_up(fleet: Fleet) -> None:
+    taken = run(fleet, "a", index=[INDEX])["claims"]
+    for _ in range(3):
+        with pytest.raises(Held) as refusal:
+            run(fleet, "b", index=[INDEX], waits=True)
+        assert refusal.value.fields["transient"] is True
+    assert not fleet.events("claim.refused")
+    with pytest.raises(Held):
+        run(fleet, "b", index=[INDEX])
+    assert len(fleet.events("claim.refused")) == 1
+    fleet.internal("a", AUDIT, release=taken)
+    assert run(fleet, "b", index=[INDEX], waits=True)["claims"]
+
+
 # --- HEAD
 
 

@@ -343,6 +343,18 @@ def test_an_agent_whose_file_changed_by_itself_after_its_edit_with_nobody_else_t
     assert book.state.formats == {"a"}
 
 
+def test_what_changes_long_after_an_edit_is_no_formatter_s() -> None:
+    """Another's program ran each time: twice within seconds of the owner's edits is its formatter."""
+    for pause, formats in ((30, set()), (2, {"a"})):
+        book = Book()
+        for turn in range(2):
+            at = 100 * turn + 1
+            book.change("a", f"c{turn}", at, flags="nw")
+            assert book.state.formats == set()
+            book.change("b", f"d{turn}", at + pause, grade="likely", suspects=["b"])
+        assert book.state.formats == formats
+
+
 # --- what is looked at
 
 

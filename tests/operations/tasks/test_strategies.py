@@ -23,7 +23,7 @@ def work(**settings: Any) -> dict[str, dict[str, Any]]:
     return {**WORK, "tasks": {**WORK["tasks"], **settings}}
 
 
-def agent(name: str, *can: str) -> dict[str, Any]:
+def agent(name: str, *can: str) -> Any:
     return {"agent": name, "type": "", "can": list(can)}
 
 
@@ -31,7 +31,7 @@ def a_task(**fields: Any) -> dict[str, Any]:
     return {"task": "t", "key": "", "parent": "", "needs": [], "priority": 0, "run": "", **fields}
 
 
-def order(name: str, candidates: list[dict[str, Any]], facts: Facts, **fields: Any) -> list[str]:
+def order(name: str, candidates: list[Any], facts: Facts, **fields: Any) -> list[str]:
     return [one["agent"] for one in strategies.RANKS[name](a_task(**fields), candidates, facts)]
 
 
@@ -469,7 +469,7 @@ def test_many_tasks_that_are_anothers_cost_one_gathering_of_facts(
 
 
 def test_tasks_with_the_same_word_go_to_the_same_agent() -> None:
-    agents = [{"agent": f"w{number}", "can": [], "type": ""} for number in range(8)]
+    agents: Any = [{"agent": f"w{number}", "can": [], "type": ""} for number in range(8)]
     facts = strategies.Facts(0)
 
     def first(**fields: str) -> str:

@@ -166,9 +166,9 @@ def _keys(command: Command) -> str:
     """The keys of a command's answer besides `ok`."""
     if command.operation is None:
         return command.json
-    from dibs.operations.core import answers
+    from dibs.operations.core.answer_keys import KEYS
 
-    return answers.keys_of(command.operation.answer)
+    return KEYS[command.operation.answer]
 
 
 def common_lines(width: int) -> list[str]:

@@ -1,6 +1,6 @@
-"""Makes session/known_clients.py and session/hook_script.py from the clients' folders.
+"""Makes session/known_clients.py and session/hook_dialects.py from the clients' folders.
 
-The first is what every call must know of all clients, without loading them; the second is the launcher.
+The first is what every call must know of all clients, without loading them; the second is what the launcher says.
 
 `make generate` runs it; `python -m dibs.doors.clients.make_index` runs it alone.
 """
@@ -10,11 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 
-from dibs.doors.clients import of
+from dibs.doors.clients import BEFORE, BOOT, of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from typing import Any
 
     from dibs.doors.clients.adapter import Client
 
@@ -33,10 +34,11 @@ MARKS = {{  # a field of a payload → the client that sends it through another 
 DIGEST = "{digest}"  # of these: what is kept of a config is read anew when they change
 '''
 
-SCRIPT = '''"""The launcher `.dibs/hook`, with the dialects of all clients. Made by `make generate` (scripts.py)."""
-# ruff: noqa: E501 - a script
+DIALECTS = '''"""What the launcher says to each client. Made by `make generate` from their folders."""
+# ruff: noqa: E501 - lines of a script
 
-HOOK = r"""{text}"""
+DIALECTS = {{
+{parts}}}
 '''
 
 
@@ -63,14 +65,45 @@ def _lines(words: Iterable[str]) -> str:
     return "".join(f'    "{word}",\n' for word in words)
 
 
-def launcher() -> str:
-    """The text of session/hook_script.py: the launcher, with the dialects of these clients."""
-    from dibs.doors.install import scripts
+def dialects() -> str:
+    """The text of session/hook_dialects.py: the names of events, what a client shows, and how it is refused."""
+    every = found()
+    named = {moment: _events([one for one in every if one.names_event], moment) for moment in (BEFORE, BOOT)}
+    said = {moment: _events(every, moment) for moment in (BEFORE, BOOT)}
+    keys = ('"hook_event_name":', '"hook_event_name": ')
+    parts = {
+        "NAMED_BEFORE": "".join(f" | *:{event}" for event in named[BEFORE]),
+        "NAMED_START": " | ".join(f"*:{event}" for event in named[BOOT]),
+        "SAID_BEFORE": " | ".join(f"*'\"{event}\"'*" for event in said[BEFORE]),
+        "SAID_START": " | ".join(f"*'{key}\"{event}\"'*" for event in said[BOOT] for key in keys),
+        "TELL": _cases([(one.name, one.start_notice("%s")) for one in every]),
+        "DENY": _cases([(one.name, one.hook.deny(one.event_of(BEFORE), "%s")) for one in every]),
+    }
+    lines = "".join(f'    "{name}": r"""{part}""",\n' for name, part in parts.items())
+    return DIALECTS.format(parts=lines)
 
-    return SCRIPT.format(text=scripts.hook(found()))
+
+def _events(clients: Sequence[Client], moment: str) -> list[str]:
+    """These clients' names for a moment."""
+    return sorted({event for client in clients for event, meant in client.hook.EVENTS.items() if meant == moment})
+
+
+def _cases(said: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
+    """The lines of a `case` on a client's name that print its JSON; `%s` in it stands for the text."""
+    from dibs import jsontext
+
+    names: dict[str, list[str]] = {}
+    for name, answer in said:
+        if answer is not None:
+            names.setdefault(jsontext.encode(answer), []).append(name)
+    lines = []
+    for text, group in names.items():
+        arguments = ' "$2"' * text.count("%s")
+        lines.append(f"        {' | '.join(group)}) printf '{text}\\n'{arguments} ;;")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    for name, made in (("known_clients.py", text()), ("hook_script.py", launcher())):
+    for name, made in (("known_clients.py", text()), ("hook_dialects.py", dialects())):
         with open(os.path.join(HERE, "..", "..", "session", name), "w", encoding="utf-8") as file:
             file.write(made)

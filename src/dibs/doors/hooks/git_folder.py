@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.facts.git.effects import GitEffect
+    from dibs.facts.shell import Reading
     from dibs.facts.workspace import Place
     from dibs.session.session import Session
 
@@ -25,7 +26,7 @@ APPENDED = frozenset(("append", "touch"))
 MAX_COUNTED = 1000  # commits that no remote has, in a refusal
 
 
-def look(session: Session, reading: Any, effects: list[GitEffect]) -> list[dict[str, Any]]:
+def look(session: Session, reading: Reading, effects: list[GitEffect]) -> list[dict[str, Any]]:
     """The facts of one command; most have nothing to do with it."""
     place = session.place
     if not place.common:

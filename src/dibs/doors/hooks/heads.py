@@ -273,7 +273,9 @@ def _forced(found: Look, effect: GitEffect) -> None:
         source = "HEAD" if not effect.refspecs and not effect.all else source
         old, new = found.commit_of(f"refs/remotes/{remote}/{name}"), found.commit_of(source) if source else ""
         if old and (new or not source):
-            dropped = commits.between(found.where, new, old) if new else commits.on_no_branch(found.where, old)
+            dropped = (
+                commits.between(found.where, new, old) if new else commits.missing_from(found.where, old, "--branches")
+            )
             found.fact(effect, does=f"take off {remote}/{name}", makers=commits.makers(found.where, dropped))
 
 

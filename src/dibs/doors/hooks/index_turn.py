@@ -38,14 +38,16 @@ def take(session: Session, call: Call, effects: list[GitEffect]) -> list[str]:
     index = _touched(session, effects)
     until = clock.since_boot() + int(INDEX_LOCK_TIMEOUT_S * 1000)
     while index:
+        waits = clock.since_boot() < until
         try:
-            claims: list[str] = session.run(COMMAND, call, {"tree": session.place.top, "index": index})["claims"]
+            answer = session.run(COMMAND, call, {"tree": session.place.top, "index": index, "waits": waits})
         except Held as error:
-            if not error.fields.get("transient") or clock.since_boot() > until:
+            if not error.fields.get("transient") or not waits:
                 raise
             call.facts.clear()
             clock.sleep(INDEX_LOCK_POLL_S)
         else:
+            claims: list[str] = answer["claims"]
             return claims
     return []
 

@@ -22,21 +22,25 @@ if TYPE_CHECKING:
 
 NOTE = "merging"  # in the ledger's folder
 STARTS = frozenset({"merge", "pull", "rebase", "cherry-pick", "revert", "am"})
+# These may leave a conflict with nothing to continue or to abort (`merge --squash`, `cherry-pick -n`).
+LEAVE_CONFLICTS = frozenset({"stash", "checkout", "switch", "apply", "merge", "cherry-pick", "revert"})
 MAX_PATHS = 200  # of one operation; of more, only those in conflict
 
 
 def reported(event: Event, place: Place) -> Callable[[Session, Call], None] | None:
     """What is to be told about this command, once the store is open; None for nothing, which is the rule."""
-    what = under_way.operation(place.git_dir)
     note = f"{place.private}/{NOTE}"
     owner = _read(note)
+    what = under_way.operation(place.git_dir)
+    if not what and (owner or any(kind in event.command for kind in LEAVE_CONFLICTS)):
+        what = under_way.CONFLICT if git.unmerged(place.top) else ""
     if not what and owner in {"", event.agent}:
         return (lambda session, call: _end(session, call, note)) if owner else None
     if not what or owner not in {"", event.agent}:
         return None
     from dibs.doors.hooks import shell_guard
 
-    if not owner and not shell_guard.effects_of(event) & STARTS:
+    if not owner and not shell_guard.effects_of(event) & (LEAVE_CONFLICTS if what == under_way.CONFLICT else STARTS):
         return None  # a person's, or a program's
     return lambda session, call: _claim(session, call, what, note)
 
@@ -47,7 +51,8 @@ def _claim(session: Session, call: Call, what: str, note: str) -> None:
 
     top = session.place.top
     unmerged = git.unmerged(top)
-    paths = list(dict.fromkeys([*unmerged, *git.staged(top)]))
+    # Git begins a merge with an index that is clean; what is staged next to a stash may be others'.
+    paths = unmerged if what == under_way.CONFLICT else list(dict.fromkeys([*unmerged, *git.staged(top)]))
     if len(paths) > MAX_PATHS:
         paths = unmerged[:MAX_PATHS]
     found = [resource_of(session, path) for path in paths]

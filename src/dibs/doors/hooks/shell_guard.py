@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dibs.doors.hooks.edit_guard import Write
     from dibs.doors.hooks.payload import Event
     from dibs.facts.git.effects import GitEffect as Effect
+    from dibs.facts.shell import Reading, Simple
     from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
@@ -67,7 +68,7 @@ def before(event: Event, place: Place) -> str:
     return ""
 
 
-def _read(event: Event) -> Any:
+def _read(event: Event) -> Reading:
     """The words of the command, in the language of its tool."""
     home = caller.environ().get("HOME", "")
     if "powershell" in event.tool.lower() or "pwsh" in event.tool.lower():
@@ -77,7 +78,7 @@ def _read(event: Event) -> Any:
     return shell.read(event.command, event.where, home=home)
 
 
-def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
+def _spoken(event: Event, reading: Reading) -> list[tuple[str, str]]:
     """The dibs commands in it that act as another agent, or that are not for agents."""
     if "dibs" not in event.command and "DIBS_AGENT" not in event.command:
         return []
@@ -86,7 +87,7 @@ def _spoken(event: Event, reading: Any) -> list[tuple[str, str]]:
     return dibs_commands.speaks_as(reading.commands)
 
 
-def _trees(event: Event, place: Place, reading: Any) -> dict[str, Tree]:
+def _trees(event: Event, place: Place, reading: Reading) -> dict[str, Tree]:
     """The working tree in use, and others: the command's own, and those that it goes to, or names to a program."""
     found = {place.top: working_tree.of(place)}
     for where in dict.fromkeys([event.where, *_elsewhere(place, reading)]):
@@ -100,7 +101,7 @@ def _trees(event: Event, place: Place, reading: Any) -> dict[str, Tree]:
     return found
 
 
-def _elsewhere(place: Place, reading: Any) -> list[str]:
+def _elsewhere(place: Place, reading: Reading) -> list[str]:
     """The directories that the commands run in, and the paths that they give to programs, outside of this tree."""
     inside = f"{place.top}/"
     found = []
@@ -117,7 +118,7 @@ def _elsewhere(place: Place, reading: Any) -> list[str]:
     return found
 
 
-def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list[str]]:
+def _shown(known: dict[str, Tree], place: Place, reading: Reading) -> dict[str, list[str]]:
     """The files that the command shows to the agent, by working tree."""
     found: dict[str, list[str]] = {}
     for path in [*reading.shown, *[path for path, _ in reading.git_shown]]:
@@ -137,7 +138,7 @@ def _shown(known: dict[str, Tree], place: Place, reading: Any) -> dict[str, list
 
 
 def _note(
-    event: Event, place: Place, reading: Any, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str],
+    event: Event, place: Place, reading: Reading, known: dict[str, Tree], shown: dict[str, list[str]], taken: list[str],
     *, undone: bool,
 ) -> None:  # fmt: skip
     """What the agent will have seen, and that the call begins: unless it can write nothing."""
@@ -165,7 +166,7 @@ def _note(
         )  # fmt: skip
 
 
-def _name_moded(event: Event, place: Place, reading: Any, known: dict[str, Tree]) -> tuple[bool, bool]:
+def _name_moded(event: Event, place: Place, reading: Reading, known: dict[str, Tree]) -> tuple[bool, bool]:
     """Name the files whose mode the command changes: its own doing, though nothing is claimed for that.
 
     Does it change any; and does it change some that its words do not name (`chmod -R`, a glob)?
@@ -179,12 +180,12 @@ def _name_moded(event: Event, place: Place, reading: Any, known: dict[str, Tree]
             if path and os.path.isfile(real):
                 known[place.top].name(event.key, path, MERGES)
             else:
-                unnamed = unnamed or real == "/" or os.path.isdir(real) or any(sign in word for sign in "*?[")
+                unnamed = unnamed or real == "/" or os.path.isdir(real) or any(sign in (word or "") for sign in "*?[")
     return bool(changers), unnamed
 
 
 def _decide(
-    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    session: Session, call: Call, event: Event, reading: Reading, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
     """The decisions, on git's index when no other agent's command holds it: what that one staged is of a moment."""
@@ -210,7 +211,7 @@ def _decide(
 
 
 def _decided(
-    session: Session, call: Call, event: Event, reading: Any, effects: list[Effect], deploys: list[list[str]],
+    session: Session, call: Call, event: Event, reading: Reading, effects: list[Effect], deploys: list[list[str]],
     known: dict[str, Tree],
 ) -> tuple[list[str], bool]:  # fmt: skip
     """Both decisions: the command's own, and that about the files it names.
@@ -251,7 +252,7 @@ def _decided(
     fields = {
         "tree": session.place.top, "sweeps": sweeps, "unresolved": unresolved, "acts": _acts(effects),
         "deploys": [[*deploy, _against(session, call, deploy[1])] for deploy in deploys],
-        "index": index, "client": event.client, "owned": owned, "loose": loose,
+        "index": index, "client": event.client, "owned": owned, "loose": loose, "waits": True,
     }  # fmt: skip
     taken: list[str] = []
     if sweeps or unresolved or deploys or index or fields["acts"]:
@@ -289,10 +290,10 @@ def _name_undone(
             tree.name(event.key, path, BACK, blob=_brought(tree, path, content) if sure else "")
 
 
-def _only_brings_back(reading: Any, effects: list[Effect]) -> bool:
+def _only_brings_back(reading: Reading, effects: list[Effect]) -> bool:
     """Does the command nothing to files but bring back what git has, or delete what git has not?"""
     programs = {one.words[0] for one in reading.commands if one.words}
-    if reading.kind == "open" and not programs <= {"git", "cd", *shell.PLAIN_LOOKS}:
+    if reading.kind == "open" and not all(name in {"git", "cd"} or shell.only_looks(name) for name in programs):
         return False
     return all(effect.kind in BRINGS_BACK and effect.action in {"", "push", "save"} for effect in effects)
 
@@ -369,7 +370,7 @@ def _write(target: Any, claimed: str) -> Write:
     return Write(target.path, how, target.text, goes=gone, link=link, claimed=claimed, needs_file=fails)
 
 
-def _claimed(event: Event, reading: Any) -> dict[str, str]:
+def _claimed(event: Event, reading: Reading) -> dict[str, str]:
     """The files that the command itself claims before it writes them (`dibs claim F --wait 60s && … > F`)."""
     if "dibs" not in event.command:
         return {}
@@ -378,7 +379,7 @@ def _claimed(event: Event, reading: Any) -> dict[str, str]:
     return dibs_commands.claims_first(event.command, reading)
 
 
-def _open_targets(session: Session, reading: Any) -> list[Any]:
+def _open_targets(session: Session, reading: Reading) -> list[Any]:
     """The open targets, in the working trees of this workspace."""
     if not reading.unresolved:
         return []
@@ -387,7 +388,7 @@ def _open_targets(session: Session, reading: Any) -> list[Any]:
     return [*open_targets.placed(session, reading.unresolved)]
 
 
-def _effects(reading: Any) -> list[Effect]:
+def _effects(reading: Reading) -> list[Effect]:
     """The git commands in it, each with its directory."""
     if not reading.git:
         return []
@@ -421,7 +422,7 @@ def _give_back(session: Session, call: Call, taken: list[str]) -> None:
 # --- deploys
 
 
-def _deploys(session: Session, reading: Any) -> list[list[str]]:
+def _deploys(session: Session, reading: Reading) -> list[list[str]]:
     """Commands that deploy, by their words or by what their scripts run, with their targets."""
     patterns: dict[str, str] = session.config.policy.guards["deploy"].get("commands", {})
     if not any(_may_deploy(simple, patterns) for simple in reading.commands):
@@ -434,10 +435,10 @@ def _deploys(session: Session, reading: Any) -> list[list[str]]:
     return deploy_commands.find(worth, patterns, session.cwd) if worth else []
 
 
-def _may_deploy(simple: Any, patterns: dict[str, str]) -> bool:
+def _may_deploy(simple: Simple, patterns: dict[str, str]) -> bool:
     """Do its words need a closer look? Programs that run no others do not, unless the config names them."""
     first = simple.words[0] if simple.words else None
-    if first in shell.PLAIN_LOOKS:
+    if shell.only_looks(first):
         return False
     return first not in ONLY_WRITE or any(first in pattern for pattern in patterns)
 

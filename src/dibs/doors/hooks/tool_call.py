@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dibs.facts.workspace import Place
     from dibs.operations.core.call import Call
     from dibs.session.session import Session
+    from dibs.session.working_tree import Tree
 
 # The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, Gemini's, OpenCode's. None writes a file.
 OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")
@@ -126,6 +127,8 @@ def after(event: Event, place: Place) -> str:
     diary = -1
     for tree in known:
         call = tree.state.calls.get(event.key)
+        if event.kind == SHELL and ("git" in event.command or (call is not None and call.is_open)):
+            _finish_inside(event, place, tree)
         if call is None or call.closed:
             continue
         over = ledger_files.now()
@@ -154,6 +157,18 @@ def after(event: Event, place: Place) -> str:
 
         merging = merges.reported(event, place)
     return audit.report(event, place, known, missed, release=claims, diary=diary, merging=merging, unmade=unmade)
+
+
+def _finish_inside(event: Event, place: Place, tree: Tree) -> None:
+    """What the agent committed in a repository inside the working tree is no longer unfinished work."""
+    inside = tree.inside(tree.state.owned())
+    if inside:
+        from dibs.doors.hooks import inner_commits
+
+        committed = inner_commits.find(tree, event.agent, inside)
+        if committed:
+            session = open_session(place)
+            inner_commits.tell(session, identify(session, event), tree, committed)
 
 
 def _yielded(event: Event, ns: int) -> bool:

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from dibs import jsontext
-from dibs.doors.http import metrics, openapi
+from dibs.doors.http import metrics
 from dibs.doors.http.events import Events
 from dibs.doors.http.guard import Guard
 from dibs.doors.http.operations import PREFIX, Operations
@@ -75,7 +75,7 @@ class Application:
             self.requests, self.figures, self.pool, self.waiting, limit=settings.body, most_waiting=settings.waits
         )
         self.metrics = metrics.Metrics(host, self.figures, lambda: self.events.listeners)
-        self._description = jsontext.encode(openapi.description()).encode()
+        self._description = b""  # of all routes, once somebody has asked for it
         inner = Starlette(
             routes=[
                 *[Route(path, _Get(function), methods=None) for path, function in self._gets().items()],
@@ -142,7 +142,15 @@ class Application:
         await reply(send, 200, text, metrics.CONTENT_TYPE, head=scope["method"] == "HEAD")
 
     async def _openapi(self, scope: Scope, _: Receive, send: Send) -> None:
+        if not self._description:
+            self._description = await asyncio.get_running_loop().run_in_executor(self.pool, _description)
         await reply(send, 200, self._description, head=scope["method"] == "HEAD")
+
+
+def _description() -> bytes:
+    from dibs.doors.http import openapi  # it loads every operation and every type, which takes 50 ms
+
+    return jsontext.encode(openapi.description()).encode()
 
 
 class _Get:

@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: the description of all routes, made from the declarations (`operations/core/schema.json`).
+"""`GET /openapi.json`: the description of all routes, made from the declarations (`operations/core/schema.py`).
 
 Every status that can be sent is declared. What only the caller's own machine could read (a process, a file to write) is
 no field here; a path is a text below the workspace's root.
@@ -6,15 +6,18 @@ no field here; a path is a text below the workspace's root.
 
 from __future__ import annotations
 
-import json
-import os
 from typing import Any
 
 from dibs import __version__
-from dibs.operations.core import declare
+from dibs.errors import ERRORS
+from dibs.operations.core import schema
+from dibs.session import catalogue
 
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(declare.__file__)), "schema.json")
-DEFS = "#/$defs/"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from dibs.operations.core.declare import Operation
+    from dibs.operations.core.schema import Definitions, Schema
+
 COMPONENTS = "#/components/schemas/"
 DOOR = ("invalid", "unauthorized", "forbidden", "quota", "busy", "unavailable")  # what any request may be refused with
 # Statuses of HTTP itself, with the CLI's error object of this code.
@@ -36,16 +39,15 @@ COMMON = {
 
 def description(url: str = "") -> dict[str, Any]:
     """The whole description."""
-    with open(SCHEMA, encoding="utf-8") as file:
-        made = json.load(file)
-    errors = made["errors"]
-    schemas = {name: _moved(one) for name, one in made["$defs"].items()}
-    schemas.update({_error_name(code): _error(one["schema"]) for code, one in errors.items()})
+    definitions: Definitions = {}
+    every = sorted([*catalogue.every(), *catalogue.queries()], key=lambda operation: operation.name)
     paths = {
-        f"/v1/{name.replace(' ', '/')}": {"post": _operation(name, one, made["answers"][name], errors)}
-        for name, one in made["requests"].items()
+        f"/v1/{operation.name.replace(' ', '/')}": {"post": _route(operation, schema.answer(operation, definitions))}
+        for operation in every
     }
-    paths.update(_others(errors))
+    paths.update(_others())
+    errors = {_error_name(code): _error(one) for code, one in schema.errors(definitions).items()}
+    schemas = {name: _moved(one) for name, one in definitions.items()} | errors
     return {
         "openapi": "3.1.0",
         "info": {"title": "dibs", "version": __version__,
@@ -60,39 +62,40 @@ def description(url: str = "") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _operation(name: str, request: dict[str, Any], answer: dict[str, Any], errors: dict[str, Any]) -> dict[str, Any]:
-    """One route."""
-    schema = _fields(request["schema"])
-    schema["properties"] = {**schema["properties"], **COMMON}
+def _route(operation: Operation, answer: Schema) -> Schema:
+    """The route of an operation."""
+    request = _fields(schema.request(operation))
+    request["properties"] = {**request["properties"], **COMMON}
+    codes = {error.code for error in operation.errors}
     return {
-        "operationId": name.replace(" ", "_"),
-        "summary": request["help"],
-        "tags": [request["group"]],
-        "x-may": request["may"],
-        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+        "operationId": operation.name.replace(" ", "_"),
+        "summary": operation.help,
+        "tags": [operation.group],
+        "x-may": operation.may,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
         "responses": {
             "200": {"description": "The answer, as `--json` prints it.", "content": _json(_answer(answer))},
-            **_refusals({*request["errors"], *DOOR, "not_found"}, errors, {404: ""}),
+            **_refusals({*codes, *DOOR, "not_found"}),
         },
     }
 
 
-def _answer(schema: dict[str, Any]) -> dict[str, Any]:
+def _answer(answer: Schema) -> Schema:
     """An answer: `ok`, and the keys of its type."""
     ok = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
-    return {"allOf": [ok, _moved(schema)]}
+    return {"allOf": [ok, _moved(answer)]}
 
 
-def _refusals(codes: set[str], errors: dict[str, Any], more: dict[int, str]) -> dict[str, Any]:
+def _refusals(codes: set[str]) -> dict[str, Schema]:
     """The responses of these refusals, by status, and those of HTTP itself."""
     by_status: dict[int, set[str]] = {}
     for code in codes:
-        by_status.setdefault(errors[code]["status"], set()).add(code)
+        by_status.setdefault(ERRORS[code].status, set()).add(code)
     for status, code in PROTOCOL.items():
         by_status.setdefault(status, set()).add(code)
-    found: dict[str, Any] = {}
-    for status in sorted({*by_status, *more}):
-        named = sorted(by_status.get(status, ()))
+    found: dict[str, Schema] = {}
+    for status in sorted(by_status):
+        named = sorted(by_status[status])
         refs = [{"$ref": f"{COMPONENTS}{_error_name(code)}"} for code in named]
         found[str(status)] = {
             "description": f"Refused: {', '.join(named)}.",
@@ -101,9 +104,9 @@ def _refusals(codes: set[str], errors: dict[str, Any], more: dict[int, str]) -> 
     return found
 
 
-def _others(errors: dict[str, Any]) -> dict[str, Any]:
+def _others() -> dict[str, Schema]:
     """The routes that are no operation."""
-    refused = _refusals(set(DOOR), errors, {})
+    refused = _refusals(set(DOOR))
     text = {"200": {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}}
     ok = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"]}
     query = [
@@ -117,7 +120,7 @@ def _others(errors: dict[str, Any]) -> dict[str, Any]:
     stream = {"200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {}}}}}
     page = {"200": {"description": "A page.", "content": {"text/html": {"schema": {"type": "string"}}}}}
     misdirected = {status: refused[status] for status in ("403", "421", "500")}
-    routes: dict[str, Any] = {
+    routes: dict[str, Schema] = {
         "/healthz": {"get": {"summary": "Does the server run?", "security": [], "responses": {
             "200": {"description": "It does.", "content": _json(ok)}, **misdirected}}},
         "/readyz": {"get": {"summary": "Does the store answer?", "responses": {
@@ -134,28 +137,28 @@ def _others(errors: dict[str, Any]) -> dict[str, Any]:
     return routes
 
 
-def _json(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+def _json(value: Schema) -> Schema:
+    return {"application/json": {"schema": value}}
 
 
 def _error_name(code: str) -> str:
     return f"Error_{code}"
 
 
-def _error(schema: dict[str, Any]) -> dict[str, Any]:
+def _error(error: Schema) -> Schema:
     """The error object of the CLI."""
     return {
         "type": "object",
-        "properties": {"ok": {"const": False}, "error": _moved(schema)},
+        "properties": {"ok": {"const": False}, "error": _moved(error)},
         "required": ["ok", "error"],
         "additionalProperties": False,
     }
 
 
-def _fields(schema: dict[str, Any]) -> dict[str, Any]:
+def _fields(request: Schema) -> Schema:
     """A request's fields as a server takes them."""
     found = {}
-    for name, one in schema["properties"].items():
+    for name, one in request["properties"].items():
         if one.get("x-kind") in {"process", "file"}:
             continue
         field = {key: value for key, value in one.items() if not key.startswith("x-")}
@@ -166,15 +169,15 @@ def _fields(schema: dict[str, Any]) -> dict[str, Any]:
         if "items" in field and "properties" in field["items"]:
             field["items"] = _fields(field["items"])
         found[name] = field
-    return {**schema, "properties": found}
+    return {**request, "properties": found}
 
 
-def _moved(schema: Any) -> Any:
+def _moved(part: Any) -> Any:
     """The same with its references in the place where OpenAPI has them; answers may gain keys in a later version."""
-    if isinstance(schema, dict):
+    if isinstance(part, dict):
         return {
-            key: COMPONENTS + value.removeprefix(DEFS) if key == "$ref" else _moved(value)
-            for key, value in schema.items()
+            key: COMPONENTS + value.removeprefix(schema.DEFINITIONS) if key == "$ref" else _moved(value)
+            for key, value in part.items()
             if key != "additionalProperties" or value is not False
         }
-    return [_moved(one) for one in schema] if isinstance(schema, list) else schema
+    return [_moved(one) for one in part] if isinstance(part, list) else part

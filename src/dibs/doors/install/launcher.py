@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from dibs.doors.install import scripts
-from dibs.session.launcher import command_name, is_current, is_put, put, quoted, read_run, why_temporary
+from dibs.session.launcher import (
+    COMMAND,
+    command_name,
+    hook_text,
+    is_current,
+    is_put,
+    put,
+    quoted,
+    read_run,
+    why_temporary,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.doors.clients.adapter import Client
 
 __all__ = [
-    "MARK", "command", "command_name", "is_current", "is_put", "put", "quoted", "read_run", "why_temporary",
+    "COMMAND", "MARK", "command", "command_name", "hook_text", "is_current", "is_put", "put", "quoted", "read_run",
+    "why_temporary",
 ]  # fmt: skip
 
 MARK = ".dibs/hook"  # an entry in a client's settings with this is ours

@@ -11,7 +11,7 @@ import os
 
 from dibs.doors import clients
 from dibs.doors.clients.adapter import MADE
-from dibs.doors.install import githooks, pointers, rules, scripts
+from dibs.doors.install import githooks, launcher, pointers, rules
 from dibs.doors.install.files import Change, Record, State, look, put, text_of
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) 
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, State(text.encode()))
-    for name, text in (("hook", scripts.hook()), ("dibs", scripts.COMMAND)):
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         plan.add(os.path.join(home, name), State(text.encode(), 0o755))
     for client in chosen:
         _settings(plan, client, mcp=mcp)

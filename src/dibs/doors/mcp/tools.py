@@ -1,16 +1,13 @@
 """The tools that a model sees: the declared operations, with a name, a description, schemas and annotations.
 
-All of it is derived from `operations/core/schema.json`, which `make generate` writes from the declarations. What a
-model needs in addition, when to use a tool and what a refusal of it means, is the one table here. A model that sees
-sixty tools finds none of them, so some twenty are shown; `dibs mcp --all` shows the rest.
+All of it is derived from the declarations (`operations/core/schema.py`). What a model needs in addition, when to use a
+tool and what a refusal of it means, is the one table here. A model that sees sixty tools finds none of them, so some
+twenty are shown; `dibs mcp --all` shows the rest.
 """
 
 from __future__ import annotations
 
-import json
-import os
-
-from dibs.operations.core import declare
+from dibs.operations.core import index, schema
 from dibs.session import catalogue
 
 TYPE_CHECKING = False
@@ -18,9 +15,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.declare import Operation
+    from dibs.operations.core.schema import Definitions, Schema
 
 MAX_WAIT_S = 50  # of one call: Codex ends a call after 60 s, other clients later
-SCHEMA = os.path.join(os.path.dirname(os.path.abspath(declare.__file__)), "schema.json")
 
 # Operation → when to use it, and what a refusal means. The order is the order of the list.
 TEXTS = {
@@ -94,12 +91,12 @@ class Tool:
 
     __slots__ = ("annotations", "description", "input_schema", "meta", "name", "operation", "output_schema")
 
-    def __init__(self, operation: Operation, known: dict[str, Any]) -> None:
+    def __init__(self, operation: Operation, definitions: Definitions) -> None:
         self.operation = operation
         self.name = name_of(operation.name)
         self.description = " ".join(filter(None, (operation.help, TEXTS.get(operation.name, ""))))
-        self.input_schema = _input(operation, known["requests"][operation.name]["schema"])
-        self.output_schema = _output(operation, known)
+        self.input_schema = _input(operation, schema.request(operation))
+        self.output_schema = _output(operation, definitions)
         self.meta = {"anthropic/alwaysLoad": True} if operation.name in ALWAYS_LOADED else None
         self.annotations = {
             "title": f"dibs {operation.name}",
@@ -125,74 +122,74 @@ def name_of(operation: str) -> str:
 
 def derived(*, every: bool = False) -> dict[str, Tool]:
     """The tools by name: the chosen ones, or one for every operation and query."""
-    with open(SCHEMA, encoding="utf-8") as file:
-        known = json.load(file)
     names = list(TEXTS)
     if every:
-        names += [name for name in known["requests"] if name not in TEXTS and not name.startswith(LEFT_OUT)]
-    made = [Tool(catalogue.operation(name), known) for name in names]
+        known = sorted([*index.FILES, *index.QUERIES])
+        names += [name for name in known if name not in TEXTS and not name.startswith(LEFT_OUT)]
+    definitions: Definitions = {}
+    made = [Tool(catalogue.operation(name), definitions) for name in names]
     return {tool.name: tool for tool in made}
 
 
 # --- schemas
 
 
-def _input(operation: Operation, declared: dict[str, Any]) -> dict[str, Any]:
+def _input(operation: Operation, declared: Schema) -> Schema:
     """The declared request, in what all clients' models can be offered."""
     hidden = HIDDEN_FIELDS.get(operation.name, ())
     fields = {field.name: field for field in operation.fields}
     return {
         **declared,
         "properties": {
-            name: _property(fields[name].kind, name, dict(schema))
-            for name, schema in declared["properties"].items()
+            name: _property(fields[name].kind, name, dict(one))
+            for name, one in declared["properties"].items()
             if name not in hidden and fields[name].kind not in HIDDEN_KINDS
         },
     }
 
 
-def _property(kind: str, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    schema.pop("x-local", None)
+def _property(kind: str, name: str, field: Schema) -> Schema:
+    field.pop("x-local", None)
     if kind == "duration":
-        schema["type"] = "string"
-        schema["description"] += f" ({WAITED})" if name == "wait" else ' (such as "30m", "90s", "2h")'
-    elif kind == "json" and "type" not in schema:
-        schema["anyOf"] = ANY_VALUE
+        field["type"] = "string"
+        field["description"] += f" ({WAITED})" if name == "wait" else ' (such as "30m", "90s", "2h")'
+    elif kind == "json" and "type" not in field:
+        field["anyOf"] = ANY_VALUE
     elif kind == "resources":
-        schema["items"] = {"type": "string"}
-    return schema
+        field["items"] = {"type": "string"}
+    return field
 
 
-NOTICE = {
+NOTICE: Schema = {
     "type": "array",
     "items": {"type": "string"},
     "description": "what happened meanwhile: messages, granted claims, lost work, changed rules. Read it.",
 }
 OF_CREDENTIALS = {"unauthorized", "forbidden"}  # what a store elsewhere may answer to any call
-REFUSAL = {
+REFUSAL: dict[str, Schema] = {
     "message": {"type": "string", "description": "of a refusal: who, since when, why"},
     "next": {"type": "string", "description": "of a refusal: what to do now"},
 }
 
 
-def _output(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
+def _output(operation: Operation, definitions: Definitions) -> Schema:
     """The declared answer with `ok` and `notice`, or a refusal with the error, its words and what to do.
 
     One object with all keys, since clients of older eras take no other schema.
     """
-    answer = _resolved(known["answers"][operation.name], known)
+    answer = definitions[schema.answer(operation, definitions)["$ref"].removeprefix(schema.DEFINITIONS)]
     codes = sorted({error.code for error in operation.errors} | OF_CREDENTIALS)
-    error = {
+    error: Schema = {
         "type": "object",
         "properties": {"code": {"enum": codes}, "message": {"type": "string"}},
         "required": ["code", "message"],
         "description": "why it was refused; more facts depend on the code",
     }
-    properties: dict[str, Any] = {"ok": {"type": "boolean"}, **answer["properties"]}
-    for name, schema in {**REFUSAL, "error": error, "notice": NOTICE}.items():
+    properties: dict[str, Schema] = {"ok": {"type": "boolean"}, **answer["properties"]}
+    for name, added in {**REFUSAL, "error": error, "notice": NOTICE}.items():
         own = properties.get(name)
-        properties[name] = schema if own is None else {"anyOf": [own, schema]}
-    granted: dict[str, Any] = {"required": answer["required"]}
+        properties[name] = added if own is None else {"anyOf": [own, added]}
+    granted: Schema = {"required": answer["required"]}
     if not operation.refuses:
         granted["properties"] = {"ok": {"const": True}}
     refused = {"required": ["error", "message", "next"], "properties": {"ok": {"const": False}}}
@@ -203,28 +200,22 @@ def _output(operation: Operation, known: dict[str, Any]) -> dict[str, Any]:
         "anyOf": [granted, refused],
         "additionalProperties": False,
     }
-    needed = _needed(made, known["$defs"])
+    needed = _needed(made, definitions)
     return {**made, "$defs": needed} if needed else made
 
 
-def _resolved(schema: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """An answer's own object."""
-    found: dict[str, Any] = known["$defs"][schema["$ref"].rpartition("/")[2]]
-    return found
-
-
-def _needed(schema: Any, known: dict[str, Any]) -> dict[str, Any]:
+def _needed(made: Schema, definitions: Definitions) -> Definitions:
     """The definitions that a schema names, and those that they name."""
-    found: dict[str, Any] = {}
-    left = [schema]
+    found: Definitions = {}
+    left: list[Any] = [made]
     while left:
         one = left.pop()
         if isinstance(one, list):
             left += one
         elif isinstance(one, dict):
-            name = str(one.get("$ref", "")).rpartition("/")[2]
+            name = str(one.get("$ref", "")).removeprefix(schema.DEFINITIONS)
             if name and name not in found:
-                found[name] = known[name]
-                left.append(known[name])
+                found[name] = definitions[name]
+                left.append(definitions[name])
             left += one.values()
     return dict(sorted(found.items()))

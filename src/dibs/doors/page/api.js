@@ -2,7 +2,11 @@
 
 const KEPT = "dibs.session";
 let id = "";
-try { id = localStorage.getItem(KEPT) || ""; } catch { /* a browser without storage: signed in until it is closed */ }
+try {
+  id = localStorage.getItem(KEPT) || "";
+} catch {
+  /* a browser without storage: signed in until it is closed */
+}
 
 export class Refused extends Error {
   constructor(status, error) {
@@ -15,7 +19,15 @@ export class Refused extends Error {
 
 const keep = (value) => {
   id = value;
-  try { if (value) localStorage.setItem(KEPT, value); else localStorage.removeItem(KEPT); } catch { /* see above */ }
+  try {
+    if (value) {
+      localStorage.setItem(KEPT, value);
+    } else {
+      localStorage.removeItem(KEPT);
+    }
+  } catch {
+    /* see above */
+  }
 };
 export const signedIn = () => id !== "";
 export const forget = () => keep("");
@@ -26,14 +38,26 @@ export let skew = 0; // the server's clock minus ours, if they differ by more th
 async function ask(path, init) {
   let reply;
   try {
-    reply = await fetch(path, { credentials: "same-origin", cache: "no-store", signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    reply = await fetch(path, {
+      credentials: "same-origin",
+      cache: "no-store",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...init,
+    });
   } catch (error) {
     throw new Refused(0, { code: "unavailable", message: `the server does not answer (${error.name})` });
   }
   const date = Date.parse(reply.headers.get("date") || "");
-  if (date) { const off = date + 500 - Date.now(); skew = Math.abs(off) > 2500 ? off : 0; }
+  if (date) {
+    const off = date + 500 - Date.now();
+    skew = Math.abs(off) > 2500 ? off : 0;
+  }
   let body = null;
-  try { body = await reply.json(); } catch { /* half an answer */ }
+  try {
+    body = await reply.json();
+  } catch {
+    /* half an answer */
+  }
   if (!reply.ok || body === null) throw new Refused(reply.status, body?.error);
   return body;
 }
@@ -46,34 +70,56 @@ export async function signIn({ token, code }) {
 }
 
 export async function signOut() {
-  try { await ask(`/s/${id}/session`, { method: "POST", headers: HEADERS, body: "{}" }); } catch { /* the cookie goes with the id */ }
+  try {
+    await ask(`/s/${id}/session`, { method: "POST", headers: HEADERS, body: "{}" });
+  } catch {
+    /* the cookie goes with the id */
+  }
   keep("");
 }
 
 export const me = () => ask(`/s/${id}/session`, {});
 export const call = (operation, fields = {}) =>
-  ask(`/s/${id}/v1/${operation.replaceAll(" ", "/")}`, { method: "POST", headers: HEADERS, body: JSON.stringify(fields) });
+  ask(`/s/${id}/v1/${operation.replaceAll(" ", "/")}`, {
+    method: "POST",
+    headers: HEADERS,
+    body: JSON.stringify(fields),
+  });
 
 /** All entries of a listing, by pages, up to a limit; `true` if there are more. */
 export async function pages(operation, key, fields, most) {
   const found = [];
-  let first = null, after = null, more = true;
+  let first = null;
+  let after = null;
+  let more = true;
   while (more && found.length < most) {
     const page = await call(operation, after === null ? fields : { ...fields, after });
     first ??= page;
     found.push(...page[key]);
-    more = page.more; after = page.cursor;
+    more = page.more;
+    after = page.cursor;
     if (after === null || after === undefined) break;
   }
   return { first, found, more };
 }
 
-/** The log from an event on: `heard` gets the events of each piece, `gap` is called where some were pruned. Ends by throwing. */
+/**
+ * The log from an event on: `heard` gets the events of each piece, `gap` is called where some were pruned. Ends by
+ * throwing.
+ */
 export async function stream(from, { heard, gap, open, signal }) {
-  const reply = await fetch(`/s/${id}/events?from=${from}`, { credentials: "same-origin", cache: "no-store", signal });
+  const reply = await fetch(`/s/${id}/events?from=${from}`, {
+    credentials: "same-origin",
+    cache: "no-store",
+    signal,
+  });
   if (!reply.ok) {
     let body = null;
-    try { body = await reply.json(); } catch { /* none */ }
+    try {
+      body = await reply.json();
+    } catch {
+      /* none */
+    }
     throw new Refused(reply.status, body?.error);
   }
   open();
@@ -91,7 +137,12 @@ export async function stream(from, { heard, gap, open, signal }) {
       const data = lines.find((l) => l.startsWith("data: "));
       if (!data) continue;
       const object = JSON.parse(data.slice(6));
-      if (lines.includes("event: gap") && !lines.some((l) => l.startsWith("id: "))) { if (found.length) heard(found.splice(0)); gap(object); } else found.push(object);
+      if (lines.includes("event: gap") && !lines.some((l) => l.startsWith("id: "))) {
+        if (found.length) heard(found.splice(0));
+        gap(object);
+      } else {
+        found.push(object);
+      }
     }
     heard(found);
   }

@@ -1,7 +1,8 @@
 """The files of the page: read once, served with their digest, the same for everybody.
 
 Only the files that lie beside this one when the server starts are served, by their exact names: there is no path to
-walk. A browser asks each time whether its copy still counts (`ETag`), so a new version of dibs shows at the next load.
+walk. `index.html` links all of them, so that a browser asks for all at once; a new view is not named there. A browser
+asks each time whether its copy still counts (`ETag`), so a new version of dibs shows at the next load.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ KINDS = {
     ".svg": b"image/svg+xml", ".txt": b"text/plain; charset=utf-8",
 }  # fmt: skip
 INDEX = "index.html"
+LINKS = {".css": '<link rel="stylesheet" href="{}">', ".js": '<link rel="modulepreload" href="{}">'}
+OTHER_FILES = b"<!-- the other files -->"  # where index.html links what it does not name itself
 PREFIX = "/page/"
 # Stricter than that of other answers: no text becomes a script, whatever an agent is called.
 POLICY = (
@@ -56,6 +59,16 @@ class Files:
                     path = os.path.join(here, name)
                     with open(path, "rb") as file:
                         self.found[os.path.relpath(path, folder)] = File(file.read(), kind)
+        self.found[INDEX] = self._linked(self.found[INDEX])
+
+    def _linked(self, index: File) -> File:
+        """The index with a link to each stylesheet and module, in the order of their names."""
+        links = [
+            LINKS[os.path.splitext(name)[1]].format(PREFIX + name)
+            for name in sorted(self.found)
+            if os.path.splitext(name)[1] in LINKS and f'"{PREFIX}{name}"'.encode() not in index.body
+        ]
+        return File(index.body.replace(OTHER_FILES, "\n".join(links).encode()), index.kind)
 
     async def __call__(self, scope: Scope, _: Receive, send: Send) -> None:
         if scope["method"] not in {"GET", "HEAD"}:

@@ -10,11 +10,28 @@ const MOST = 9;
 function hits(text) {
   const q = text.trim().toLowerCase();
   if (!q) return null;
-  const m = model(), out = [];
-  for (const a of m.agents) if (out.length < MOST && `${a.agent} ${a.name}`.toLowerCase().includes(q)) out.push({ what: `agent:${a.agent}`, icon: STATES[a.shown], name: a.name, note: a.shown });
-  for (const c of m.claims) for (const r of c.resources) if (out.length < MOST && !r.startsWith("task:") && r.toLowerCase().includes(q)) out.push({ what: `file:${r}`, icon: ["held", "c-held"], path: r, note: c.name || c.agent });
-  for (const t of m.tasks) if (out.length < MOST && `${t.id} ${t.title}`.toLowerCase().includes(q)) out.push({ what: `task:${t.id}`, icon: ["task", ""], name: t.title, note: t.state });
-  if (!out.length && !isName(q) && q.includes("/")) out.push({ what: `file:${text.trim()}`, icon: ["free", ""], path: text.trim(), note: "its story" });
+  const m = model();
+  const out = [];
+  for (const a of m.agents) {
+    if (out.length < MOST && `${a.agent} ${a.name}`.toLowerCase().includes(q)) {
+      out.push({ what: `agent:${a.agent}`, icon: STATES[a.shown], name: a.name, note: a.shown });
+    }
+  }
+  for (const c of m.claims) {
+    for (const r of c.resources) {
+      if (out.length < MOST && !r.startsWith("task:") && r.toLowerCase().includes(q)) {
+        out.push({ what: `file:${r}`, icon: ["held", "c-held"], path: r, note: c.name || c.agent });
+      }
+    }
+  }
+  for (const t of m.tasks) {
+    if (out.length < MOST && `${t.id} ${t.title}`.toLowerCase().includes(q)) {
+      out.push({ what: `task:${t.id}`, icon: ["task", ""], name: t.title, note: t.state });
+    }
+  }
+  if (!out.length && !isName(q) && q.includes("/")) {
+    out.push({ what: `file:${text.trim()}`, icon: ["free", ""], path: text.trim(), note: "its story" });
+  }
   return out;
 }
 
@@ -22,13 +39,72 @@ export function Finder() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const found = hits(text);
-  const take = (hit) => { if (hit) { setText(""); document.activeElement?.blur?.(); open(hit.what); } };
+  const take = (hit) => {
+    if (hit) {
+      setText("");
+      document.activeElement?.blur?.();
+      open(hit.what);
+    }
+  };
   const key = (e) => {
     const n = found?.length || 0;
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { e.preventDefault(); if (n) setAt((at + (e.key === "ArrowDown" ? 1 : n - 1)) % n); }
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      e.preventDefault();
+      if (n) setAt((at + (e.key === "ArrowDown" ? 1 : n - 1)) % n);
+    }
     if (e.key === "Enter") take(found?.[Math.min(at, n - 1)]);
-    if (e.key === "Escape") { setText(""); e.target.blur(); e.stopPropagation(); }
+    if (e.key === "Escape") {
+      setText("");
+      e.target.blur();
+      e.stopPropagation();
+    }
   };
-  return html`<div id="find" role="search"><${Icon} name="find" /><input id="findbox" role="combobox" aria-expanded=${!!found} aria-controls="hits" aria-autocomplete="list" aria-activedescendant=${found?.length ? `hit${Math.min(at, found.length - 1)}` : null} aria-label="Find an agent, a path or a task" placeholder="Find agent, path, task" autocomplete="off" spellcheck=${false} value=${text} onInput=${(e) => { setText(e.target.value); setAt(0); }} onKeyDown=${key} onBlur=${() => setTimeout(() => setText(""), 150)} /><span class="kbd">/</span>
-    <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>${(found || []).map((x, i) => html`<li key=${x.what} id=${`hit${i}`} role="option" aria-selected=${i === Math.min(at, found.length - 1)} onMouseDown=${(e) => { e.preventDefault(); take(x); }}><${Icon} name=${x.icon[0]} tone=${x.icon[1]} />${x.path ? html`<${Path} path=${x.path} />` : html`<span class="el">${x.name}</span>`}<span class="t">${x.note}</span></li>`)}${found && !found.length && html`<li class="c3" role="option" aria-selected="false">Nothing by that name</li>`}</ul></div>`;
+  return html`
+    <div id="find" role="search">
+      <${Icon} name="find" />
+      <input
+        id="findbox"
+        role="combobox"
+        aria-expanded=${!!found}
+        aria-controls="hits"
+        aria-autocomplete="list"
+        aria-activedescendant=${found?.length ? `hit${Math.min(at, found.length - 1)}` : null}
+        aria-label="Find an agent, a path or a task"
+        placeholder="Find agent, path, task"
+        autocomplete="off"
+        spellcheck=${false}
+        value=${text}
+        onInput=${(e) => {
+          setText(e.target.value);
+          setAt(0);
+        }}
+        onKeyDown=${key}
+        onBlur=${() => setTimeout(() => setText(""), 150)}
+      />
+      <span class="kbd">/</span>
+      <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>
+        ${(found || []).map(
+          (x, i) => html`
+            <li
+              key=${x.what}
+              id=${`hit${i}`}
+              role="option"
+              aria-selected=${i === Math.min(at, found.length - 1)}
+              onMouseDown=${(e) => {
+                e.preventDefault();
+                take(x);
+              }}
+            >
+              <${Icon} name=${x.icon[0]} tone=${x.icon[1]} />
+              ${x.path ? html`<${Path} path=${x.path} />` : html`<span class="el">${x.name}</span>`}
+              <span class="t">${x.note}</span>
+            </li>
+          `,
+        )}
+        ${found && !found.length && html`
+          <li class="c3" role="option" aria-selected="false">Nothing by that name</li>
+        `}
+      </ul>
+    </div>
+  `;
 }

@@ -2,6 +2,8 @@
 import { ui, open, close } from "./route.js";
 import { S } from "./store.js";
 import { shut } from "./dialogs.js";
+import { VIEWS } from "./views.js";
+import { cut } from "./words.js";
 
 const rows = () => [...document.querySelectorAll("#main [data-row]")];
 const current = () => document.querySelector("#main [data-row].cur");
@@ -15,61 +17,133 @@ function select(el) {
 }
 
 function step(by) {
-  const all = rows(), at = all.indexOf(current());
+  const all = rows();
+  const at = all.indexOf(current());
   select(all[at < 0 ? 0 : Math.max(0, Math.min(all.length - 1, at + by))]);
 }
 
 function side(dx) {
   const from = current();
-  if (!from) { step(0); return; }
+  if (!from) {
+    step(0);
+    return;
+  }
   const b = from.getBoundingClientRect();
-  let best = null, least = Infinity;
+  let best = null;
+  let least = Infinity;
   for (const el of rows()) {
     const q = el.getBoundingClientRect();
     if (dx > 0 ? q.left < b.right - 4 : q.right > b.left + 4) continue;
     const d = Math.abs(q.left - b.left) + 2 * Math.abs(q.top - b.top);
-    if (d < least) { least = d; best = el; }
+    if (d < least) {
+      least = d;
+      best = el;
+    }
   }
   select(best);
 }
 
 const CHORD_MS = 1200; // between the keys of `g t`
-const VIEWS = { o: "overview", t: "timeline", b: "tasks", w: "graph", l: "log", m: "worktrees", c: "oversight" };
+
+/** What each key does; `row` is the selected one. */
+function keyActions(act, row) {
+  const [kind, id] = cut(row?.dataset.open || "");
+  return {
+    j: () => step(1),
+    k: () => step(-1),
+    h: () => side(-1),
+    l: () => side(1),
+    "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(),
+    "?": () => act("help"),
+    T: () => act("theme"),
+    f: () => act("follow"),
+    "[": () => act("zoom:0.6"),
+    "]": () => act("zoom:1.6"),
+    M: () => act("msg:all"),
+    X: () => act("killall:all"),
+    R: () => kind === "file" && act(`restore:${id}`),
+    x: () => kind === "agent" && act(`kill:${id}`),
+    r: () => kind === "file" && act(`release:${id}`),
+    m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`),
+    a: () => act("ack"),
+  };
+}
+
+/** The second key of a chord: to a view, or to the first alert. Is it one? */
+function chord(e) {
+  const view = VIEWS.find((one) => one.key === e.key);
+  if (view) {
+    e.preventDefault();
+    location.hash = `#/${view.id}`;
+  } else if (e.key === "a") {
+    document.querySelector("#alerts button")?.focus();
+  }
+  return Boolean(view) || e.key === "a";
+}
+
+/** Enter and the arrows: they work where single keys are turned off, too. Is it one of them? */
+function plainKey(e) {
+  if (e.key === "Enter") {
+    if (e.target.matches("[data-row], .nd") && e.target.dataset.open) {
+      e.preventDefault();
+      open(e.target.dataset.open);
+    }
+    return true;
+  }
+  if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+    if (e.target.matches("[data-row], #main")) {
+      e.preventDefault();
+      step(e.key === "ArrowDown" ? 1 : -1);
+    }
+    return true;
+  }
+  return false;
+}
+
+function escape(typing, target) {
+  if (typing) target.blur();
+  else if (ui.open) close();
+}
 
 export function listenKeys(act) {
   let going = -Infinity; // when `g` was pressed, not when the page came to it: it may be busy meanwhile
   document.addEventListener("keydown", (e) => {
     if (e.metaKey || e.ctrlKey || e.altKey || S.phase === "signin") return;
-    if (ui.dialog) { if (e.key === "Escape" && !document.getElementById("dlg")?.open) shut(); return; } // not painted yet
-    const typing = e.target.matches("input, select, textarea");
-    if (e.key === "Escape") { if (typing) e.target.blur(); else if (ui.open) close(); return; }
-    if (typing) return;
-    const row = current(), what = row?.dataset.open || "", cut = what.indexOf(":"), kind = what.slice(0, cut), id = what.slice(cut + 1);
-    if (e.key === "Enter") { if (e.target.matches("[data-row], .nd") && e.target.dataset.open) { e.preventDefault(); open(e.target.dataset.open); } return; }
-    if (e.key === "ArrowDown" || e.key === "ArrowUp") { if (e.target.matches("[data-row], #main")) { e.preventDefault(); step(e.key === "ArrowDown" ? 1 : -1); } return; }
-    if (ui.keys !== "on") return;
-    const chord = e.timeStamp - going < CHORD_MS;
-    going = -Infinity;
-    if (chord) {
-      if (VIEWS[e.key]) { e.preventDefault(); location.hash = `#/${VIEWS[e.key]}`; return; }
-      if (e.key === "a") { document.querySelector("#alerts button")?.focus(); return; }
+    if (ui.dialog) {
+      if (e.key === "Escape" && !document.getElementById("dlg")?.open) shut(); // not painted yet
+      return;
     }
-    const actions = {
-      g: () => { going = e.timeStamp; }, j: () => step(1), k: () => step(-1), h: () => side(-1), l: () => side(1),
-      "/": () => (document.getElementById("logq") || document.getElementById("findbox"))?.focus(), "?": () => act("help"), T: () => act("theme"), f: () => act("follow"),
-      "[": () => act("zoom:0.6"), "]": () => act("zoom:1.6"), M: () => act("msg:all"), X: () => act("killall:all"), R: () => kind === "file" && act(`restore:${id}`),
-      x: () => kind === "agent" && act(`kill:${id}`), r: () => kind === "file" && act(`release:${id}`),
-      m: () => row?.dataset.ag && act(`msg:${row.dataset.ag}`), a: () => act("ack1"),
-    };
-    if (actions[e.key]) { e.preventDefault(); actions[e.key](); }
+    const typing = e.target.matches("input, select, textarea");
+    if (e.key === "Escape") {
+      escape(typing, e.target);
+      return;
+    }
+    if (typing || plainKey(e) || ui.keys !== "on") return;
+    const second = e.timeStamp - going < CHORD_MS;
+    going = -Infinity;
+    if (second && chord(e)) return;
+    const action = e.key === "g" ? () => (going = e.timeStamp) : keyActions(act, current())[e.key];
+    if (action) {
+      e.preventDefault();
+      action();
+    }
   });
   // a row that is focused by the pointer or by Tab is the selected one
-  document.addEventListener("focusin", (e) => { const el = e.target.closest?.("[data-row]"); if (el && !el.classList.contains("cur")) { current()?.classList.remove("cur"); el.classList.add("cur"); } });
+  document.addEventListener("focusin", (e) => {
+    const el = e.target.closest?.("[data-row]");
+    if (el && !el.classList.contains("cur")) {
+      current()?.classList.remove("cur");
+      el.classList.add("cur");
+    }
+  });
 }
 
 /** One tab stop for each view: the selected row, or the first one. */
 export function roving() {
-  const all = rows(), now = current() || all[0];
-  for (const el of all) if (el !== now && el.tabIndex === 0) el.tabIndex = -1;
+  const all = rows();
+  const now = current() || all[0];
+  for (const el of all) {
+    if (el !== now && el.tabIndex === 0) el.tabIndex = -1;
+  }
   if (now && now.tabIndex !== 0) now.tabIndex = 0;
 }

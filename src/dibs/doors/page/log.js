@@ -1,21 +1,30 @@
-// Log: what exactly happened. Filters `agent: kind: about:` and words over the events that are here; older ones on demand.
+// Log: what exactly happened. Filters `agent: kind: about:` and words over the events that are here; older ones on
+// demand.
 import { html, useState } from "./lib.js";
 import { S, changed, fetchOlder, may, search } from "./store.js";
+import { aboutOf } from "./model.js";
 import { Icon, Rows } from "./parts.js";
-import { aboutOf } from "./overview.js";
-import { toast, ui } from "./route.js";
+import { choose, toast, ui } from "./route.js";
 import { clock, look, says, time } from "./words.js";
 
 const KINDS = [
-  ["refused", "Refusals", (k) => k.endsWith(".refused")], ["claim", "Claims", (k) => k.startsWith("claim.") && k !== "claim.refused"], ["wait", "Waits", (k) => /^(wait|interest)\./.test(k)],
-  ["task", "Tasks", (k) => k.startsWith("task.")], ["edit", "Violations", (k) => /violated|unverified/.test(k)], ["commit", "Commits", (k) => /^(commit|git)\./.test(k) && !k.endsWith("refused")],
-  ["deploy", "Deploys", (k) => k.startsWith("deploy.") && !k.endsWith("refused")], ["agent", "Agents", (k) => k.startsWith("agent.")], ["alert", "Alerts", (k) => k.startsWith("alert.")],
+  ["refused", "Refusals", (k) => k.endsWith(".refused")],
+  ["claim", "Claims", (k) => k.startsWith("claim.") && k !== "claim.refused"],
+  ["wait", "Waits", (k) => /^(wait|interest)\./.test(k)],
+  ["task", "Tasks", (k) => k.startsWith("task.")],
+  ["edit", "Violations", (k) => /violated|unverified/.test(k)],
+  ["commit", "Commits", (k) => /^(commit|git)\./.test(k) && !k.endsWith("refused")],
+  ["deploy", "Deploys", (k) => k.startsWith("deploy.") && !k.endsWith("refused")],
+  ["agent", "Agents", (k) => k.startsWith("agent.")],
+  ["alert", "Alerts", (k) => k.startsWith("alert.")],
 ];
 const rest = (k) => !KINDS.some(([, , test]) => test(k));
 const FACETS = [...KINDS, ["rest", "Rest", rest]];
 let kept = { key: "" };
 
-const full = (e) => (e.text0 ??= `${e.seq} ${e.kind} ${e.agent} ${e.name || ""} ${e.subject} ${aboutOf(e)} ${says(e)}`.toLowerCase());
+const full = (e) =>
+  (e.text0 ??=
+    `${e.seq} ${e.kind} ${e.agent} ${e.name || ""} ${e.subject} ${aboutOf(e)} ${says(e)}`.toLowerCase());
 
 /** The events that match, newest first; once for each change of the filter or the state. */
 function matching() {
@@ -27,18 +36,30 @@ function matching() {
   const list = [];
   for (let i = S.events.length - 1; i >= 0; i -= 1) {
     const e = S.events[i];
-    for (const [id, , test] of FACETS) if (test(e.kind)) counts[id] += 1;
+    for (const [id, , test] of FACETS) {
+      if (test(e.kind)) counts[id] += 1;
+    }
     if (tests.length && !tests.some((t) => t(e.kind))) continue;
-    if (parts.every((w) => {
-      const m = /^(agent|kind|about):(.+)$/.exec(w);
-      if (!m) return full(e).includes(w);
-      if (m[1] === "agent") return e.agent.toLowerCase() === m[2] || (e.name || "").toLowerCase() === m[2];
-      return m[1] === "kind" ? e.kind.startsWith(m[2].replace(/\*$/, "")) : `${e.subject} ${aboutOf(e)}`.toLowerCase().includes(m[2]);
-    })) list.push({ id: e.seq, e });
+    if (
+      parts.every((w) => {
+        const m = /^(agent|kind|about):(.+)$/.exec(w);
+        if (!m) return full(e).includes(w);
+        if (m[1] === "agent") return e.agent.toLowerCase() === m[2] || (e.name || "").toLowerCase() === m[2];
+        return m[1] === "kind"
+          ? e.kind.startsWith(m[2].replace(/\*$/, ""))
+          : `${e.subject} ${aboutOf(e)}`.toLowerCase().includes(m[2]);
+      })
+    ) {
+      list.push({ id: e.seq, e });
+    }
   }
-  if (ui.query.trim() && S.found.query === ui.query.trim()) { // what the whole log has, from before what is here
+  if (ui.query.trim() && S.found.query === ui.query.trim()) {
+    // what the whole log has, from before what is here
     const first = S.events[0]?.seq || Infinity;
-    for (let i = S.found.events.length - 1; i >= 0; i -= 1) { const e = S.found.events[i]; if (e.seq < first && (!tests.length || tests.some((t) => t(e.kind)))) list.push({ id: e.seq, e }); }
+    for (let i = S.found.events.length - 1; i >= 0; i -= 1) {
+      const e = S.found.events[i];
+      if (e.seq < first && (!tests.length || tests.some((t) => t(e.kind)))) list.push({ id: e.seq, e });
+    }
   }
   kept = { key, list, counts, word: parts.find((w) => w.length > 1 && !w.includes(":")) || "" };
   return kept;
@@ -49,23 +70,138 @@ function Hit({ text, word }) {
   const t = String(text);
   if (!word) return t;
   const at = t.toLowerCase().indexOf(word);
-  return at < 0 ? t : html`${t.slice(0, at)}<mark>${t.slice(at, at + word.length)}</mark>${t.slice(at + word.length)}`;
+  return at < 0
+    ? t
+    : html`${t.slice(0, at)}<mark>${t.slice(at, at + word.length)}</mark>${t.slice(at + word.length)}`;
 }
 
 function Row({ e, word }) {
-  const [icon, tone] = look(e), about = aboutOf(e);
-  return html`<div class="lr" role="row" data-row tabindex="-1" data-open=${`ev:${e.seq}`} data-ag=${e.agent}><span class="sq" role="gridcell">${e.seq}</span><span class="tm c2" role="gridcell">${clock(time(e.at))}</span><span class="kd" role="gridcell"><${Icon} name=${icon} tone=${tone} /><span class="el"><${Hit} text=${e.kind} word=${word} /></span></span><b class="who el" role="gridcell"><${Hit} text=${e.name || e.agent} word=${word} /></b><span class="x" role="gridcell">${about && html`<code><${Hit} text=${about} word=${word} /></code> `}<span class="dt"><${Hit} text=${says(e)} word=${word} /></span></span></div>`;
+  const [icon, tone] = look(e);
+  const about = aboutOf(e);
+  return html`
+    <div class="lr" role="row" data-row tabindex="-1" data-open=${`ev:${e.seq}`} data-ag=${e.agent}>
+      <span class="sq" role="gridcell">${e.seq}</span>
+      <span class="tm c2" role="gridcell">${clock(time(e.at))}</span>
+      <span class="kd" role="gridcell">
+        <${Icon} name=${icon} tone=${tone} />
+        <span class="el"><${Hit} text=${e.kind} word=${word} /></span>
+      </span>
+      <b class="who el" role="gridcell"><${Hit} text=${e.name || e.agent} word=${word} /></b>
+      <span class="x" role="gridcell">
+        ${about && html`<code><${Hit} text=${about} word=${word} /></code> `}
+        <span class="dt"><${Hit} text=${says(e)} word=${word} /></span>
+      </span>
+    </div>
+  `;
 }
 
 export function Log() {
   const [busy, setBusy] = useState(false);
   const { list, counts, word } = matching();
-  const older = async () => { setBusy(true); try { await fetchOlder(); } catch (error) { toast(error.message); } finally { setBusy(false); } };
-  const query = ui.query.trim(), searched = S.found.query === query;
-  const look = () => { if (query) search(query).catch((error) => toast(error.message)); };
+  const older = async () => {
+    setBusy(true);
+    try {
+      await fetchOlder();
+    } catch (error) {
+      toast(error.message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const query = ui.query.trim();
+  const searched = S.found.query === query;
+  const look = () => {
+    if (query) search(query).catch((error) => toast(error.message));
+  };
   const beyond = query && S.older && may("log") && (!searched || S.found.first > 0);
-  const toggle = (id) => { if (!ui.kinds.delete(id)) ui.kinds.add(id); changed(false); };
-  return html`<div class="lg"><div class="q"><input id="logq" aria-label="Filter the log" placeholder="words, agent:ada, kind:claim.*, about:src/db" spellcheck=${false} value=${ui.query} onInput=${(e) => { ui.query = e.target.value; changed(false); }} onKeyDown=${(e) => { if (e.key === "Enter") look(); }} /><button class="btn" aria-pressed=${ui.follow} onClick=${() => { ui.follow = !ui.follow; changed(false); }}>${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}</button></div>
-    <div class="chips" role="group" aria-label="Kinds">${FACETS.map(([id, name]) => html`<button key=${id} class="chip" aria-pressed=${ui.kinds.has(id)} onClick=${() => toggle(id)}>${name}<span class="n">${counts[id]}</span></button>`)}</div>
-    <section class="panel lgpanel" aria-label="Events"><${Rows} items=${list} height=${ui.phone ? 52 : 26} label="Events" follow=${ui.follow} cls="loglist" head=${list.length > 0 && html`<div class="lr hd" role="row"><span class="sq" role="columnheader">No.</span><span role="columnheader">Time</span><span role="columnheader">Kind</span><span role="columnheader">Agent</span><span role="columnheader">About</span></div>`} empty=${html`<p class="pad c2">No event matches. <button class="lnk" onClick=${() => { ui.query = ""; ui.kinds.clear(); changed(false); }}>Clear the filters</button></p>`} row=${(x) => html`<${Row} key=${x.id} e=${x.e} word=${word} />`} /><footer><span>${list.length} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>${beyond && html`<button class="btn q" id="whole" disabled=${S.found.busy} onClick=${look}>${S.found.busy ? "Searching…" : searched ? `Searched back to ${S.found.first}: go on` : "Search all of the log"}</button>`}${searched && query && !S.found.first && html`<span class="c3">all of the log was searched</span>`}${S.older && html`<button class="btn q" disabled=${busy} onClick=${older}>${busy ? "Reading…" : "Read 1,000 earlier ones"}</button>`}</footer></section></div>`;
+  const toggle = (id) => {
+    if (!ui.kinds.delete(id)) ui.kinds.add(id);
+    changed(false);
+  };
+  return html`
+    <div class="lg">
+      <div class="q">
+        <input
+          id="logq"
+          aria-label="Filter the log"
+          placeholder="words, agent:ada, kind:claim.*, about:src/db"
+          spellcheck=${false}
+          value=${ui.query}
+          onInput=${(e) => choose({ query: e.target.value })}
+          onKeyDown=${(e) => {
+            if (e.key === "Enter") look();
+          }}
+        />
+        <button
+          class="btn"
+          aria-pressed=${ui.follow}
+          onClick=${() => choose({ follow: !ui.follow })}
+        >
+          ${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}
+        </button>
+      </div>
+      <div class="chips" role="group" aria-label="Kinds">
+        ${FACETS.map(
+          ([id, name]) => html`
+            <button key=${id} class="chip" aria-pressed=${ui.kinds.has(id)} onClick=${() => toggle(id)}>
+              ${name}
+              <span class="n">${counts[id]}</span>
+            </button>
+          `,
+        )}
+      </div>
+      <section class="panel lgpanel" aria-label="Events">
+        <${Rows}
+          items=${list}
+          height=${ui.phone ? 52 : 26}
+          label="Events"
+          follow=${ui.follow}
+          cls="loglist"
+          head=${list.length > 0 && html`
+            <div class="lr hd" role="row">
+              <span class="sq" role="columnheader">No.</span>
+              <span role="columnheader">Time</span>
+              <span role="columnheader">Kind</span>
+              <span role="columnheader">Agent</span>
+              <span role="columnheader">About</span>
+            </div>
+          `}
+          empty=${html`
+            <p class="pad c2">
+              No event matches.${" "}
+              <button
+                class="lnk"
+                onClick=${() => {
+                  ui.query = "";
+                  ui.kinds.clear();
+                  changed(false);
+                }}
+              >
+                Clear the filters
+              </button>
+            </p>
+          `}
+          row=${(x) => html`<${Row} key=${x.id} e=${x.e} word=${word} />`}
+        />
+        <footer>
+          <span>${list.length} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>
+          ${beyond && html`
+            <button class="btn q" id="whole" disabled=${S.found.busy} onClick=${look}>
+              ${S.found.busy
+                ? "Searching…"
+                : searched
+                  ? `Searched back to ${S.found.first}: continue`
+                  : "Search the whole log"}
+            </button>
+          `}
+          ${searched && query && !S.found.first && html`<span class="c3">the whole log was searched</span>`}
+          ${S.older && html`
+            <button class="btn q" disabled=${busy} onClick=${older}>
+              ${busy ? "Reading…" : "Load 1,000 earlier events"}
+            </button>
+          `}
+        </footer>
+      </section>
+    </div>
+  `;
 }

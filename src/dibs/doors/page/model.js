@@ -1,9 +1,10 @@
 // What the views show, derived from the state once for each change: nothing is decided here, only sorted and joined.
-import { S, now } from "./store.js";
+import { S, nameOf, now } from "./store.js";
 import { isName, resourceText, time } from "./words.js";
 
 export const WINDOW_MS = 2 * 3600 * 1000; // "the last two hours"
-let at = -1, made = null;
+let at = -1;
+let made = null;
 
 /** All derived values of this version of the state. */
 export function model() {
@@ -11,22 +12,59 @@ export function model() {
   at = S.version;
   const claims = [...S.claims.values()];
   const byAgent = group(claims, (c) => c.agent);
-  const waits = [...S.waiting.values()].map((w) => joined(w, claims)).sort((a, b) => time(a.since) - time(b.since));
+  const waits = [...S.waiting.values()]
+    .map((w) => joined(w, claims))
+    .sort((a, b) => time(a.since) - time(b.since));
   const waitOf = new Map(waits.map((w) => [w.agent, w]));
   const blocks = new Map();
-  for (const w of waits) for (const h of w.holders) push(blocks, h.agent, w);
+  for (const w of waits) {
+    for (const h of w.holders) push(blocks, h.agent, w);
+  }
   const open = worstFirst((S.alerts || []).filter((a) => a.state === "open"));
-  const quiet = new Set((S.alerts || []).filter((a) => a.kind === "silent" && a.state !== "cleared").map((a) => a.agent));
-  const violated = new Set((S.alerts || []).filter((a) => a.kind === "violation" && a.state !== "cleared").flatMap((a) => a.resources || [a.subject]));
+  const quiet = new Set(
+    (S.alerts || []).filter((a) => a.kind === "silent" && a.state !== "cleared").map((a) => a.agent),
+  );
+  const violated = new Set(
+    (S.alerts || [])
+      .filter((a) => a.kind === "violation" && a.state !== "cleared")
+      .flatMap((a) => a.resources || [a.subject]),
+  );
   const tasks = [...S.tasks.values()];
   const taskOf = new Map(tasks.filter((t) => t.state === "executing" && t.agent).map((t) => [t.agent, t]));
-  const agents = [...S.agents.values()].filter((a) => a.state !== "left" && (a.kind !== "person" || byAgent.has(a.agent) || waitOf.has(a.agent)))
-    .map((a) => ({ ...a, shown: stateOf(a, waitOf.get(a.agent), byAgent.get(a.agent), taskOf.get(a.agent), quiet.has(a.agent)) }));
+  const agents = [...S.agents.values()]
+    .filter((a) => a.state !== "left" && (a.kind !== "person" || byAgent.has(a.agent) || waitOf.has(a.agent)))
+    .map((a) => ({
+      ...a,
+      shown: stateOf(a, waitOf.get(a.agent), byAgent.get(a.agent), taskOf.get(a.agent), quiet.has(a.agent)),
+    }));
   const shown = new Map(agents.map((a) => [a.agent, a.shown]));
   const deadlocks = circles(waits);
   // a server without a list of alerts: what is plain to see needs somebody, too
-  const plain = S.alerts === null ? [...deadlocks.map(() => "deadlock"), ...agents.filter((a) => byAgent.has(a.agent) && (a.shown === "silent" || a.shown === "dead")).map((a) => a.shown)] : [];
-  made = { claims, byAgent, waits, waitOf, blocks, open, violated, tasks, taskOf, agents, shown, deadlocks, plain, ...past() };
+  const plain =
+    S.alerts === null
+      ? [
+          ...deadlocks.map(() => "deadlock"),
+          ...agents
+            .filter((a) => byAgent.has(a.agent) && (a.shown === "silent" || a.shown === "dead"))
+            .map((a) => a.shown),
+        ]
+      : [];
+  made = {
+    claims,
+    byAgent,
+    waits,
+    waitOf,
+    blocks,
+    open,
+    violated,
+    tasks,
+    taskOf,
+    agents,
+    shown,
+    deadlocks,
+    plain,
+    ...past(),
+  };
   made.need = [...agents].sort((a, b) => rank(a) - rank(b) || since(a) - since(b));
   let held = null; // only the views that show it make it
   Object.defineProperty(made, "tree", { get: () => (held ??= tree(claims, waits, violated, shown)) });
@@ -35,29 +73,53 @@ export function model() {
   function rank(a) {
     if (a.shown === "silent" || a.shown === "killed") return 0;
     if (a.shown === "waiting") return 1;
-    if (violated.size && (byAgent.get(a.agent) || []).some((c) => c.resources.some((r) => violated.has(r)))) return 2;
+    if (violated.size && (byAgent.get(a.agent) || []).some((c) => c.resources.some((r) => violated.has(r))))
+      return 2;
     if (claims.length < 3000 && blocks.has(a.agent)) return 3;
     return { working: 4, idle: 5, dead: byAgent.has(a.agent) ? 0 : 6 }[a.shown] ?? 4;
   }
-  function since(a) { return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0; }
+  function since(a) {
+    return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0;
+  }
 }
+
+/** Is there nothing in the workspace, as far as all of it was read? */
+export const isEmpty = (m) => S.whole && !m.agents.length && !m.claims.length && !m.tasks.length;
 
 /** Errors before warnings, new before old; equal ones are one, with all their ids. */
 function worstFirst(alerts) {
   const merged = new Map();
-  for (const a of alerts) { const key = `${a.kind}\t${a.agent}\t${a.text}`, was = merged.get(key); merged.set(key, was ? { ...was, ids: [...was.ids, a.id] } : { ...a, ids: [a.id] }); }
-  return [...merged.values()].sort((a, b) => (a.severity === b.severity ? time(b.since) - time(a.since) : a.severity === "error" ? -1 : 1));
+  for (const a of alerts) {
+    const key = `${a.kind}\t${a.agent}\t${a.text}`;
+    const was = merged.get(key);
+    merged.set(key, was ? { ...was, ids: [...was.ids, a.id] } : { ...a, ids: [a.id] });
+  }
+  return [...merged.values()].sort((a, b) =>
+    a.severity === b.severity ? time(b.since) - time(a.since) : a.severity === "error" ? -1 : 1,
+  );
 }
 
-export const group = (list, key) => { const m = new Map(); for (const x of list) push(m, key(x), x); return m; };
-function push(map, key, value) { const l = map.get(key); if (l) l.push(value); else map.set(key, [value]); }
+export const group = (list, key) => {
+  const m = new Map();
+  for (const x of list) push(m, key(x), x);
+  return m;
+};
+function push(map, key, value) {
+  const l = map.get(key);
+  if (l) {
+    l.push(value);
+  } else {
+    map.set(key, [value]);
+  }
+}
 
 /** The word for an agent: what the server says of it, and whether it waits. */
 function stateOf(a, wait, held, task, quiet) {
   if (a.state === "killed") return "killed";
   if (a.state === "gone" || a.health === "dead") return "dead";
   if (wait) return "waiting";
-  if (quiet || (a.health === "silent" && (held?.length || task))) return "silent"; // of one that has nothing, nobody depends on
+  // on one that has nothing, nobody depends
+  if (quiet || (a.health === "silent" && (held?.length || task))) return "silent";
   return held?.length || task ? "working" : "idle";
 }
 
@@ -69,84 +131,169 @@ function joined(w, claims) {
   for (const c of claims) {
     if (c.agent === w.agent) continue;
     const hit = c.resources.find((r) => wants.some((x) => covers(r, x) || covers(x, r)));
-    if (hit) holders.push({ agent: c.agent, name: c.name, claim: c.claim, resource: hit, since: c.since, expires_at: c.expires_at });
+    if (hit) {
+      holders.push({
+        agent: c.agent,
+        name: c.name,
+        claim: c.claim,
+        resource: hit,
+        since: c.since,
+        expires_at: c.expires_at,
+      });
+    }
   }
   return { ...w, holders };
 }
-export const covers = (r, x) => r === x || (!isName(x) && (r === "." || x.startsWith(r.endsWith("/") ? r : `${r}/`)));
+export const covers = (r, x) =>
+  r === x || (!isName(x) && (r === "." || x.startsWith(r.endsWith("/") ? r : `${r}/`)));
+
+/** What an event is about, as people know it: the path of a claim, not its id. */
+export function aboutOf(e) {
+  if (e.data?.resources?.length) return e.data.resources.map(resourceText).slice(0, 2).join(", ");
+  if (S.resources.has(e.subject)) return S.resources.get(e.subject).slice(0, 2).join(", ");
+  if (e.data?.sides) return e.data.sides.join(" and "); // two worktrees, of the radar
+  if (e.data?.branch && e.kind.startsWith("landing.")) return e.data.branch;
+  return e.subject === e.agent ? "" : e.subject_name || nameOf(e.subject);
+}
 
 /** Refused deadlocks whose other agents still wait: the last for each agent. */
 function circles(waits) {
   const waiting = new Set(waits.map((w) => w.agent));
   const found = new Map();
-  for (const a of S.alerts || []) if (a.kind === "deadlock" && a.cycle && a.state !== "cleared")
-    found.set(a.agent, { seq: a.evidence?.at(-1) || 0, at: time(a.since), agent: a.agent, steps: a.cycle });
-  if (S.alerts === null) for (let i = S.events.length - 1; i >= 0; i -= 1) {
-    const e = S.events[i];
-    if (time(e.at) < now() - WINDOW_MS) break;
-    if (e.kind !== "claim.refused" || e.data?.code !== "deadlock" || found.has(e.agent)) continue;
-    const steps = e.data.blockers || [];
-    if (steps.slice(1).every((s) => waiting.has(s.agent)) && steps.length > 1) found.set(e.agent, { seq: e.seq, at: time(e.at), agent: e.agent, steps });
+  for (const a of S.alerts || []) {
+    if (a.kind === "deadlock" && a.cycle && a.state !== "cleared") {
+      found.set(a.agent, { seq: a.evidence?.at(-1) || 0, at: time(a.since), agent: a.agent, steps: a.cycle });
+    }
+  }
+  if (S.alerts === null) {
+    for (let i = S.events.length - 1; i >= 0; i -= 1) {
+      const e = S.events[i];
+      if (time(e.at) < now() - WINDOW_MS) break;
+      if (e.kind !== "claim.refused" || e.data?.code !== "deadlock" || found.has(e.agent)) continue;
+      const steps = e.data.blockers || [];
+      if (steps.slice(1).every((s) => waiting.has(s.agent)) && steps.length > 1) {
+        found.set(e.agent, { seq: e.seq, at: time(e.at), agent: e.agent, steps });
+      }
+    }
   }
   return [...found.values()];
 }
 
-/** What the events of the last two hours add up to: refusals by ten minutes, what was fought over. */
+/** What the events of the last two hours add up to: refusals by ten minutes, the most contended resources. */
 function past() {
-  const end = now(), bins = Array(12).fill(0), fought = new Map();
+  const end = now();
+  const bins = Array(12).fill(0);
+  const fought = new Map();
   let refused = 0;
   const note = (r, key, ms) => {
     const f = fought.get(r) || { resource: r, waits: 0, refused: 0, longest: 0, agents: new Set() };
-    f[key] += 1; if (ms) f.longest = Math.max(f.longest, ms);
-    fought.set(r, f); return f;
+    f[key] += 1;
+    if (ms) f.longest = Math.max(f.longest, ms);
+    fought.set(r, f);
+    return f;
   };
   const queued = new Map();
   for (let i = S.events.length - 1; i >= 0; i -= 1) {
-    const e = S.events[i], t = time(e.at);
+    const e = S.events[i];
+    const t = time(e.at);
     if (t < end - WINDOW_MS) break;
-    if (e.kind.endsWith(".refused")) { refused += 1; const b = 11 - Math.floor((end - t) / 600000); if (b >= 0 && b < 12) bins[b] += 1; }
-    if (e.kind === "claim.refused") note(resourceText(e.data.resources?.[0] ?? e.subject), "refused").agents.add(e.agent);
-    else if (e.kind === "wait.ended") queued.set(e.subject, t);
-    else if (e.kind === "wait.queued") note(resourceText(e.data.resources?.[0] ?? ""), "waits", (queued.get(e.subject) || end) - t);
+    if (e.kind.endsWith(".refused")) {
+      refused += 1;
+      const b = 11 - Math.floor((end - t) / 600000);
+      if (b >= 0 && b < 12) bins[b] += 1;
+    }
+    if (e.kind === "claim.refused") {
+      note(resourceText(e.data.resources?.[0] ?? e.subject), "refused").agents.add(e.agent);
+    } else if (e.kind === "wait.ended") {
+      queued.set(e.subject, t);
+    } else if (e.kind === "wait.queued") {
+      note(resourceText(e.data.resources?.[0] ?? ""), "waits", (queued.get(e.subject) || end) - t);
+    }
   }
-  const list = [...fought.values()].sort((a, b) => b.waits + b.refused - a.waits - a.refused || b.longest - a.longest);
+  const list = [...fought.values()].sort(
+    (a, b) => b.waits + b.refused - a.waits - a.refused || b.longest - a.longest,
+  );
   return { refused, bins, fought: list };
 }
 
 /** Held paths as the rows of the repository's tree; names first. Folders with one child are one row. */
 function tree(claims, waits, violated, shown) {
-  const names = [], root = { kids: new Map() };
+  const names = [];
+  const root = { kids: new Map() };
   const put = (path, key, value) => {
     let node = root;
     for (const part of path.replace(/\/$/, "").split("/")) {
       let next = node.kids.get(part);
-      if (!next) { next = { kids: new Map(), claims: [], waits: [] }; node.kids.set(part, next); }
+      if (!next) {
+        next = { kids: new Map(), claims: [], waits: [] };
+        node.kids.set(part, next);
+      }
       node = next;
     }
     node[key].push(value);
   };
   let tasks = 0;
-  for (const c of claims) for (const r of c.resources) {
-    if (r.startsWith("task:")) { tasks += 1; continue; }
-    const row = { c, path: r, violated: violated.has(r), quiet: shown.get(c.agent) === "silent" || shown.get(c.agent) === "dead" };
-    if (isName(r)) names.push({ id: `n\t${r}\t${c.claim}`, depth: 0, name: r, ...row, waits: waits.filter((w) => w.resources.includes(r)) });
-    else put(r, "claims", row);
+  for (const c of claims) {
+    for (const r of c.resources) {
+      if (r.startsWith("task:")) {
+        tasks += 1;
+        continue;
+      }
+      const row = {
+        c,
+        path: r,
+        violated: violated.has(r),
+        quiet: shown.get(c.agent) === "silent" || shown.get(c.agent) === "dead",
+      };
+      if (isName(r)) {
+        names.push({
+          id: `n\t${r}\t${c.claim}`,
+          depth: 0,
+          name: r,
+          ...row,
+          waits: waits.filter((w) => w.resources.includes(r)),
+        });
+      } else {
+        put(r, "claims", row);
+      }
+    }
   }
-  for (const w of waits) for (const r of w.resources) if (!isName(r)) put(r, "waits", w);
+  for (const w of waits) {
+    for (const r of w.resources) {
+      if (!isName(r)) put(r, "waits", w);
+    }
+  }
   names.sort((a, b) => (a.path < b.path ? -1 : 1));
   const rows = [];
   const walk = (node, depth, above) => {
     const keys = [...node.kids.keys()].sort();
     for (const key of keys) {
-      let name = key, here = node.kids.get(key);
+      let name = key;
+      let here = node.kids.get(key);
       while (!here.claims.length && !here.waits.length && here.kids.size === 1) {
         const [[k, next]] = here.kids;
-        name += `/${k}`; here = next;
+        name += `/${k}`;
+        here = next;
       }
       const path = above ? `${above}/${name}` : name;
-      if (here.claims.length) here.claims.forEach((row, i) => rows.push({ id: `c\t${path}\t${row.c.claim}`, depth, name, ...row, folder: here.kids.size > 0, waits: i ? [] : here.waits }));
-      else if (here.waits.length) for (const w of here.waits) rows.push({ id: `w\t${path}\t${w.agent}`, depth, name, path, w, waits: [] });
-      else rows.push({ id: `d\t${path}`, depth, name, path, folder: true, waits: [] });
+      if (here.claims.length) {
+        here.claims.forEach((row, i) =>
+          rows.push({
+            id: `c\t${path}\t${row.c.claim}`,
+            depth,
+            name,
+            ...row,
+            folder: here.kids.size > 0,
+            waits: i ? [] : here.waits,
+          }),
+        );
+      } else if (here.waits.length) {
+        for (const w of here.waits) {
+          rows.push({ id: `w\t${path}\t${w.agent}`, depth, name, path, w, waits: [] });
+        }
+      } else {
+        rows.push({ id: `d\t${path}`, depth, name, path, folder: true, waits: [] });
+      }
       if (here.kids.size) walk(here, depth + 1, path);
     }
   };

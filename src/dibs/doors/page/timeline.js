@@ -1,156 +1,154 @@
-// Timeline: how it came to this. A lane for each resource or agent, bars for claims and waits, marks for what happened.
-// Lanes above sixty fold by folder; marks nearer than eight pixels become one with a count.
+// Timeline: how it came to this. The lanes of lanes.js in a window of time, and the histogram that it is chosen in.
 import { html, useRef } from "./lib.js";
-import { S, changed, nameOf, now } from "./store.js";
-import { covers, model } from "./model.js";
-import { Icon, Path, STATES } from "./parts.js";
-import { aboutOf } from "./overview.js";
-import { ui } from "./route.js";
-import { baseName, clock, isName, look, resourceText, says, time } from "./words.js";
+import { S, now } from "./store.js";
+import { Icon } from "./parts.js";
+import { choose, ui } from "./route.js";
+import { Lanes, WHOLE } from "./lanes.js";
+import { clock, time } from "./words.js";
 
-const WHOLE = [-120, 30]; // minutes around now
-const MOST_LANES = 60, MOST_BARS = 4000, MOST_ROWS = 5, NEAR = 0.7, NARROW = 2.5; // percent of the width: eight pixels of a usual one; a bar in which no name fits
-const MARKS = /refused$|violated|killed|^commit\.(checked|unverified)|^deploy\.(started|finished)/;
-let kept = { version: -1 };
+const SPAN = WHOLE[1] - WHOLE[0];
+const BINS = 60;
 
 export const range = () => ui.range || (ui.phone ? [-30, 10] : WHOLE);
 export function zoom(by) {
-  const [a, b] = range(), width = Math.max(2, Math.min(150, (b - a) * by)), end = Math.min(b, Math.max(1, width * 0.2));
+  const [a, b] = range();
+  const width = Math.max(2, Math.min(150, (b - a) * by));
+  const end = Math.min(b, Math.max(1, width * 0.2));
   ui.range = [Math.max(WHOLE[0], end - width), end];
 }
 
-/** Every claim and wait of the last two hours as a bar, in milliseconds; rebuilt when the state changed. */
-function bars() {
-  if (kept.version === S.version) return kept;
-  const m = model(), begin = now() - 120 * 60000, open = new Map(), list = [], marks = [];
-  for (const e of S.events) {
-    const at = time(e.at);
-    if (at < begin) continue;
-    if (e.kind === "claim.granted" || e.kind === "wait.queued") open.set(e.subject, { agent: e.agent, at, resources: (e.data.resources || []).map(resourceText), mode: e.data.mode, wait: e.kind === "wait.queued" });
-    else if (e.kind === "claim.ended" || e.kind === "wait.ended" || (e.kind === "claim.released" && !(e.data.left || []).length)) {
-      const o = open.get(e.subject) || { agent: e.agent, at: begin, resources: S.resources.get(e.subject) || [], mode: "write", wait: e.kind === "wait.ended" };
-      open.delete(e.subject);
-      for (const r of o.resources) if (!r.startsWith("task:")) list.push({ ...o, resource: r, end: at, past: true, why: e.data.why, seq: e.seq });
-    }
-    if (MARKS.test(e.kind)) marks.push({ e, at, about: aboutOf(e).split(", ")[0] });
-  }
-  for (const c of m.claims) for (const r of c.resources) if (!r.startsWith("task:")) {
-    const quiet = m.shown.get(c.agent) === "silent" || m.shown.get(c.agent) === "dead";
-    list.push({ agent: c.agent, at: Math.max(begin, time(c.since)), end: 0, lease: time(c.expires_at), resource: r, mode: c.mode, quiet, violated: m.violated.has(r) });
-  }
-  for (const w of m.waits) for (const r of w.resources) list.push({ agent: w.agent, at: Math.max(begin, time(w.since)), end: 0, resource: w.holders[0]?.resource || r, wait: true, of: w.holders[0]?.agent });
-  list.sort((a, b) => a.at - b.at);
-  kept = { version: S.version, list: list.slice(-MOST_BARS), marks, begin };
-  return kept;
-}
-
-const folderOf = (r, depth) => { const parts = r.split("/"); return parts.length > depth ? `${parts.slice(0, depth).join("/")}/` : r; };
-
-/** The lanes: one for each key, folded by folder until there are at most sixty. */
-function lanesOf(by, list) {
-  if (by === "agent") return { keys: model().need.map((a) => a.agent).slice(0, 200), key: (b) => b.agent };
-  const names = [...new Set(list.map((b) => b.resource))];
-  let depth = 12, keys = names;
-  while (keys.length > MOST_LANES && depth > 1) { depth -= 1; keys = [...new Set(names.map((r) => (isName(r) ? r : folderOf(r, depth))))]; }
-  const key = keys === names ? (b) => b.resource : (b) => (isName(b.resource) ? b.resource : folderOf(b.resource, depth));
-  return { keys: keys.sort((a, b) => isName(a) - isName(b) || (a < b ? -1 : 1)).slice(0, 200), key };
-}
-
-function Mark({ group, x, top }) {
-  const { e } = group[0], [icon, tone] = look(e);
-  const text = group.slice(0, 6).map((g) => `${clock(g.at)} ${g.e.name || g.e.agent} ${g.e.kind} ${g.about}: ${says(g.e)}`).join("\n");
-  return html`<button class=${`mk ${tone}`} tabindex="-1" style=${{ left: `${x}%`, top: `${top}px` }} data-open=${`ev:${e.seq}`} data-ag=${e.agent} title=${text} aria-label=${group.length > 1 ? `${group.length}: ${text}` : text}>${group.length > 1 ? html`<span class="cnt">${group.length}</span>` : html`<${Icon} name=${icon} />`}</button>`;
-}
-
-/** Marks that would overlap are one, with their number. */
-function merged(marks, x) {
-  const out = [];
-  for (const k of marks) { const p = x(k.at), last = out.at(-1); if (last && p - last.x < NEAR) last.group.unshift(k); else out.push({ x: p, group: [k] }); }
-  return out;
-}
-
-/** The lanes of this second: drawn again when a second is over or another window is chosen, not at each event. */
-export function Lanes({ by, range: [a, b] }) {
-  const key = `${Math.floor(now() / 1000)} ${by} ${a} ${b} ${innerWidth} ${S.phase}`;
-  if (drawn.key !== key) drawn = { key, node: html`<${AllLanes} by=${by} range=${[a, b]} />` };
-  return drawn.node;
-}
-let drawn = { key: "" };
-
-function AllLanes({ by, range: [a, b] }) {
-  const { list, marks } = bars(), m = model(), t = now(), span = (b - a) * 60000, from = t + a * 60000, to = t + b * 60000;
-  const x = (ms) => (100 * (ms - from)) / span;
-  const { keys, key } = lanesOf(by, list);
-  const inLane = new Map(keys.map((k) => [k, { bars: [], marks: [] }]));
-  for (const bar of list) { const end = bar.end || t; if ((bar.lease || end) < from || bar.at > to) continue; inLane.get(key(bar))?.bars.push(bar); }
-  const fleet = [];
-  for (const k of marks) {
-    if (k.at < from || k.at > to) continue;
-    const lane = by === "agent" ? inLane.get(k.e.agent) : /^commit|killed/.test(k.e.kind) ? null : inLane.get(key({ resource: k.about })) || inLane.get(keys.find((one) => covers(one.replace(/\/$/, ""), k.about)));
-    if (lane) lane.marks.push(k); else fleet.push(k);
-  }
-  const minutes = b - a, step = (minutes > 100 ? 15 : minutes > 50 ? 10 : minutes > 20 ? 5 : minutes > 8 ? 2 : 1) * (ui.phone ? 2 : 1) * 60000;
-  const ticks = [];
-  for (let ms = Math.ceil(from / step) * step; ms <= to; ms += step) ticks.push(ms);
-  const nowX = x(t), near = ui.phone ? 10 : 3;
-  const grid = html`<span class="grid">${ticks.map((ms) => html`<i key=${ms} style=${{ left: `${x(ms)}%` }}></i>`)}</span>${b > 0 && html`<span class="fut" style=${{ left: `${Math.max(0, nowX)}%` }}></span><span class="nowl" style=${{ left: `${nowX}%` }}></span>`}`;
-  const shown = by === "agent" ? keys : keys.filter((k) => inLane.get(k).bars.length || inLane.get(k).marks.length);
-  return html`<div class="lanes"><div class="axis"><span></span><div class="ax">${ticks.map((ms) => { const p = x(ms); return p > near && p < 100 - near && Math.abs(p - nowX) > near && html`<span key=${ms} style=${{ left: `${p}%` }}>${clock(ms, false)}</span>`; })}${b > 0 && html`<span class="nowt" style=${{ left: `${nowX}%` }}>now</span>`}</div></div>
-    ${by === "resource" && html`<div class="lane fl0"><div class="lb"><b>Fleet</b><span class="c3 el">commits, kills, commands</span></div><div class="tk">${grid}${merged(fleet, x).map((g) => html`<${Mark} key=${g.group[0].e.seq} ...${g} top=${6} />`)}</div></div>`}
-    ${shown.map((k) => html`<${Lane} key=${k} id=${k} by=${by} lane=${inLane.get(k)} x=${x} t=${t} grid=${grid} m=${m} to=${to} from=${from} />`)}
-    ${!shown.length && html`<p class="pad c3">Nothing was held or refused in this window.</p>`}</div>`;
-}
-
-function Lane({ id, by, lane, x, t, grid, m, to, from }) {
-  const rows = [], placed = [], thin = (to - from) * 0.004;
-  let hidden = 0;
-  for (const bar of lane.bars) {
-    const end = bar.lease || bar.end || t, last = placed.at(-1);
-    if (last && bar.past && last.past && bar.wait === last.wait && bar.agent === last.agent && bar.end - bar.at < thin && bar.at - last.end < thin) { // short ones in a row are one
-      last.end = Math.max(last.end, bar.end); last.count = (last.count || 1) + 1; rows[last.r] = Math.max(rows[last.r], last.end);
-      continue;
-    }
-    let r = rows.findIndex((free) => free <= bar.at + 50);
-    if (r < 0 && rows.length >= MOST_ROWS) { hidden += 1; continue; }
-    if (r < 0) r = rows.length;
-    rows[r] = end;
-    placed.push({ ...bar, r });
-  }
-  const n = Math.max(1, rows.length), agent = by === "agent" ? m.agents.find((g) => g.agent === id) : null;
-  return html`<div class="lane" data-row tabindex="-1" style=${{ minHeight: `${n * 20 + 4}px` }} data-open=${`${by === "agent" ? "agent" : "file"}:${id}`}><div class="lb">${agent ? html`<${Icon} name=${STATES[agent.shown][0]} tone=${STATES[agent.shown][1]} /><b class="el">${agent.name}</b><span class="c3 el">${agent.client || agent.type}</span>` : html`<${Path} path=${id} />`}${hidden > 0 && html`<span class="c3 nw" title="more claims than rows">+${hidden}</span>`}</div><div class="tk">${grid}${placed.map((bar, i) => {
-    const s = Math.max(bar.at, from), e = Math.min(bar.end || t, to), top = bar.r * 20 + 4;
-    const cls = bar.wait ? "wt" : [bar.past && "past", bar.mode === "read" && "read", bar.violated && "viol", bar.quiet && "sil", bar.why === "killed" && "killed", bar.why === "gone" && "gone"].filter(Boolean).join(" ");
-    const text = by === "agent" ? (bar.wait && bar.of ? `→ ${nameOf(bar.of)}` : baseName(bar.resource)) : nameOf(bar.agent);
-    const lease = bar.lease > t && to > t && Math.min(bar.lease, to) - t;
-    return html`${e > s && html`<button key=${`b${i}`} class=${`cb0 ${cls}`} tabindex="-1" data-ag=${bar.agent} data-hl=${bar.agent} data-open=${bar.seq && !bar.wait ? `ev:${bar.seq}` : `file:${bar.resource}`} style=${{ left: `${x(s)}%`, width: `max(3px, ${x(e) - x(s)}%)`, top: `${top}px` }} title=${`${nameOf(bar.agent)} ${bar.wait ? "waited for" : bar.past ? "held" : "holds"} ${bar.resource} from ${clock(bar.at)}${bar.count ? `, ${bar.count} times` : bar.why ? `, ${bar.why}` : ""}`}>${x(e) - x(s) > NARROW ? text : ""}</button>`}${lease && html`<i key=${`l${i}`} class="cb0 lease" style=${{ left: `${x(Math.max(t, from))}%`, width: `${(100 * lease) / (to - from)}%`, top: `${top}px` }}></i>`}`;
-  })}${merged(lane.marks, x).map((g) => html`<${Mark} key=${g.group[0].e.seq} ...${g} top=${n * 20 - 16} />`)}</div></div>`;
-}
-
-/** The histogram over all, with the window: drag to choose, click for all, arrows to move. */
-function Brush() {
-  const el = useRef(null), drag = useRef(null);
-  const t = now(), [a, b] = range(), N = 60, bins = Array.from({ length: N }, () => [0, 0, 0]);
+/** How many events, refusals and alarms there were in each part of the whole window. */
+function histogram(t) {
+  const bins = Array.from({ length: BINS }, () => [0, 0, 0]);
   for (let i = S.events.length - 1; i >= 0; i -= 1) {
-    const e = S.events[i], k = Math.floor((((time(e.at) - t) / 60000 + 120) / 150) * N);
+    const e = S.events[i];
+    const k = Math.floor((((time(e.at) - t) / 60000 - WHOLE[0]) / SPAN) * BINS);
     if (k < 0) break;
-    if (k >= N) continue;
+    if (k >= BINS) continue;
     bins[k][0] += 1;
     if (e.kind.endsWith("refused")) bins[k][1] += 1;
     if (/violated|killed/.test(e.kind) || e.data?.code === "deadlock") bins[k][2] += 1;
   }
-  const most = Math.max(4, ...bins.map((x) => x[0]));
-  const at = (e) => { const r = el.current.getBoundingClientRect(); return Math.min(30, Math.max(-120, ((e.clientX - r.left) / r.width) * 150 - 120)); };
-  const down = (e) => { drag.current = at(e); el.current.setPointerCapture(e.pointerId); };
-  const move = (e) => { if (drag.current === null) return; const p = at(e); if (Math.abs(p - drag.current) > 1) { ui.range = [Math.min(p, drag.current), Math.max(p, drag.current)]; changed(false); } };
-  const up = (e) => { if (drag.current === null) return; if (Math.abs(at(e) - drag.current) <= 1) ui.range = [...WHOLE]; drag.current = null; changed(false); };
-  const key = (e) => { const d = { ArrowLeft: -5, ArrowRight: 5 }[e.key]; if (d) { e.preventDefault(); e.stopPropagation(); const w = b - a, s = Math.min(30 - w, Math.max(-120, a + d)); ui.range = [s, s + w]; changed(false); } };
-  const h = (k) => `${Math.round((34 * k) / most)}px`;
-  return html`<div class="brushbox"><span class="c3 brl">Drag to zoom, click for all</span><div id="brush" ref=${el} role="slider" tabindex="0" aria-label="Time window; arrows move it, [ and ] zoom" aria-valuemin="-120" aria-valuemax="30" aria-valuenow=${Math.round(a)} aria-valuetext=${`${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}`} onPointerDown=${down} onPointerMove=${move} onPointerUp=${up} onKeyDown=${key}>${bins.map(([n, r, v], i) => n > 0 && html`<i key=${i} class="hb" style=${{ left: `${(i / N) * 100}%`, height: h(n) }}></i>${r > 0 && html`<i key=${`r${i}`} class="hb r" style=${{ left: `${(i / N) * 100}%`, height: h(r) }}></i>`}${v > 0 && html`<i key=${`v${i}`} class="hb vv" style=${{ left: `${(i / N) * 100}%`, height: h(v) }}></i>`}`)}<div class="win" style=${{ left: `${((a + 120) / 150) * 100}%`, width: `${((b - a) / 150) * 100}%` }}></div></div></div>`;
+  return bins;
+}
+
+const limited = (minutes, least, most) => Math.min(most, Math.max(least, minutes));
+
+/** What a pointer and the arrows do to the window. */
+function useWindow([a, b]) {
+  const el = useRef(null);
+  const drag = useRef(null);
+  const at = (e) => {
+    const box = el.current.getBoundingClientRect();
+    return limited(((e.clientX - box.left) / box.width) * SPAN + WHOLE[0], ...WHOLE);
+  };
+  const onPointerDown = (e) => {
+    drag.current = at(e);
+    el.current.setPointerCapture(e.pointerId);
+  };
+  const onPointerMove = (e) => {
+    if (drag.current === null) return;
+    const p = at(e);
+    if (Math.abs(p - drag.current) > 1) choose({ range: [Math.min(p, drag.current), Math.max(p, drag.current)] });
+  };
+  const onPointerUp = (e) => {
+    if (drag.current === null) return;
+    const isClick = Math.abs(at(e) - drag.current) <= 1;
+    drag.current = null;
+    choose({ range: isClick ? [...WHOLE] : ui.range });
+  };
+  const onKeyDown = (e) => {
+    const step = { ArrowLeft: -5, ArrowRight: 5 }[e.key];
+    if (!step) return;
+    e.preventDefault();
+    e.stopPropagation();
+    const begin = limited(a + step, WHOLE[0], WHOLE[1] - (b - a));
+    choose({ range: [begin, begin + b - a] });
+  };
+  return { ref: el, onPointerDown, onPointerMove, onPointerUp, onKeyDown };
+}
+
+/** The histogram over all, with the window: drag to choose, click for all, arrows to move. */
+function Brush() {
+  const [a, b] = range();
+  const t = now();
+  const bins = histogram(t);
+  const most = Math.max(4, ...bins.map(([all]) => all));
+  const bar = (cls, i, n) =>
+    n > 0 && html`
+      <i
+        key=${`${cls}${i}`}
+        class=${cls}
+        style=${{ left: `${(i / BINS) * 100}%`, height: `${Math.round((34 * n) / most)}px` }}
+      ></i>
+    `;
+  const percent = (minutes) => `${(minutes / SPAN) * 100}%`;
+  return html`
+    <div class="brushbox">
+      <span class="c3 brl">Drag to zoom, click for all</span>
+      <div
+        id="brush"
+        role="slider"
+        tabindex="0"
+        aria-label="Time window; arrows move it, [ and ] zoom"
+        aria-valuemin=${WHOLE[0]}
+        aria-valuemax=${WHOLE[1]}
+        aria-valuenow=${Math.round(a)}
+        aria-valuetext=${`${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}`}
+        ...${useWindow([a, b])}
+      >
+        ${bins.map(([n, r, v], i) => html`${bar("hb", i, n)}${bar("hb r", i, r)}${bar("hb vv", i, v)}`)}
+        <div class="win" style=${{ left: percent(a - WHOLE[0]), width: percent(b - a) }}></div>
+      </div>
+    </div>
+  `;
 }
 
 export function Timeline() {
-  const [a, b] = range(), t = now(), set = (p, q) => { ui.range = [p, q]; changed(false); };
+  const [a, b] = range();
+  const t = now();
   const early = S.events[0] && S.older ? time(S.events[0].at) : 0;
-  return html`<div class="tl"><div class="bar0"><span class="seg" role="group" aria-label="Lanes"><button aria-pressed=${ui.by === "resource"} onClick=${() => { ui.by = "resource"; changed(false); }}>By resource</button><button aria-pressed=${ui.by === "agent"} onClick=${() => { ui.by = "agent"; changed(false); }}>By agent</button></span><span class="seg" role="group" aria-label="Range">${[["15 m", -15, 5], ["30 m", -30, 10], ["2 h", -120, 30]].map(([w, p, q]) => html`<button key=${w} aria-pressed=${a === p && b === q} onClick=${() => set(p, q)}>${w}</button>`)}</span><span class="c3 nw">${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}${early > t + a * 60000 ? `; events here from ${clock(early, false)} on` : ""}</span><span class="sp"></span><span class="legend"><span><i class="sw held"></i>held</span><span><i class="sw past"></i>ended</span><span><i class="sw wg"></i>waiting</span><span><${Icon} name="refused" tone="c-wait" />refused</span><span><${Icon} name="cycle" tone="c-bad" />deadlock</span><span><${Icon} name="viol" tone="c-bad" />violation</span><span><${Icon} name="kill" tone="c-bad" />kill</span><span><${Icon} name="commit" />commit</span><span><${Icon} name="deploy" />deploy</span></span></div>
-    <section class="panel tlpanel" aria-label="Lanes"><${Brush} /><div class="scroll" tabindex="-1"><${Lanes} by=${ui.by} range=${[a, b]} /></div></section></div>`;
+  return html`
+    <div class="tl">
+      <div class="bar0">
+        <span class="seg" role="group" aria-label="Lanes">
+          <button aria-pressed=${ui.by === "resource"} onClick=${() => choose({ by: "resource" })}>By resource</button>
+          <button aria-pressed=${ui.by === "agent"} onClick=${() => choose({ by: "agent" })}>By agent</button>
+        </span>
+        <span class="seg" role="group" aria-label="Range">
+          ${[
+            ["15 m", -15, 5],
+            ["30 m", -30, 10],
+            ["2 h", -120, 30],
+          ].map(
+            ([w, p, q]) => html`
+              <button key=${w} aria-pressed=${a === p && b === q} onClick=${() => choose({ range: [p, q] })}>
+                ${w}
+              </button>
+            `,
+          )}
+        </span>
+        <span class="c3 nw">
+          ${clock(t + a * 60000, false)} to ${clock(t + b * 60000, false)}
+          ${early > t + a * 60000 ? `; events here from ${clock(early, false)} on` : ""}
+        </span>
+        <span class="sp"></span>
+        <span class="legend">
+          <span><i class="sw held"></i>held</span>
+          <span><i class="sw past"></i>ended</span>
+          <span><i class="sw wg"></i>waiting</span>
+          <span><${Icon} name="refused" tone="c-wait" />refused</span>
+          <span><${Icon} name="cycle" tone="c-bad" />deadlock</span>
+          <span><${Icon} name="viol" tone="c-bad" />violation</span>
+          <span><${Icon} name="kill" tone="c-bad" />kill</span>
+          <span><${Icon} name="commit" />commit</span>
+          <span><${Icon} name="deploy" />deploy</span>
+        </span>
+      </div>
+      <section class="panel tlpanel" aria-label="Lanes">
+        <${Brush} />
+        <div class="scroll" tabindex="-1"><${Lanes} by=${ui.by} range=${[a, b]} /></div>
+      </section>
+    </div>
+  `;
 }

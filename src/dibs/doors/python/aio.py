@@ -1,6 +1,6 @@
 """The Python API for asyncio: `async with dibs.aio.open(agent="ann") as ws: async with ws.claim("a", wait=60) as c: …`.
 
-The same methods as in methods.py, as coroutines (`aio_methods.py` is generated). Nothing here blocks the event loop:
+The methods of a plain workspace as coroutines. Nothing here blocks the event loop:
 - the calls of one workspace go through one thread of its own, one after the other;
 - a call that waits (`wait=`) gets a thread and a connection of its own, so that it holds nobody up;
 - a task that is cancelled while it waits leaves the queue before CancelledError is raised; what it was granted in the
@@ -16,6 +16,7 @@ from dibs.doors.python.aio_methods import AsyncMethods
 from dibs.doors.python.claim import Claim
 from dibs.doors.python.workspace import Workspace
 from dibs.errors import DibsError, Unavailable
+from dibs.operations.claims.waiters import WITHDRAW, taken_by
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self, TypeVar
 
-    from dibs.doors.python.methods import Path
+    from dibs.doors.python.binder import Path
     from dibs.operations.core.answers import BootAnswer, ClaimAnswer, Mode, StateSetAnswer, UndoAnswer
 
     R = TypeVar("R")
@@ -136,18 +137,21 @@ class AsyncWorkspace(AsyncMethods):
     async def _submit(self, call: Callable[[], R]) -> R:
         return await asyncio.wrap_future(self._thread.submit(call))
 
-    async def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
-        takes = self.workspace.session.operation(name).takes
+    async def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
+        """The answer of one declared operation. Every method calls this."""
+        withdraws = self.workspace.session.operation(name).withdraws
 
-        def undo(answer: Any) -> None:
-            if not request_id and "token" in answer:  # a retry with the request id will be told of it
-                self.workspace.task_release(answer["task"]["id"], token=answer["token"])
+        def give_back(answer: Any) -> None:
+            claims = taken_by(answer)
+            if claims:
+                self.workspace.session.run(WITHDRAW, self.workspace.caller(""), {"claims": claims})
 
+        undo = give_back if withdraws and not request_id else None  # a retry with the request id will be told of it
         if given.get("wait"):
-            return await self._wait(lambda ws: ws.ask_for(name, request_id, given), undo if takes else None)
+            return await self._wait(lambda ws: ws.ask_for(name, request_id, given), undo)
         return await self._whole(self._thread, lambda: self.workspace.ask_for(name, request_id, given), undo)
 
-    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> ClaimRequest:
+    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> ClaimRequest:
         return ClaimRequest(lambda: self._granted(request_id, auto_renew, given))
 
     async def _granted(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> AsyncClaim:

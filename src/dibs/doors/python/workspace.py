@@ -1,8 +1,8 @@
 """The Python API: `import dibs; ws = dibs.open(agent="me"); with ws.claim("src/api.py", wait=60) as claim: …`.
 
-The methods come from the declarations (`methods.py` is generated from them); what is written here is the way in.
-claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m". Refusals
-are raised, one class for each code.
+The methods come from the declarations: binder.py makes them, methods.pyi has their types. What is written here is the
+way in. claim.py has the handle of a claim, aio.py the same for asyncio. Durations are seconds, or texts such as "30m".
+Refusals are raised, one class for each code.
 
 The process that opens a workspace is the agent's incarnation: when it dies, its claims are free as soon as anybody
 looks.
@@ -20,7 +20,6 @@ from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import processes
 from dibs.operations.core.call import PROGRAM
 from dibs.operations.core.declare import COMMON, Field
-from dibs.session import durations
 from dibs.session import read_fields as readers
 from dibs.session.crowd_link import CrowdLink
 from dibs.session.session import Session
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from dibs.doors.python.methods import Path
+    from dibs.doors.python.binder import Path
     from dibs.operations.core.answers import BootAnswer, ClaimAnswer, StateSetAnswer, UndoAnswer
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
@@ -64,6 +63,14 @@ def init(path: Path = ".", clients: Sequence[str] = ()) -> str:
     return place.root
 
 
+def _seconds(timeout: float | str | None) -> float | None:
+    if timeout is None:
+        return None
+    from dibs.session import durations
+
+    return durations.read(timeout, "timeout") / 1000
+
+
 class _ClosedError(Exception):
     """Raised in the thread of a call that waits: the workspace was closed."""
 
@@ -82,8 +89,7 @@ class Workspace(Methods):
         if agent is not None and not AGENT.check(agent):  # an empty variable would act as another agent
             raise Invalid("agent: an agent's id or name, not an empty text", field="agent")
         folder = os.path.abspath(PATH.check(readers.plain_path(path)))
-        wait = None if timeout is None else durations.read(timeout, "timeout") / 1000
-        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=wait))
+        self._session = attach(Session(folder, os.environ.get("DIBS_WORKSPACE"), timeout=_seconds(timeout)))
         if not self._session.is_far:
             self._session.link = CrowdLink(self._session.place.local)
         self._agent = agent
@@ -190,28 +196,19 @@ class Workspace(Methods):
         found: list[Any] = readers.read(self._session, field, given[field.name] or (), typed=True)
         return found
 
-    def ask_for(self, name: str, request_id: str | None, given: dict[str, Any]) -> Any:
-        """Run one declared operation with the fields that were given, for other doors."""
-        return self._call(name, request_id, **given)
-
-    def _claim(self, request_id: str | None, auto_renew: bool, /, **given: Any) -> Claim:
+    def _claim(self, request_id: str | None, auto_renew: bool, given: dict[str, Any]) -> Claim:
         asked = self.resources_of(given)
-        given["resources"] = asked or None
 
         def made(answer: ClaimAnswer) -> Claim:
             return Claim(self, answer, asked, auto_renew=auto_renew)
 
-        claim: Claim = self._ask("claim", request_id, given, made)
+        claim: Claim = self.ask_for("claim", request_id, {**given, "resources": asked or None}, made)
         return claim
 
-    def _call(self, name: str, request_id: str | None, /, **given: Any) -> Any:
-        """Run one declared operation with the fields that were given."""
-        return self._ask(name, request_id, given)
-
-    def _ask(
+    def ask_for(
         self, name: str, request_id: str | None, given: dict[str, Any], made: Callable[[Any], Any] | None = None
     ) -> Any:
-        """The answer of one declared operation, or what is made of it.
+        """The answer of one declared operation, or what is made of it. Every method calls this; so do other doors.
 
         An interrupted call leaves nothing behind of which its caller does not know: no place in a queue, no claim.
         """

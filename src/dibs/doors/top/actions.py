@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 
-from dibs.doors.top.model import Model, covers
+from dibs.doors.top.model import Model
 from dibs.doors.top.words import clock as time_of_day
-from dibs.doors.top.words import count, joined, length, listed, ms, plain
+from dibs.doors.top.words import count, covers, joined, length, listed, ms, plain, touches
 from dibs.errors import quoted
 from dibs.facts import clock
 
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.top.reader import Asker
     from dibs.doors.top.state import State
-
-    Record = dict[str, Any]
+    from dibs.operations.core import answers
 
 LEAST_REASON = 4  # letters
 IN_LOG_MS = 3_000  # for the event of an action
@@ -41,8 +40,8 @@ class Action:
 
     def __init__(  # noqa: PLR0913 - a description: each is given by its name
         self, title: str, *, operation: str, verb: str, intro: str, rows: list[tuple[str, str]], facts: list[str],
-        command: Callable[[str], str], fields: Callable[[str], Record], proof: tuple[str, ...], subjects: set[str],
-        done: str, told: str = "", why: bool = False, typed: str = "",
+        command: Callable[[str], str], fields: Callable[[str], dict[str, Any]], proof: tuple[str, ...],
+        subjects: set[str], done: str, told: str = "", why: bool = False, typed: str = "",
     ) -> None:  # fmt: skip
         self.title, self.operation, self.verb, self.intro = title, operation, verb, intro
         self.rows = rows  # (letter, what will happen)
@@ -53,27 +52,27 @@ class Action:
         self.why = why  # must a reason be given?
         self.typed = typed  # what has to be typed, of what cannot be taken back
 
-    def is_proved_by(self, event: Record) -> bool:
+    def is_proved_by(self, event: answers.EventView) -> bool:
         """Is this the event of what was done?"""
         return event["kind"] in self.proof and (not self.subjects or event["subject"] in self.subjects)
 
 
-def describe(model: Model, kind: str, subject: str, kept: list[Record] | None = None) -> Action | None:
+def describe(model: Model, kind: str, subject: str, kept: list[answers.KeptView] | None = None) -> Action | None:
     """An action as it stands now; None if there is nothing to do it to."""
     if kind == "restore":
         return _restore(model, subject, kept or [])
     return _KINDS[kind](model, subject)
 
 
-def _claim_text(claim: Record) -> str:
+def _claim_text(claim: answers.ClaimView) -> str:
     return f"{', '.join(claim['resources'])} (token {claim['token']})"
 
 
-def _gets(blocked: list[Record]) -> str:
+def _gets(blocked: list[answers.WaiterView]) -> str:
     return "gets what it waits for" if len({wait["agent"] for wait in blocked}) == 1 else "get what they wait for"
 
 
-def _names(model: Model, waits: list[Record]) -> str:
+def _names(model: Model, waits: list[answers.WaiterView]) -> str:
     return joined(model.state.name_of(wait["agent"]) for wait in waits)
 
 
@@ -148,7 +147,7 @@ def _release(model: Model, path: str) -> Action | None:
     if not found:
         return None
     who = joined(claim.get("name") or state.name_of(claim["agent"]) for claim in found)
-    waits = [wait for wait in model.waits if any(covers(path, one) or covers(one, path) for one in wait["resources"])]
+    waits = [wait for wait in model.waits if any(touches(path, one) for one in wait["resources"])]
     left, token = found[0]["expires_at"], found[0]["token"]
     ends = f" and has {length(ms(left) - state.now)} left" if left else ""
     return Action(
@@ -189,7 +188,7 @@ def _cancel(model: Model, identifier: str) -> Action | None:
     if task is None:
         return None
     later = len([one for one in model.tasks if identifier in (one.get("after") or ())])
-    agent = model.state.name_of(task["agent"]) if task.get("agent") else ""
+    agent = model.state.name_of(task["agent"]) if task["agent"] else ""
     return Action(
         f"Cancel {identifier}?", operation="task cancel", verb="Cancel task", why=True,
         told=model.state.name_of(task.get("by") or ""),
@@ -207,7 +206,7 @@ def _cancel(model: Model, identifier: str) -> Action | None:
     )  # fmt: skip
 
 
-def _restore(model: Model, path: str, kept: list[Record]) -> Action | None:
+def _restore(model: Model, path: str, kept: list[answers.KeptView]) -> Action | None:
     found = next((one for one in kept if one["path"] == path), None)
     if found is None:
         return None
@@ -245,21 +244,18 @@ def request_id() -> str:
     return f"top-{os.urandom(12).hex()}"
 
 
-def kept_contents(asker: Asker) -> list[Record]:
+def kept_contents(asker: Asker) -> list[answers.KeptView]:
     """The contents that can be restored."""
-    found: list[Record] = asker.ask("restore", {"list": True})["kept"]
+    found: list[answers.KeptView] = asker.ask("restore", {"list": True})["kept"]
     return found
 
 
-def commit(asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str) -> Record:
+def commit(
+    asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str
+) -> dict[str, Any]:
     """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
-    for topic, name, key in (
-        ("status", "status", "claims"),
-        ("agents", "agents", "agents"),
-        ("tasks", "task list", "tasks"),
-    ):
-        answer, more = asker.pages(name, key, 10_000)
-        state.take(topic, answer if topic == "status" else answer[key], more=more)
+    for topic in ("status", "agents", "tasks"):
+        state.take(topic, *asker.listing(topic))
     kept = kept_contents(asker) if kind == "restore" else None
     with state.mutex:
         model = Model(state)

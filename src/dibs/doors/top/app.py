@@ -1,20 +1,38 @@
-"""`dibs top`: keys become choices and actions, changes become a picture; until the person leaves.
+"""`dibs top` on Textual: keys and the mouse become choices and actions, and changes become a picture.
 
-Why neither textual nor rich. textual (8.2, alive, well made) takes 0.25 s of processor time to import on a quick
-machine and would be an extra to install on each host that is reached by SSH; rich has no keys. What is needed of
-a terminal here is little: raw keys, the other screen, its size, and to repaint lines that changed (paint.py, keys.py).
-So `top` comes with dibs, starts at once, and its picture is a plain function of state and size (view.py), which tests
-look at without a terminal. What it does not do: a mouse, which belongs to the terminal's own selection of text.
+Textual has the terminal, the keys, the mouse, resizing, dialogs and text fields. The picture itself is a plain function
+of state and size (picture.py): `--once` prints it where Textual is not installed, and tests look at it without a
+terminal. One widget shows it and has only those lines written again that changed.
 """
 
 from __future__ import annotations
 
-from dibs.doors.top import actions, dialogs, panes, words, worktrees
-from dibs.doors.top.keys import Decoder, Input
-from dibs.doors.top.model import covers
-from dibs.doors.top.panes import AGENTS, ALERT, HELD, LOG, SORTS, TASKS, WAITS
+import asyncio
+import os
+import signal
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.app import App
+from textual.binding import Binding
+from textual.containers import Horizontal
+from textual.events import Key, Paste
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Static
+
+from dibs.doors.top import actions, words, worktrees
+from dibs.doors.top.desk import reason_of
+from dibs.doors.top.dialogs import Compose, Confirm, Field, Keys
+from dibs.doors.top.keys import ACTIONS, CHORDS
+from dibs.doors.top.panes import AGENTS, ALERT, LOG
+from dibs.doors.top.picture import frame
+from dibs.doors.top.reader import FAULTS
 from dibs.doors.top.story import Story
-from dibs.doors.top.view import View
+from dibs.doors.top.view import SUBJECTS, View
 from dibs.doors.top.words import plain
 from dibs.facts import clock
 
@@ -23,343 +41,333 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.top.paint import Screen
-    from dibs.doors.top.reader import Asker, Desk, Reader
-    from dibs.doors.top.state import State
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+    from textual.timer import Timer
 
-ESCAPE_S = 0.05  # for the rest of a key after its Escape
-SECOND_MS = 1_000
+    from dibs.doors.top.desk import Desk
+    from dibs.doors.top.reader import Asker, Reader
+    from dibs.doors.top.rows import Line
+    from dibs.doors.top.state import State
+    from dibs.operations.core import answers
+
+SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once
 PAGE_EVENTS = 1_000
 SEARCH_EVENTS = 200
-GOES = {"o": AGENTS, "h": HELD, "w": WAITS, "b": TASKS, "l": LOG, "a": ALERT}
-INTERRUPTED = 130
+QUERY_CHARS = 200
+SMALLEST = (40, 10)  # columns and rows of a picture; a smaller terminal shows a part of it
+OUTSIDE_PANE = 14  # rows of the terminal that are no rows of its pane, about
+WHEEL_ROWS = 3
+SIGNALLED = 128  # and the signal's number: the exit code
+_STYLES = {
+    "bold": "bold", "dim": "dim", "bad": "red", "ok": "green", "wait": "yellow", "held": "cyan",
+    "dead": "bright_black", "selected": "reverse",
+}  # fmt: skip
+_CSS = """
+* { background: ansi_default; color: ansi_default; scrollbar-size-vertical: 1; }
+Screen { layers: picture filter; }
+Picture { layer: picture; }
+#filter { layer: filter; dock: bottom; height: 1; display: none; }
+#filter Static { width: auto; }
+#filter Field { width: 1fr; }
+ModalScreen { align: center middle; background: transparent; }
+ModalScreen > Vertical { width: 100%; max-width: 110; height: 100%; max-height: 22; border: round ansi_default;
+    padding: 0 1; }
+Keys > Vertical { max-height: 40; }
+ModalScreen VerticalScroll { height: 1fr; }
+ModalScreen Horizontal { height: auto; }
+ModalScreen .title { text-style: bold; height: 1; }
+ModalScreen .label { width: 6; }
+ModalScreen Field { width: 1fr; border: none; height: 1; padding: 0; }
+ModalScreen .refusal { color: ansi_red; max-height: 3; }
+ModalScreen .hints { text-style: dim; height: 1; }
+Choice { width: auto; margin-right: 1; }
+Choice:focus { text-style: reverse; }
+Choice:disabled { text-style: dim; }
+"""
 
 
-class App:
-    """The program between the keys and the picture."""
+class Picture(Widget, can_focus=True):
+    """The picture: lines of texts with styles."""
 
-    def __init__(self, state: State, desk: Desk, want: Callable[..., None]) -> None:
+    def __init__(self, view: View, *, colored: bool) -> None:
+        super().__init__()
+        self._view = view
+        self._colored = colored
+        self._styles = {"": Style()}
+        self._lines: list[Line] = []
+        self._strips: list[Strip] = []
+
+    def paint(self) -> None:
+        """Show what is there now: the lines that differ from those that are shown."""
+        columns, rows = self.size
+        lines = frame(self._view, max(SMALLEST[0], columns), max(SMALLEST[1], rows))
+        if len(lines) != len(self._lines):
+            self._lines, self._strips = [[]] * len(lines), [Strip.blank(columns)] * len(lines)
+        for place, line in enumerate(lines):
+            if line != self._lines[place]:
+                self._strips[place] = Strip([Segment(text, self._style(style)) for text, style in line])
+                self.refresh(Region(0, place, columns, 1))
+        self._lines = lines
+
+    def _style(self, style: str) -> Style:
+        if not self._colored:
+            return self._styles[""]
+        if style not in self._styles:
+            self._styles[style] = Style.parse(" ".join([_STYLES[word] for word in style.split()]))
+        return self._styles[style]
+
+    def render_line(self, y: int) -> Strip:
+        """One line of it."""
+        return self._strips[y] if y < len(self._strips) else Strip.blank(self.size.width)
+
+    def on_resize(self) -> None:
+        """The terminal has another size."""
+        self._lines = []
+        self.paint()
+
+    async def on_click(self, event: events.Click) -> None:
+        """Select what is pointed at; a second click opens it."""
+        if self._view.point(event.x, event.y) and event.chain > 1:
+            await self.run_action("app.open")
+        self.paint()
+
+    async def on_mouse_scroll_down(self) -> None:
+        """Further down."""
+        await self.run_action(f"app.move({WHEEL_ROWS})")
+
+    async def on_mouse_scroll_up(self) -> None:
+        """Further up."""
+        await self.run_action(f"app.move({-WHEEL_ROWS})")
+
+
+class Filter(Field):
+    """Where the filter is typed, in the place of the last line."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.clear_filter", show=False, priority=True),
+        Binding("enter", "app.submit_filter", show=False, priority=True),
+        Binding("tab,shift+tab", "app.keep_filter", show=False, priority=True),
+    ]
+
+
+class Changed(Message):
+    """The state is another one. Any thread may post it."""
+
+
+class Top(App[None]):
+    """The program between the person and the picture."""
+
+    CSS = _CSS
+    ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False  # the terminal's own selection, with shift, works as everywhere
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
+    ]
+
+    def __init__(self, state: State, desk: Desk, want: Callable[..., None], *, colored: bool = True) -> None:
+        super().__init__(ansi_color=True)
         self.state, self.view = state, View(state)
         self._desk, self._want = desk, want
-        self._going = False  # after a `g`
-        self._page = 10  # rows of a page
-        self.leaving = 0  # 1: leave with exit code 0; above: with that code
-        self._keys: dict[str, Callable[[], None]] = {
-            "j": lambda: self.view.move(1), "down": lambda: self.view.move(1), "k": lambda: self.view.move(-1),
-            "up": lambda: self.view.move(-1), "page-down": lambda: self._paged(1), "page-up": lambda: self._paged(-1),
-            "ctrl-f": lambda: self._paged(1), "ctrl-b": lambda: self._paged(-1), "ctrl-d": lambda: self._paged(1),
-            "ctrl-u": lambda: self._paged(-1), "home": lambda: self.view.move(-(1 << 30)), "end": self._end,
-            "G": self._end, "enter": self._enter, "escape": self._back, "tab": lambda: self._next(1),
-            "back-tab": lambda: self._next(-1), "l": lambda: self._next(1), "right": lambda: self._next(1),
-            "h": lambda: self._next(-1), "left": lambda: self._next(-1), "/": self._filter, "s": self._sort,
-            " ": self._follow, "?": self._help, "!": lambda: self.view.go(ALERT), "m": self._message,
-            "M": lambda: self.act("message", "all"), "A": self._ask, "a": self._acknowledge, "r": self._release,
-            "x": self._kill, "X": lambda: self.act("killall", "all"), "v": self._revive, "c": self._cancel,
-            "R": self._restore, "p": self._requeue, "q": self.leave, "Q": self.leave,
-        }  # fmt: skip
+        self.picture = Picture(self.view, colored=colored)
+        self.filter = Filter("", QUERY_CHARS)
+        self._known = ACTIONS  # the keys; after a `g`: CHORDS
+        self._painted = 0
+        self._due: Timer | None = None
 
-    # --- keys
+    def compose(self) -> ComposeResult:
+        """The picture, and the filter over its last line."""
+        yield self.picture
+        with Horizontal(id="filter"):
+            yield Static(" /", markup=False)
+            yield self.filter
+            yield Static("enter keeps it, esc clears it ", markup=False)
 
-    def press(self, key: str) -> None:
-        """One key."""
-        view = self.view
-        if key == "ctrl-c":
-            self.leaving = INTERRUPTED
-        elif view.dialog is not None:
-            self._answer(view.dialog.press(key))
-        elif view.typing is not None:
-            self._type(key)
-        elif view.help:
-            by = {
-                "j": 1,
-                "down": 1,
-                "k": -1,
-                "up": -1,
-                " ": self._page,
-                "page-down": self._page,
-                "page-up": -self._page,
-            }
-            if key in by:
-                view.help_top = max(0, view.help_top + by[key])  # the picture stops at the end
-            else:
-                view.help = False
-        elif self._going:
-            self._going = False
-            if key == "g":
-                view.move(-(1 << 30))
-            elif key in GOES:
-                view.go(GOES[key])
-            elif key == "m" and not view.stories:
-                self.open(worktrees.STORY)
-        elif key == "g":
-            self._going = True
-        elif len(key) == 1 and key in "12345":
-            view.go(int(key) - 1)
-        elif key in self._keys:
-            self._keys[key]()
+    def on_mount(self) -> None:
+        """Clocks move every second. After `fg` the terminal has nothing of the picture."""
+        self.theme = "ansi-dark"
+        self.picture.focus()
+        self.set_interval(SECOND, self.paint)
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
 
-    def leave(self) -> None:
+    async def on_event(self, event: events.Event) -> None:
+        """What is typed is done before the next key is looked at: letters after a `/` are its text, not keys."""
+        if isinstance(event, Key) and event.key.startswith("alt+") and event.character:
+            await self.on_event(Key("escape", None))  # an escape and a letter that came together
+            event = Key(event.character, event.character)
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            text = event.text if isinstance(event, Paste) else event.character if event.is_printable else None
+            if isinstance(self.focused, Field) and text:
+                self.focused.write(text)
+                return
+            in_front = len(self.screen_stack) == 1 and self.focused is not self.filter
+            if isinstance(event, Key) and in_front and await self._press(event.key):
+                return
+        await super().on_event(event)
+
+    async def _press(self, key: str) -> bool:
+        """A key of the picture; whether it is one."""
+        known, self._known = self._known, ACTIONS
+        if key == "g" and known is ACTIONS:
+            self._known = CHORDS
+            return True
+        if key in known:
+            await self.run_action(known[key])
+        return key in known or (known is CHORDS and len(key) == 1)  # a letter after a `g` is no key of its own
+
+    # --- the picture
+
+    def paint(self) -> None:
+        """Show what is there now."""
+        self._painted, self._due = clock.since_boot(), None
+        self.picture.paint()
+
+    def on_changed(self) -> None:
+        """Changes come in groups: one picture for all that come within a time."""
+        wait = self._painted + PAINT_MS - clock.since_boot()
+        if wait <= 0:
+            self.paint()
+        elif self._due is None:
+            self._due = self.set_timer(wait / 1000, self.paint)
+
+    def tell(self, text: str | None) -> None:
+        """Say something for some seconds, if there is anything to say."""
+        if text:
+            self.view.toast = text
+        self.paint()
+
+    async def ask(self, job: Callable[[Asker], Any]) -> Any:
+        """The answer of a job at the desk; None where there is none, and it is said why."""
+        try:
+            answer = await self._desk.ask(job)
+        except FAULTS as error:
+            self.tell(reason_of(error))
+            return None
+        return answer
+
+    # --- choosing
+
+    def action_choose(self, what: str, *given: int) -> None:
+        """Another pane, order or filter: a method of the view."""
+        getattr(self.view, what)(*given)
+        self.paint()
+
+    def action_move(self, by: int) -> None:
+        """Select another row. At the end of the log, what is before it is read."""
+        self.action_choose("move", by)
+        if by > 0 and self.view.is_at_end_of_log() and self.state.is_older:
+            self.run_worker(self._older())
+
+    def action_page(self, by: int) -> None:
+        """A page."""
+        self.action_move(by * max(1, self.size.height - OUTSIDE_PANE))
+
+    async def action_keys(self) -> None:
+        """All keys."""
+        await self.push_screen(Keys())
+
+    def action_leave(self) -> None:
         """End it."""
-        self.leaving = 1
+        self.exit()
 
-    def _help(self) -> None:
-        self.view.help, self.view.help_top = True, 0
+    def action_interrupt(self) -> None:
+        """Ctrl-C ends it, whatever is in front."""
+        self.exit(return_code=SIGNALLED + signal.SIGINT)
 
-    def _paged(self, by: int) -> None:
-        self.view.move(by * self._page)
-        self._older()
+    # --- the filter
 
-    def _end(self) -> None:
-        self.view.move(1 << 30)
-        self._older()
-
-    def _next(self, by: int) -> None:
-        self.view.go((self.view.pane + by) % 5 if self.view.pane != ALERT else AGENTS)
-
-    def _back(self) -> None:
+    def action_filter(self) -> None:
+        """Type a filter."""
         view = self.view
-        if view.stories:
-            view.stories.pop()
-        elif view.query[view.pane]:
-            view.query[view.pane] = ""
-        elif view.pane == ALERT:
+        if view.pane == ALERT:
             view.go(AGENTS)
+        self.filter.value = view.query[view.pane]
+        self.filter.cursor_position = len(self.filter.value)
+        self.query_one("#filter").display = True
+        self.screen.set_focus(self.filter)
 
-    def _enter(self) -> None:
+    def action_keep_filter(self) -> None:
+        """It is typed."""
+        self.view.query[self.view.pane] = self.filter.value
+        self.query_one("#filter").display = False
+        self.screen.set_focus(self.picture)
+        self.paint()
+
+    def action_clear_filter(self) -> None:
+        """No filter."""
+        self.filter.value = ""
+        self.action_keep_filter()
+
+    def action_submit_filter(self) -> None:
+        """It is typed; in the log, all of it is searched."""
+        self.action_keep_filter()
+        if self.view.pane == LOG and self.view.query[LOG].strip():
+            self.run_worker(self._search(self.view.query[LOG].strip()))
+
+    def on_input_changed(self, event: Field.Changed) -> None:
+        """What is shown follows what is typed."""
+        if event.input is self.filter is self.focused:
+            self.view.query[self.view.pane] = event.value
+            self.paint()
+
+    async def _search(self, query: str) -> None:
+        """The whole log for what was typed, the newest first; again: from further back."""
+        state = self.state
+        again = query == state.searched
+        if again and not state.found_from:
+            return
+        before = state.found_from if again else (state.events[0]["seq"] if state.events else state.seq + 1)
+        fields = {"limit": SEARCH_EVENTS, "before": before, **search_fields(query)}
+        self.tell("searching the log …")
+        answer = await self.ask(lambda asker: asker.ask("log", fields))
+        if answer is not None:
+            state.search(query, answer["events"], int(answer["first"]) if answer["earlier"] else 0)
+            events = words.count(len(answer["events"]), "earlier event")
+            more = f"; searched back to {answer['first']}: / enter continues" if answer["earlier"] else ""
+            self.tell(f"{events} in the log{more}")
+
+    async def _older(self) -> None:
+        """Read the events before the first that is here."""
+        first = self.state.events[0]["seq"]
+        after = max(0, first - 1 - PAGE_EVENTS)
+        answer = await self.ask(lambda asker: asker.ask("log", {"after": after, "limit": first - 1 - after}))
+        if answer is not None:
+            events = answer["events"]
+            self.state.older(events, older=bool(events) and events[0]["seq"] > 1)
+            self.paint()
+
+    # --- stories
+
+    def action_open(self) -> None:
+        """Open the story of the selected row."""
         row = self.view.row
         if row is not None and row.open:
             self.open(row.open)
 
-    def _sort(self) -> None:
-        view = self.view
-        view.sort[view.pane] = (view.sort[view.pane] + 1) % len(SORTS[view.pane])
-        view.toast(f"sorted by {SORTS[view.pane][view.sort[view.pane]]}")
-
-    def _follow(self) -> None:
-        self.view.follow = not self.view.follow
-        self.view.toast("following the log" if self.view.follow else "the log is paused; space follows it again")
-
-    # --- the filter
-
-    def _filter(self) -> None:
-        if self.view.pane == ALERT:
-            self.view.go(AGENTS)
-        self.view.typing = Input(self.view.query[self.view.pane], 200)
-
-    def _type(self, key: str) -> None:
-        view = self.view
-        typing = view.typing
-        assert typing is not None
-        if key == "escape":
-            view.typing, view.query[view.pane] = None, ""
-        elif key == "enter":
-            view.typing = None
-            if view.pane == LOG and view.query[LOG].strip():
-                self._search()
-        elif typing.take(key):
-            view.query[view.pane] = typing.text
-
-    def _search(self) -> None:
-        """The whole log for what was typed, the newest first; again: from further back."""
-        state, query = self.state, self.view.query[LOG].strip()
-        again = query == state.searched
-        if again and not state.found_from:
-            return
-        first = state.events[0]["seq"] if state.events else state.seq + 1
-        fields: dict[str, Any] = {"limit": SEARCH_EVENTS, "before": state.found_from if again else first}
-        text = []
-        for word in query.split():
-            key, colon, rest = word.partition(":")
-            if colon and key in {"agent", "kind"} and rest:
-                fields[key] = rest.rstrip("*")
-            elif colon and key == "about" and rest:
-                text.append(rest)
-            else:
-                text.append(word)
-        if text:
-            fields["text"] = " ".join(text)
-
-        def done(answer: Any, why: str) -> None:
-            if why:
-                self.view.toast(why)
-                return
-            state.search(query, answer["events"], int(answer["first"]) if answer["earlier"] else 0)
-            found = words.count(len(answer["events"]), "earlier event")
-            more = f"; searched back to {answer['first']}: / enter continues" if answer["earlier"] else ""
-            self.view.toast(f"{found} in the log{more}")
-
-        self.view.toast("searching the log …")
-        self._desk.give(lambda asker: asker.ask("log", fields), done)
-
-    def _older(self) -> None:
-        """At the end of the log: read what is before it."""
-        view, state = self.view, self.state
-        if view.pane != LOG or view.stories or not state.is_older or view.query[LOG]:
-            return
-        if view.index[LOG] < len(view.rows(LOG)) - 1:
-            return
-        first = state.events[0]["seq"]
-        after = max(0, first - 1 - PAGE_EVENTS)
-
-        def done(answer: Any, why: str) -> None:
-            if why:
-                view.toast(why)
-                return
-            found = answer["events"]
-            state.older(found, older=bool(found) and found[0]["seq"] > 1)
-
-        self._desk.give(lambda asker: asker.ask("log", {"after": after, "limit": first - 1 - after}), done)
-
-    # --- stories
+    def action_worktrees(self) -> None:
+        """Open the story of all worktrees."""
+        if not self.view.stories:
+            self.open(worktrees.STORY)
 
     def open(self, what: str) -> None:
         """Open a story."""
         story = Story(what)
         self.view.stories.append(story)
-        query = story.query
+        self.paint()
+        self.run_worker(self._read(story))
 
-        def done(answer: Any, _: str) -> None:
-            if answer:
-                for event in answer["events"]:
-                    event["ms"] = words.ms(event["at"])
-                story.events = answer["events"]
-
-        if query is not None:
-            name, fields = query
-            self._desk.give(lambda asker: asker.ask(name, fields), done)
+    async def _read(self, story: Story) -> None:
+        answer = await self.ask(lambda asker: asker.ask("log", story.query))
+        for event in answer["events"] if answer else ():
+            event["ms"] = words.ms(event["at"])
+            story.events.append(event)
         if story.kind == "task":
-
-            def shown(answer: Any, _: str) -> None:
-                story.full = (answer or {}).get("task") or {}
-
-            self._desk.give(lambda asker: asker.ask("task show", {"id": story.id}), shown)
-
-    # --- what is selected
-
-    def _subject(self, *kinds: str) -> str:
-        """The id of what is selected or open, if it is one of these kinds; "" if not."""
-        view = self.view
-        row = view.row
-        found = [row.open] if row is not None and row.open else []
-        if view.stories:
-            found.append(view.stories[-1].what)
-        for what in found:
-            kind, _, identifier = what.partition(":")
-            if kind in kinds:
-                return identifier
-        return ""
-
-    def _agent(self) -> str:
-        row = self.view.row
-        return self._subject("agent") or (row.agent if row is not None else "")
-
-    def _alert(self) -> dict[str, Any] | None:
-        """The alert whose story is open, or that is selected; else the first one."""
-        found, wanted = self.view.model.open, self._chosen_alert()
-        if wanted is not None:
-            found = [alert for alert in found if wanted in alert["ids"]]
-        return found[0] if found else None
-
-    def _chosen_alert(self) -> str | None:
-        """The id of the alert that the person means; None: not any one."""
-        stories = self.view.stories
-        if stories:
-            return stories[-1].id if stories[-1].kind == "alert" else None
-        if self.view.pane != ALERT:
-            return None
-        return self.view.row.id if self.view.row is not None else ""
-
-    def _on_alert(self, *kinds: str) -> str:
-        """What the remedy of the selected alert is about, if it is one of these actions."""
-        alert = self._alert() if self._chosen_alert() is not None else None
-        for _, action in panes.remedies(self.view.model, alert) if alert else ():
-            kind, _, subject = action.partition(":")
-            if kind in kinds:
-                return subject
-        return ""
-
-    def _message(self) -> None:
-        agent = self._agent()
-        if agent:
-            self.act("message", agent)
-        else:
-            self.view.toast("select an agent first; M writes to all")
-
-    def _ask(self) -> None:
-        path = self._held_path()
-        if path:
-            self.act("ask", path)
-        else:
-            self.view.toast("select a held path first")
-
-    def _held_path(self) -> str:
-        """The claimed resource that covers what is selected."""
-        wanted = self._subject("file")
-        for claim in self.view.model.claims:
-            for path in claim["resources"]:
-                if wanted and covers(path, wanted):
-                    return str(path)
-        return ""
-
-    def _release(self) -> None:
-        path = self._on_alert("release") or self._held_path()
-        if path:
-            self.act("release", path)
-        else:
-            self.view.toast("select a held path first: 2 shows them")
-
-    def _kill(self) -> None:
-        agent = self._on_alert("kill") or self._agent()
-        if agent:
-            self.act("kill", agent)
-        else:
-            self.view.toast("select an agent first")
-
-    def _revive(self) -> None:
-        agent = self._agent()
-        if agent and self.view.model.shown.get(agent) == "killed":
-            self.act("revive", agent)
-        else:
-            self.view.toast("select a killed agent first")
-
-    def _requeue(self) -> None:
-        task = self._on_alert("requeue") or self._subject("task")
-        if self.state.tasks.get(task, {}).get("state") in {"failed", "quarantined", "cancelled"}:
-            self.act("requeue", task)
-        else:
-            self.view.toast("select a task that failed, is quarantined or was cancelled: 4 shows them")
-
-    def _cancel(self) -> None:
-        task = self._subject("task")
-        if task:
-            self.act("cancel", task)
-        else:
-            self.view.toast("select a task first: 4 shows them")
-
-    def _restore(self) -> None:
-        path = self._on_alert("restore") or self._subject("file")
-        if path not in self.view.model.violated:
-            path = next(iter(self.view.model.violated), path)
-        if path:
-            self.act("restore", path)
-        else:
-            self.view.toast("no file was overwritten under its holder")
-
-    def _acknowledge(self) -> None:
-        alert = self._alert()
-        if alert is None:
-            self.view.toast("no alert is open")
-            return
-        ids = alert["ids"]
-        if self._refused("ack"):
-            return
-
-        def done(_: Any, why: str) -> None:
-            self._want("alerts")
-            self.view.toast(why or "Acknowledged. It clears itself when the cause is gone")
-
-        self._desk.give(lambda asker: [asker.ask("alerts ack", {"id": one}) for one in ids], done)
+            answer = await self.ask(lambda asker: asker.ask("task show", {"id": story.id}))
+            story.full = answer["task"] if answer else None
+        self.paint()
 
     # --- actions
 
@@ -367,121 +375,94 @@ class App:
         """What the caller may not do is said, not tried."""
         why = self.state.why_not(actions.NEEDS[kind])
         if why:
-            self.view.toast(why)
+            self.tell(why)
         return bool(why)
 
-    def act(self, kind: str, subject: str) -> None:
+    def action_acknowledge(self) -> None:
+        """Acknowledge the alert that is selected, else the first one."""
+        alert = self.view.alert()
+        if alert is None:
+            self.tell("no alert is open")
+        elif not self._refused("ack"):
+            self.run_worker(self._acknowledge(alert["ids"]))
+
+    async def _acknowledge(self, ids: list[str]) -> None:
+        answers = await self.ask(lambda asker: [asker.ask("alerts ack", {"id": alert}) for alert in ids])
+        self._want("alerts")
+        if answers is not None:
+            self.tell("Acknowledged. It clears itself when the cause is gone")
+
+    async def action_act(self, kind: str) -> None:
+        """Begin an action on what is selected."""
+        find, hint = SUBJECTS[kind]
+        subject = find(self.view)
+        if subject:
+            await self.action_act_on(kind, subject)
+        else:
+            self.tell(hint)
+
+    async def action_act_on(self, kind: str, subject: str) -> None:
         """Begin an action: its dialog is opened."""
         if self._refused(kind):
             return
-        model, view = self.view.model, self.view
         if kind in {"message", "ask"}:
             who = "all agents" if subject == "all" else self.state.name_of(subject)
             title = f"Ask for {plain(subject)}" if kind == "ask" else f"Message {plain(who)}"
-            view.dialog = dialogs.Compose(kind, subject, title, "Could you release it soon? " if kind == "ask" else "")
-            return
-        if kind == "restore":
-            self._desk.give(actions.kept_contents, lambda kept, why: self._confirm(kind, subject, kept, why))
-            return
-        action = actions.describe(model, kind, subject)
-        if action is None:
-            view.toast("there is nothing to do any more: it changed meanwhile")
-            return
-        view.dialog = dialogs.Confirm(kind, subject, action)
-
-    def _confirm(self, kind: str, subject: str, kept: Any, why: str) -> None:
-        action = actions.describe(self.view.model, kind, subject, kept) if not why else None
-        if action is None:
-            self.view.toast(why or f"nothing is kept of {subject}")
+            await self.push_screen(Compose(self._desk, self.tell, kind, subject, title))
+        elif kind == "restore":
+            self.run_worker(self._restore(subject))
         else:
-            self.view.dialog = dialogs.Confirm(kind, subject, action)
+            await self._confirm(kind, subject, None, "there is nothing to do any more: it changed meanwhile")
 
-    def _answer(self, said: str) -> None:
-        """What a dialog's key asks for."""
-        dialog = self.view.dialog
-        if said == "close":
-            self.view.dialog = None
-        elif said == "do" and dialog is not None:
-            dialog.busy, dialog.said = True, ""
-            if isinstance(dialog, dialogs.Compose):
-                self._send(dialog)
-            elif isinstance(dialog, dialogs.Confirm):
-                self._commit(dialog)
+    async def _restore(self, path: str) -> None:
+        kept = await self.ask(actions.kept_contents)
+        if kept is not None:
+            await self._confirm("restore", path, kept, f"nothing is kept of {path}")
 
-    def _send(self, dialog: dialogs.Compose) -> None:
-        text = dialog.fields[0][1].text.strip()
-        asks = dialog.kind == "ask"
-        fields = {"resource" if asks else "to": dialog.subject, "text": text}
+    async def _confirm(self, kind: str, subject: str, kept: list[answers.KeptView] | None, otherwise: str) -> None:
+        action = actions.describe(self.view.model, kind, subject, kept)
+        if action is None:
+            self.tell(otherwise)
+        else:
+            await self.push_screen(Confirm(self._desk, self._confirmed, self.state, kind, subject, action))
 
-        def job(asker: Asker) -> Any:
-            return asker.ask("ask" if asks else "send", fields, request=dialog.request)
+    def _confirmed(self, told: str | None) -> None:
+        self._want("status", "agents", "tasks", "alerts")
+        self.tell(told)
 
-        def done(_: Any, why: str) -> None:
-            dialog.busy = False
-            if why:
-                dialog.said = why
-            else:
-                self._closed(dialog, f"Sent: {dialog.title.lower()}")
 
-        self._desk.give(job, done)
+def search_fields(query: str) -> dict[str, str]:
+    """A query of the log as the fields of `log`: `agent:ada kind:claim. about:src/db` and words."""
+    fields: dict[str, str] = {}
+    texts = []
+    for word in query.split():
+        key, colon, rest = word.partition(":")
+        if colon and key in {"agent", "kind"} and rest:
+            fields[key] = rest.rstrip("*")
+        else:
+            texts.append(rest if colon and key == "about" and rest else word)
+    return {**fields, "text": " ".join(texts)} if texts else fields
 
-    def _commit(self, dialog: dialogs.Confirm) -> None:
-        action, why = dialog.action, dialog.why
 
-        def job(asker: Asker) -> Any:
-            return actions.commit(asker, self.state, dialog.kind, dialog.subject, action, why, dialog.request)
+def show(state: State, reader: Reader, desk: Desk, *, colored: bool) -> int:
+    """Show it until the person leaves; the exit code."""
+    os.environ.pop("NO_COLOR", None)
+    if not colored:
+        os.environ["NO_COLOR"] = "1"  # for Textual's own widgets; the picture has no colours then
+    app = Top(state, desk, reader.want, colored=colored)
+    reader.changed = lambda: app.post_message(Changed())
 
-        def done(answer: Any, refused: str) -> None:
-            dialog.busy = False
-            self._want("status", "agents", "tasks", "alerts")
-            if refused:
-                dialog.said = refused
-            elif "gone" in answer:
-                dialog.said = "There is nothing to do any more: it changed meanwhile. Nothing was done."
-            elif "changed" in answer:
-                dialog.differs(answer["action"], answer["changed"])
-            else:
-                self._closed(dialog, actions.said(action, answer["event"]))
+    async def shown() -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            loop.add_signal_handler(number, app.exit, None, SIGNALLED + number)
+        await app.run_async()
 
-        self._desk.give(job, done)
-
-    def _closed(self, dialog: dialogs.Dialog, said: str) -> None:
-        if self.view.dialog is dialog:
-            self.view.dialog = None
-        self.view.toast(said)
-
-    # --- the loop
-
-    def run(self, screen: Screen, reader: Reader) -> int:
-        """Run until the person leaves; returns the exit code."""
-        decoder = Decoder()
-        painted = version = -1
-        dirty = True
-        while not self.leaving:
-            if screen.ended_by:
-                return 128 + screen.ended_by
-            now = clock.since_boot()
-            due = now // SECOND_MS != painted // SECOND_MS or (
-                self.state.version != version and now - painted >= PAINT_MS
-            )
-            if dirty or due:
-                columns, rows = screen.size()
-                self._page = max(1, rows - 14)
-                version = self.state.version
-                screen.paint(self.view.frame(columns, rows), self.view.cursor)
-                painted, dirty = now, False
-            wait = SECOND_MS - now % SECOND_MS
-            if self.state.version != version:
-                wait = min(wait, PAINT_MS)
-            typed = screen.keys(ESCAPE_S if decoder.is_pending else wait / 1000)
-            if typed is None:
-                return 128 + 1  # the terminal is gone
-            keys = decoder.feed(typed) if typed else decoder.flush()
-            for key in keys:
-                if key == "ctrl-z":
-                    screen.suspend()
-                else:
-                    self.press(key)
-            dirty = bool(keys) or self._desk.deliver() or screen.size() != (columns, rows)
+    reader.start()
+    desk.start()
+    try:
+        asyncio.run(shown())
+    finally:
         reader.stop()
-        return 0 if self.leaving == 1 else self.leaving
+        desk.stop()
+    return app.return_code or 0

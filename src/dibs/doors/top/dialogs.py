@@ -1,181 +1,326 @@
-"""What `dibs top` asks before it takes something from an agent, and what it lets a person write.
+"""What `dibs top` asks before it takes something from an agent, what it lets a person write, and the list of keys.
 
 The rules are those of the page: acknowledging and asking cost nothing; what changes work asks once, on "Keep as it is";
 what takes an agent's work asks why, and Enter in the reason only moves to the button; what stops the fleet wants the
-workspace's name typed.
+workspace's name typed. All texts are Text and Content objects, so nothing that agents wrote is read as markup.
 """
 
 from __future__ import annotations
 
-from dibs.doors.cli.terminal import cells
+from typing import ClassVar
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
 from dibs.doors.top import actions
-from dibs.doors.top.draw import fit, wrapped
-from dibs.doors.top.keys import Input
+from dibs.doors.top.desk import reason_of
+from dibs.doors.top.keys import KEYS
+from dibs.doors.top.reader import FAULTS
 from dibs.doors.top.words import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from rich.console import RenderableType
+    from textual import events
+    from textual.app import ComposeResult
+    from textual.binding import BindingType
+
     from dibs.doors.top.actions import Action
-    from dibs.doors.top.draw import Line
+    from dibs.doors.top.desk import Desk
+    from dibs.doors.top.reader import Asker
+    from dibs.doors.top.state import State
 
-KEEP, DO = "keep", "do"
-LABEL = 8
-MESSAGE_LONGEST = 4_000
+    Told = Callable[[str | None], None]
+
+REASON_CHARS, MESSAGE_CHARS = 500, 4_000
+MOST_CHANGES = 6  # of facts, that are shown
+HINTS = "tab next  enter choose  esc keep as it is"
+BUSY = "…"
 
 
-class Dialog:
-    """Something that is asked. `place` is what has the focus: the number of a field, or a button."""
+class Field(Input, inherit_bindings=False):
+    """One line of text. Its keys have priority: each is done before the next key is looked at."""
 
-    title = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(binding.key, binding.action, show=False, priority=True)
+        for binding in Input.BINDINGS
+        if isinstance(binding, Binding) and binding.key != "enter"
+    ]
 
-    def __init__(self, fields: list[tuple[str, Input]], verb: str) -> None:
-        self.fields, self.verb = fields, verb
-        self.place: int | str = 0 if fields else KEEP
-        self.said = ""  # a refusal, in the words of who refused
-        self.busy = False
+    def __init__(self, text: str = "", longest: int = REASON_CHARS) -> None:
+        super().__init__(text, compact=True, select_on_focus=False)
+        self.cursor_blink = False
+        self._longest = longest
 
-    @property
-    def is_enough(self) -> bool:
-        """May it be done?"""
-        return all(field.text.strip() for _, field in self.fields)
+    def write(self, text: str) -> None:
+        """What was typed or pasted, as one line without control characters."""
+        line = "".join([letter if letter.isprintable() else " " for letter in text])
+        begin, end = sorted(self.selection)
+        self.replace(line[: max(0, self._longest - len(self.value) + end - begin)], begin, end)
 
-    def press(self, key: str) -> str:
-        """What this key asks for: `do`, `close`, or nothing."""
-        if key == "escape":
-            return "close"
-        if self.busy:
-            return ""
-        order: list[int | str] = [*range(len(self.fields)), KEEP, *([DO] if self.is_enough else [])]
-        at = order.index(self.place) if self.place in order else 0
-        if key in {"tab", "down"} or (key == "right" and not isinstance(self.place, int)):
-            self.place = order[(at + 1) % len(order)]
-        elif key in {"back-tab", "up"} or (key == "left" and not isinstance(self.place, int)):
-            self.place = order[at - 1]
-        elif key == "enter":
-            return self._enter(order, at)
-        elif isinstance(self.place, int):
-            self.fields[self.place][1].take(key)
-        return ""
 
-    def _enter(self, order: list[int | str], at: int) -> str:
-        if self.place == DO:
-            return "do" if self.is_enough else ""
-        if self.place == KEEP:
-            return "close"
-        if at + 1 < len(self.fields):
-            self.place = order[at + 1]
-        elif self.is_enough:
-            self.place = DO
-        return ""
+class Choice(Static, can_focus=True):
+    """A button. Its brackets say that it has the focus, also where there are no colours."""
 
-    def body(self, columns: int) -> list[Line]:
+    def __init__(self, label: str, press: Callable[[], object]) -> None:
+        super().__init__()
+        self._label, self.press = label, press
+
+    def render(self) -> Content:
+        """Its label."""
+        return Content(f"[{self._label}]" if self.has_focus else f" {self._label} ")
+
+    def on_click(self) -> None:
+        """A click is a press."""
+        self.press()
+
+
+class Sheet(ModalScreen[None]):
+    """What is in front of the picture. It scrolls; escape closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", show=False, priority=True),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+    ]
+
+    def action_scroll(self, lines: int) -> None:
+        """Scroll."""
+        self.query_one(VerticalScroll).scroll_relative(y=lines, animate=False, immediate=True)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by a page."""
+        self.action_scroll(by * self.query_one(VerticalScroll).size.height)
+
+
+class Dialog(Sheet):
+    """Something that is asked. `told` is called with what came of it; None: nothing was done yet."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "enter", show=False, priority=True),
+        Binding("tab,down", "app.focus_next", show=False, priority=True),
+        Binding("shift+tab,up", "app.focus_previous", show=False, priority=True),
+        Binding("right", "app.focus_next", show=False),
+        Binding("left", "app.focus_previous", show=False),
+    ]
+
+    def __init__(self, desk: Desk, told: Told, title: str, verb: str, fields: dict[str, Field]) -> None:
+        super().__init__()
+        self._desk, self._told, self._title, self._fields = desk, told, title, fields
+        self._busy = False
+        self._keep = Choice("Keep as it is", self.dismiss)
+        self._do = Choice(plain(verb), self.begin)
+        self._body, self._command = Static(), Static()
+        self._refusal, self._hints = Static(classes="refusal"), Static(Content(HINTS), classes="hints")
+        self.refusal = ""  # in the words of who refused
+        self.request = actions.request_id()
+
+    def compose(self) -> ComposeResult:
+        """Title, what will happen, fields, the command that does the same, buttons."""
+        with Vertical():
+            yield Static(Content(self._title), classes="title")
+            with VerticalScroll(can_focus=False):
+                yield self._body
+            for label, field in self._fields.items():
+                with Horizontal():
+                    yield Static(Content(label), classes="label")
+                    yield field
+            yield self._command
+            yield self._refusal
+            with Horizontal():
+                yield self._keep
+                yield self._do
+            yield self._hints
+
+    def on_mount(self) -> None:
+        """Ask."""
+        self.ask()
+
+    def ask(self) -> None:
+        """Show what is asked; the focus is on the first field, else on keeping all as it is."""
+        self.tell("")
+        self._body.update(self.body())
+        self.on_input_changed()
+        self.set_focus(next(iter(self._fields.values()), self._keep))
+
+    def tell(self, refusal: str) -> None:
+        """A refusal; "": there is none."""
+        self.refusal = refusal
+        self._refusal.update(Content(plain(refusal)))
+        self._refusal.display = bool(refusal)
+
+    def text(self, label: str) -> str:
+        """What was typed into a field; "" where there is none."""
+        return self._fields[label].value.strip() if label in self._fields else ""
+
+    def body(self) -> RenderableType:
         """What is said above the fields."""
         raise NotImplementedError
 
-    def draw(self, columns: int, rows: int) -> tuple[list[Line], tuple[int, int] | None]:
-        """Its lines, and where text is being typed."""
-        above = self.body(columns)
-        below: list[Line] = []
-        cursor: tuple[int, int] | None = None
-        for number, (label, field) in enumerate(self.fields):
-            room = max(10, columns - LABEL - 4)
-            begin = max(0, cells(field.text[: field.place]) - room + 1)
-            shown = field.text[begin:]
-            if self.place == number:
-                cursor = 1 + LABEL + 1 + cells(field.text[begin : field.place]), len(below)
-            below.append(fit([(f" {label:<{LABEL}} ", "dim"), (shown, "bold")], columns))
-        below += self.command(columns)
-        if self.said:
-            below += [fit([(f" {text}", "bad")], columns) for text in wrapped(plain(self.said), columns - 2, 3)]
-        keep, do = self.place == KEEP, self.place == DO
-        verb = f"[{plain(self.verb)}]" if do else f" {plain(self.verb)} "
-        style = "selected" if do else "dim" if not self.is_enough else ""
-        below.append(fit([(" ", ""), ("[Keep as it is]" if keep else " Keep as it is ", "selected" if keep else ""),
-                          ("  ", ""), (verb, style), ("  …" if self.busy else "", "dim")], columns))  # fmt: skip
-        room = max(1, rows - len(below) - 1)
-        if len(above) > room:  # what is asked and the buttons are always seen
-            above = [*above[: room - 1], fit([(" …", "dim")], columns)]
-        lines = [*above, fit([], columns), *below]
-        if cursor:
-            cursor = cursor[0], cursor[1] + len(above) + 1
-        return [*lines, *[fit([], columns)] * (rows - len(lines))][:rows], cursor
+    def command(self) -> str:
+        """The command that does the same, if one is shown."""
+        return ""
 
-    def command(self, columns: int) -> list[Line]:
-        """The command that does the same."""
-        _ = columns
-        return []
+    def is_enough(self) -> bool:
+        """May it be done?"""
+        return all(self.text(label) for label in self._fields)
+
+    async def do(self) -> str | None:
+        """Do it: what the person is told; None: it is asked anew."""
+        raise NotImplementedError
+
+    def on_input_changed(self) -> None:
+        """The button can be reached as soon as there is enough."""
+        self._do.disabled = not self.is_enough()
+        self._command.update(Content(plain(self.command())))
+
+    def action_enter(self) -> None:
+        """Enter presses a button; in a field it moves on: to the next one, then to the button."""
+        self.on_input_changed()
+        fields = list(self._fields.values())
+        if isinstance(self.focused, Choice):
+            self.focused.press()
+        elif self.focused in fields[:-1]:
+            self.set_focus(fields[fields.index(self.focused) + 1])
+        elif self.is_enough():
+            self.set_focus(self._do)
+
+    def begin(self) -> None:
+        """Do it, unless it is being done. It is done to its end, also if the person closes this meanwhile."""
+        if not self._busy:
+            self._busy = True
+            self._hints.update(BUSY)
+            self.app.run_worker(self._work())
+
+    async def _work(self) -> None:
+        text: str | None = None
+        try:
+            text = await self.do()
+        except FAULTS as error:
+            self.tell(reason_of(error))
+        self._busy = False
+        self._hints.update(Content(HINTS))
+        if text is not None and self.is_current:
+            self.dismiss()
+        self._told(text)
 
 
 class Confirm(Dialog):
     """Before an action."""
 
-    def __init__(self, kind: str, subject: str, action: Action) -> None:
-        fields = [("Why", Input())] if action.why else []
+    def __init__(self, desk: Desk, told: Told, state: State, kind: str, subject: str, action: Action) -> None:
+        fields = {"Why": Field()} if action.why else {}
         if action.typed:
-            fields.append(("Name", Input()))
-        super().__init__(fields, action.verb)
-        self.kind, self.subject, self.action = kind, subject, action
-        self.changed: list[str] = []
-        self.request = actions.request_id()
+            fields["Name"] = Field()
+        super().__init__(desk, told, plain(action.title), action.verb, fields)
+        self._state, self._kind, self._subject, self._action = state, kind, subject, action
+        self._changed: list[str] = []
 
-    @property
-    def title(self) -> str:  # type: ignore[override] # made of the action
-        """What is asked."""
-        return plain(self.action.title)
-
-    @property
-    def why(self) -> str:
-        """The reason that was given."""
-        return self.fields[0][1].text.strip() if self.action.why else ""
-
-    @property
     def is_enough(self) -> bool:
         """A reason of some letters; the name as it is."""
-        if self.action.why and len(self.why) < actions.LEAST_REASON:
+        if self._action.why and len(self.text("Why")) < actions.LEAST_REASON:
             return False
-        return not self.action.typed or self.fields[-1][1].text.strip() == self.action.typed
+        return not self._action.typed or self.text("Name") == self._action.typed
 
-    def differs(self, now: Action, changed: list[str]) -> None:
-        """The facts are others by now: they are shown, and asked about anew."""
-        self.action, self.changed, self.request = now, changed, actions.request_id()
-        self.place = 0 if self.fields else KEEP
-
-    def body(self, columns: int) -> list[Line]:
+    def body(self) -> RenderableType:
         """What will happen, in the facts of this moment."""
-        lines = [fit([(f" {text}", "")], columns) for text in wrapped(plain(self.action.intro), columns - 2, 3)]
-        if self.changed:
-            lines.append(fit([(" The facts changed meanwhile; nothing was done.", "bad")], columns))
-            lines += [fit([(f"   {plain(one)}", "wait")], columns) for one in self.changed[:6]]
-        for letter, text in self.action.rows:
-            for number, part in enumerate(wrapped(plain(text), columns - 6, 3)):
-                lines.append(fit([(f"  {letter if number == 0 else ' '}  {part}", "")], columns))
-        if self.action.why:
-            lines.append(
-                fit([(f" The reason is told to {plain(self.action.told)} and kept in the log.", "dim")], columns)
-            )
-        if self.action.typed:
-            lines.append(fit([(f" Name: type the workspace's name, {plain(self.action.typed)}", "dim")], columns))
-        return lines
+        action, parts = self._action, [Text(plain(self._action.intro))]
+        if self._changed:
+            parts.append(Text("The facts changed meanwhile; nothing was done.", "red"))
+            parts += [Text(f"  {plain(change)}", "yellow") for change in self._changed[:MOST_CHANGES]]
+        grid = Table.grid(padding=(0, 2))
+        for letter, text in action.rows:
+            grid.add_row(Text(f" {letter}"), Text(plain(text)))
+        notes = []
+        if action.why:
+            notes.append(Text(f"The reason is told to {plain(action.told)} and kept in the log.", "dim"))
+        if action.typed:
+            notes.append(Text(f"Name: type the workspace's name, {plain(action.typed)}", "dim"))
+        return Group(*parts, grid, *notes)
 
-    def command(self, columns: int) -> list[Line]:
+    def command(self) -> str:
         """The command that does the same."""
-        return [fit([(f" $ {plain(self.action.command(self.why or '…'))}", "dim")], columns)]
+        return f"$ {self._action.command(self.text('Why') or '…')}"
+
+    async def do(self) -> str | None:
+        """Do it if the facts are as they are shown; else show those of now."""
+        action, why = self._action, self.text("Why")
+
+        def job(asker: Asker) -> Any:
+            return actions.commit(asker, self._state, self._kind, self._subject, action, why, self.request)
+
+        answer = await self._desk.ask(job)
+        if "gone" in answer:
+            self.tell("There is nothing to do any more: it changed meanwhile. Nothing was done.")
+            return None
+        if "changed" in answer:
+            self._action, self._changed, self.request = answer["action"], answer["changed"], actions.request_id()
+            self.ask()
+            return None
+        return actions.said(action, answer["event"])
 
 
 class Compose(Dialog):
     """A message to an agent or to all, or a request to a holder. It takes nothing from any agent: Enter sends it."""
 
-    def __init__(self, kind: str, subject: str, title: str, text: str = "") -> None:
-        super().__init__([("Text", Input(text, MESSAGE_LONGEST))], "Send")
-        self.kind, self.subject, self.title = kind, subject, title
-        self.request = actions.request_id()
+    def __init__(self, desk: Desk, told: Told, kind: str, subject: str, title: str) -> None:
+        text = "Could you release it soon? " if kind == "ask" else ""
+        super().__init__(desk, told, title, "Send", {"Text": Field(text, MESSAGE_CHARS)})
+        self._kind, self._subject = kind, subject
 
-    def press(self, key: str) -> str:
-        """Enter in the text sends it."""
-        if key == "enter" and self.place == 0 and self.is_enough and not self.busy:
-            return "do"
-        return super().press(key)
-
-    def body(self, columns: int) -> list[Line]:
+    def body(self) -> RenderableType:
         """What becomes of it."""
-        return [fit([(" Told at the next call, as information from you. It changes nobody's rights.", "dim")], columns)]
+        return Text("Told at the next call, as information from you. It changes nobody's rights.", "dim")
+
+    def action_enter(self) -> None:
+        """Enter in the text sends it."""
+        if isinstance(self.focused, Field) and self.is_enough():
+            self.begin()
+        else:
+            super().action_enter()
+
+    async def do(self) -> str:
+        """Send it."""
+        to = "resource" if self._kind == "ask" else "to"
+        fields = {to: self._subject, "text": self.text("Text")}
+        operation = actions.NEEDS[self._kind]
+        await self._desk.ask(lambda asker: asker.ask(operation, fields, request=self.request))
+        return f"Sent: {self._title.lower()}"
+
+
+class Keys(Sheet):
+    """All keys. Any key that does not scroll closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j,down", "scroll(1)", show=False),
+        Binding("k,up", "scroll(-1)", show=False),
+        Binding("space", "page(1)", show=False),
+    ]
+
+    def compose(self) -> ComposeResult:
+        """The table."""
+        grid = Table.grid(padding=(0, 1))
+        for heading, rows in KEYS:
+            grid.add_row(Text(heading, "bold"))
+            for label, text, _ in rows:
+                grid.add_row(Text(f"  {label}", "cyan"), Text(text))
+        with Vertical():
+            yield Static(Content("Keys"), classes="title")
+            with VerticalScroll(can_focus=False):
+                yield Static(grid)
+            yield Static(Content("j/k move  any other key: back"), classes="hints")
+
+    def on_key(self, event: events.Key) -> None:
+        """Close it."""
+        if event.key not in self.active_bindings:
+            event.stop()
+            self.dismiss()

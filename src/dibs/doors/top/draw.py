@@ -12,8 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Span = tuple[str, str]
-    Line = list[Span]
+    from dibs.doors.top.rows import Line, Span
 
 LESS = 4  # columns below which a text is not worth showing
 
@@ -41,6 +40,11 @@ def fit(line: Iterable[Span], columns: int) -> Line:
     if left > 0:
         found.append((" " * left, ""))
     return found
+
+
+def spaced(columns: int, *spans: Span) -> Line:
+    """Cells of a row, each after a blank, in exactly this many columns."""
+    return fit([part for span in spans for part in ((" ", ""), span)], columns)
 
 
 def pad(text: str, columns: int, *, right: bool = False) -> str:

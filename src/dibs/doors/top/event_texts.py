@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.core import answers
+
     Data = dict[str, Any]
 
 PROCESS_PID = 3  # where a process has its pid
@@ -24,7 +26,7 @@ CLAIM_WHY = {
 }  # fmt: skip
 
 
-def says(event: dict[str, Any]) -> str:
+def says(event: answers.EventView) -> str:
     """The text of an event; of an unknown kind, its data."""
     data: Data = event["data"] if isinstance(event.get("data"), dict) else {}
     return _TEXTS.get(event["kind"], _unknown)(data)
@@ -154,9 +156,9 @@ _STYLES: tuple[tuple[tuple[str, ...], str], ...] = (
 )  # fmt: skip
 
 
-def tone(event: dict[str, Any]) -> str:
+def tone(event: answers.EventView) -> str:
     """The style of an event's kind; most have none."""
-    kind: str = event["kind"]
+    kind = event["kind"]
     if kind == "claim.refused" and event["data"].get("code") == "deadlock":
         return "bad"
     if kind.endswith("refused"):

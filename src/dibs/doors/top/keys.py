@@ -1,126 +1,55 @@
-"""What a terminal sends, as keys: letters, names for the rest (`up`, `enter`, `ctrl-c`), and pasted text as `paste:…`.
-
-A sequence that is cut in two is kept until the rest comes; an Escape that nothing follows is the key itself.
-"""
+"""The keys of `dibs top`: what a person presses and reads about, and which action of app.py that is."""
 
 from __future__ import annotations
 
-import codecs
+from dibs.doors.top.panes import AGENTS, ALERT, HELD, LOG, TASKS, WAITS
 
-ESC, PASTE, PASTE_END = "\x1b", "\x1b[200~", "\x1b[201~"
-_FINAL = {"A": "up", "B": "down", "C": "right", "D": "left", "H": "home", "F": "end", "Z": "back-tab"}
-_NUMBERS = {"1": "home", "7": "home", "4": "end", "8": "end", "5": "page-up", "6": "page-down", "3": "delete"}
-_CONTROL = {"\r": "enter", "\n": "enter", "\t": "tab", "\x7f": "backspace", "\x08": "backspace"}
-MOST_PASTED = 4_000
-LONGEST_SEQUENCE = 24  # of any key; what is longer is no key
+FIRST, LAST = -(1 << 30), 1 << 30  # rows to move by
 
-
-class Decoder:
-    """Bytes in, keys out."""
-
-    def __init__(self) -> None:
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._rest = ""
-
-    @property
-    def is_pending(self) -> bool:
-        """Does it wait for the rest of a sequence?"""
-        return bool(self._rest)
-
-    def feed(self, data: bytes) -> list[str]:
-        """The keys that are whole."""
-        text = self._rest + self._decoder.decode(data)
-        self._rest = ""
-        keys: list[str] = []
-        while text:
-            if text.startswith(PASTE) or (PASTE.startswith(text) and len(text) > 2):  # noqa: PLR2004 - more than ESC [
-                end = text.find(PASTE_END)
-                if end < 0:
-                    if len(text) > MOST_PASTED + len(PASTE):  # the end of it may never come
-                        keys.append(f"paste:{text[len(PASTE) : len(PASTE) + MOST_PASTED]}")
-                        return keys
-                    self._rest = text
-                    return keys
-                keys.append(f"paste:{text[len(PASTE) : min(end, len(PASTE) + MOST_PASTED)]}")
-                text = text[end + len(PASTE_END) :]
-            elif text[0] == ESC:
-                size, key = _sequence(text)
-                if not size:
-                    self._rest = text
-                    return keys
-                if key:
-                    keys.append(key)
-                text = text[size:]
-            else:
-                keys.append(_letter(text[0]))
-                text = text[1:]
-        return [key for key in keys if key]
-
-    def flush(self) -> list[str]:
-        """Nothing followed: an Escape is the key itself."""
-        rest, self._rest = self._rest, ""
-        return ["escape"] if rest == ESC else []
-
-
-def _sequence(text: str) -> tuple[int, str]:
-    """The length of the sequence that the text begins with (0: not whole), and its key ("": none that we know)."""
-    if len(text) == 1:
-        return 0, ""
-    if text[1] == "O":
-        return (3, _FINAL.get(text[2], "")) if len(text) > 2 else (0, "")  # noqa: PLR2004 - ESC O x
-    if text[1] != "[":
-        return 1, "escape"
-    for place, letter in enumerate(text[2:LONGEST_SEQUENCE], 2):
-        if "@" <= letter <= "~":
-            numbers = text[2:place].split(";")
-            return place + 1, _NUMBERS.get(numbers[0], "") if letter == "~" else _FINAL.get(letter, "")
-    return (2, "") if len(text) >= LONGEST_SEQUENCE else (0, "")
-
-
-def _letter(letter: str) -> str:
-    if letter in _CONTROL:
-        return _CONTROL[letter]
-    if "\x01" <= letter <= "\x1a":
-        return f"ctrl-{chr(ord(letter) + 96)}"
-    return letter if letter.isprintable() else ""
-
-
-class Input:
-    """One line of text that is being typed."""
-
-    def __init__(self, text: str = "", longest: int = 500) -> None:
-        self.text, self.place, self.longest = text, len(text), longest
-
-    def take(self, key: str) -> bool:
-        """Whether this key was for the text."""
-        if key.startswith("paste:"):
-            self._insert("".join([letter if letter.isprintable() else " " for letter in key[6:]]))
-            return True
-        if len(key) == 1 and key.isprintable():
-            self._insert(key)
-            return True
-        if key in {"backspace", "ctrl-h"}:
-            self.text = self.text[: max(0, self.place - 1)] + self.text[self.place :]
-            self.place = max(0, self.place - 1)
-        elif key == "delete":
-            self.text = self.text[: self.place] + self.text[self.place + 1 :]
-        elif key in {"left", "right"}:
-            self.place = max(0, min(len(self.text), self.place + (1 if key == "right" else -1)))
-        elif key in {"home", "ctrl-a"}:
-            self.place = 0
-        elif key in {"end", "ctrl-e"}:
-            self.place = len(self.text)
-        elif key == "ctrl-u":
-            self.text, self.place = self.text[self.place :], 0
-        elif key == "ctrl-w":
-            kept = self.text[: self.place].rstrip()
-            kept = kept[: kept.rfind(" ") + 1]
-            self.text, self.place = kept + self.text[self.place :], len(kept)
-        else:
-            return False
-        return True
-
-    def _insert(self, text: str) -> None:
-        text = text[: max(0, self.longest - len(self.text))]
-        self.text = self.text[: self.place] + text + self.text[self.place :]
-        self.place += len(text)
+# Heading → (keys as people read them, what they do, {action: keys by Textual's names}). CHORDS has what follows a `g`.
+KEYS: tuple[tuple[str, tuple[tuple[str, str, dict[str, str]], ...]], ...] = (
+    ("Go to", (
+        ("1 2 3 4 5", "a pane", {f"choose('go', {pane})": str(pane + 1) for pane in range(5)}),
+        ("tab, h l", "next pane", {"choose('go_next', 1)": "tab,l,right", "choose('go_next', -1)": "shift+tab,h,left"}),
+        ("!, g a", "the alerts", {f"choose('go', {ALERT})": "exclamation_mark"}),
+        ("g o, g h, g w, g b, g l", "agents, held, waits, tasks (board), log", {}),
+        ("g m", "worktrees: coming conflicts, what lands (merges)", {}),
+    )),
+    ("Move", (
+        ("j k, arrows", "next, previous", {"move(1)": "j,down", "move(-1)": "k,up"}),
+        ("page up, page down", "a page",
+         {"page(1)": "pagedown,ctrl+f,ctrl+d", "page(-1)": "pageup,ctrl+b,ctrl+u"}),
+        ("g g, G", "first, last", {f"move({FIRST})": "home", f"move({LAST})": "end,G"}),
+        ("enter", "open its story", {"open": "enter"}),
+        ("esc", "back, clear the filter", {"choose('back')": "escape"}),
+    )),
+    ("Act on what is selected", (
+        ("m", "message its agent", {"act('message')": "m"}),
+        ("M", "message all", {"act_on('message', 'all')": "M"}),
+        ("A", "ask its holder to release", {"act('ask')": "A"}),
+        ("a", "acknowledge the alert (the first one)", {"acknowledge": "a"}),
+        ("r", "force release", {"act('release')": "r"}),
+        ("x", "kill", {"act('kill')": "x"}),
+        ("X", "kill all", {"act_on('killall', 'all')": "X"}),
+        ("v", "revive", {"act('revive')": "v"}),
+        ("p", "plan a stopped task again (requeue)", {"act('requeue')": "p"}),
+        ("c", "cancel a task", {"act('cancel')": "c"}),
+        ("R", "restore an overwritten file", {"act('restore')": "R"}),
+    )),
+    ("Anywhere", (
+        ("/", "filter; in the log: words, agent:ada, kind:claim., about:src/db; enter searches all of it",
+         {"filter": "slash"}),
+        ("s", "another order", {"choose('sort_next')": "s"}),
+        ("space", "stop or follow the log", {"choose('toggle_follow')": "space"}),
+        ("click, twice, wheel", "select, open, move (with shift the terminal selects text)", {}),
+        ("?", "this", {"keys": "question_mark"}),
+        ("q, ctrl-c", "leave", {"leave": "q,Q"}),
+    )),
+)  # fmt: skip
+ACTIONS = {
+    key: action for _, rows in KEYS for _, _, bound in rows for action, keys in bound.items() for key in keys.split(",")
+}  # fmt: skip
+CHORDS = {"g": f"move({FIRST})", "m": "worktrees", **{
+    key: f"choose('go', {pane})"
+    for key, pane in (("o", AGENTS), ("h", HELD), ("w", WAITS), ("b", TASKS), ("l", LOG), ("a", ALERT))
+}}  # fmt: skip

@@ -11,12 +11,9 @@ from dibs.doors.top.words import ALERTS, count, is_name, ms
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import Any
-
+    from dibs.doors.top.records import Agent, OpenAlert, TreeRow
     from dibs.doors.top.state import State
-
-    Record = dict[str, Any]
+    from dibs.operations.core import answers
 
 STALE_MS = 4 * 3_600_000  # an idea that nobody touched for this long
 LOW_MS = 180_000  # a claim in its last three minutes, and its last quarter, is soon over
@@ -31,10 +28,12 @@ class Model:
     def __init__(self, state: State) -> None:
         self.state, self.version = state, state.version
         self.claims = list(state.claims.values())
-        self.held_by = grouped(self.claims, lambda claim: claim["agent"])
-        self.waits = sorted([joined(one, self.claims) for one in state.waiting.values()], key=lambda w: ms(w["since"]))
+        self.held_by: dict[str, list[answers.ClaimView]] = {}
+        for claim in self.claims:
+            self.held_by.setdefault(claim["agent"], []).append(claim)
+        self.waits = sorted(state.waiting.values(), key=lambda wait: ms(wait["since"]))
         self.wait_of = {wait["agent"]: wait for wait in self.waits}
-        self.blocks: dict[str, list[Record]] = {}
+        self.blocks: dict[str, list[answers.WaiterView]] = {}
         for wait in self.waits:
             for holder in {one["agent"] for one in wait["holders"]}:
                 self.blocks.setdefault(holder, []).append(wait)
@@ -50,7 +49,7 @@ class Model:
         }
         self.tasks = list(state.tasks.values())
         self.task_of = {task["agent"]: task for task in self.tasks if task["state"] == "executing" and task["agent"]}
-        self.agents = [
+        self.agents: list[Agent] = [
             {**agent, "shown": self._shown(agent)} for agent in state.agents.values()
             if agent["state"] != "left" and (agent["kind"] != "person" or self._is_involved(agent["agent"]))
         ]  # fmt: skip
@@ -67,7 +66,7 @@ class Model:
     def _is_involved(self, agent: str) -> bool:
         return agent in self.held_by or agent in self.wait_of
 
-    def _shown(self, agent: Record) -> str:
+    def _shown(self, agent: answers.AgentView) -> str:
         """The word for an agent: what the server says of it, and whether it waits."""
         identifier = agent["agent"]
         if agent["state"] == "killed":
@@ -89,7 +88,7 @@ class Model:
         mine = [path for claim in self.held_by.get(agent, ()) for path in claim["resources"]]
         return next((path for path in mine if path in self.violated), "")
 
-    def _rank(self, agent: Record) -> int:
+    def _rank(self, agent: Agent) -> int:
         identifier, shown = agent["agent"], agent["shown"]
         if shown in GRAVE or (shown == "dead" and identifier in self.held_by):
             return 0
@@ -101,7 +100,7 @@ class Model:
             return 3
         return {"working": 4, "idle": 5, "dead": 6}.get(shown, 4)
 
-    def _since(self, agent: Record) -> int:
+    def _since(self, agent: Agent) -> int:
         return ms(self.wait_of[agent["agent"]]["since"]) if agent["shown"] == "waiting" else 0
 
     def files_of(self, agent: str) -> list[str]:
@@ -138,16 +137,16 @@ class Model:
 
     # --- tasks
 
-    def opened(self, task: Record) -> list[str]:
+    def opened(self, task: answers.TaskView) -> list[str]:
         """The tasks before this one that are not complete."""
         known = self.state.tasks
         return [one for one in task.get("after") or () if one in known and known[one]["state"] != "complete"]
 
-    def is_blocked(self, task: Record) -> bool:
+    def is_blocked(self, task: answers.TaskView) -> bool:
         """Does a planned task wait for others?"""
         return bool(task.get("waits_for") or self.opened(task))
 
-    def board(self) -> dict[str, list[Record]]:
+    def board(self) -> dict[str, list[answers.TaskView]]:
         """The tasks by state, planned ones as ready and blocked; each sorted by priority, then age.
 
         Made once for each change of the tasks: sorting thousands of them takes longer than a picture.
@@ -158,16 +157,14 @@ class Model:
             self.state.board = self.state.task_version, found
         return found
 
-    def _sorted(self) -> dict[str, list[Record]]:
+    def _sorted(self) -> dict[str, list[answers.TaskView]]:
         names = ("stopped", "executing", "ready", "blocked", "scoped", "discovery", "complete", "cancelled")
-        found: dict[str, list[Record]] = {name: [] for name in names}
+        found: dict[str, list[answers.TaskView]] = {name: [] for name in names}
         for task in self.tasks:
-            state = task["state"]
-            if state == "planned":
-                state = "blocked" if self.is_blocked(task) else "ready"
-            elif state in STOPPED:
-                state = "stopped"
-            found.setdefault(state, []).append(task)
+            name: str = "stopped" if task["state"] in STOPPED else task["state"]
+            if name == "planned":
+                name = "blocked" if self.is_blocked(task) else "ready"
+            found.setdefault(name, []).append(task)
         for name, tasks in found.items():
             if name == "complete":
                 tasks.sort(key=lambda task: task.get("finished_at") or "", reverse=True)
@@ -176,17 +173,9 @@ class Model:
         return found
 
 
-def grouped(records: Iterable[Record], key: Callable[[Record], str]) -> dict[str, list[Record]]:
-    """The records by a key, in their order."""
-    found: dict[str, list[Record]] = {}
-    for one in records:
-        found.setdefault(key(one), []).append(one)
-    return found
-
-
-def _worst_first(alerts: list[Record]) -> list[Record]:
+def _worst_first(alerts: list[answers.AlertView]) -> list[OpenAlert]:
     """Errors before warnings, new before old; equal ones are one, with how many there are."""
-    merged: dict[tuple[str, str, str], Record] = {}
+    merged: dict[tuple[str, str, str], OpenAlert] = {}
     for alert in alerts:
         key = alert["kind"], alert["agent"], alert["text"]
         known = merged.get(key, {**alert, "times": 0, "ids": []})
@@ -194,29 +183,7 @@ def _worst_first(alerts: list[Record]) -> list[Record]:
     return sorted(merged.values(), key=lambda alert: (alert["severity"] != "error", -ms(alert["since"])))
 
 
-def joined(wait: Record, claims: list[Record]) -> Record:
-    """A waiter with the holders of what it wants: as the server says; until then those whose claims cover it."""
-    if wait.get("holders") is not None:
-        return wait
-    holders = []
-    for claim in claims:
-        if claim["agent"] == wait["agent"]:
-            continue
-        for path in claim["resources"]:
-            if any(covers(path, one) or covers(one, path) for one in wait["resources"]):
-                holders.append({**claim, "resource": path})
-                break
-    return {**wait, "holders": holders}
-
-
-def covers(path: str, other: str) -> bool:
-    """Does a claim on `path` cover `other`, as far as the names tell?"""
-    if path == other:
-        return True
-    return not is_name(other) and (path == "." or other.startswith(path if path.endswith("/") else f"{path}/"))
-
-
-def is_low(claim: Record, now: int) -> bool:
+def is_low(claim: answers.ClaimView, now: int) -> bool:
     """Is a claim soon over: in three minutes, and in the last quarter of its time?"""
     left = ms(claim.get("expires_at")) - now
     return bool(claim.get("expires_at")) and left < LOW_MS and (not claim.get("ttl") or left < 250 * claim["ttl"])
@@ -229,13 +196,13 @@ class Branch:
 
     def __init__(self) -> None:
         self.kids: dict[str, Branch] = {}
-        self.claims: list[Record] = []
-        self.waits: list[Record] = []
+        self.claims: list[answers.ClaimView] = []
+        self.waits: list[answers.WaiterView] = []
 
 
-def tree(model: Model) -> list[Record]:
+def tree(model: Model) -> list[TreeRow]:
     """Held paths as the rows of the repository's tree; names first. Folders with one child are one row."""
-    names: list[Record] = []
+    names: list[TreeRow] = []
     root = Branch()
     for claim in model.claims:
         for path in claim["resources"]:
@@ -252,7 +219,7 @@ def tree(model: Model) -> list[Record]:
             if not is_name(path):
                 _at(root, path).waits.append(wait)
     names.sort(key=lambda row: str(row["path"]))
-    rows: list[Record] = []
+    rows: list[TreeRow] = []
     _walk(root, 0, "", rows)
     return [*names, *rows]
 
@@ -264,20 +231,26 @@ def _at(root: Branch, path: str) -> Branch:
     return node
 
 
-def _walk(node: Branch, depth: int, above: str, rows: list[Record]) -> None:
+def _walk(node: Branch, depth: int, above: str, rows: list[TreeRow]) -> None:
     for key in sorted(node.kids):
         name, here = key, node.kids[key]
         while not here.claims and not here.waits and len(here.kids) == 1:
             ((part, here),) = here.kids.items()
             name += f"/{part}"
         path = f"{above}/{name}" if above else name
-        row = {"depth": depth, "name": f"{name}/" if here.kids else name, "path": path, "waits": []}
+        row: TreeRow = {
+            "id": path,
+            "depth": depth,
+            "name": f"{name}/" if here.kids else name,
+            "path": path,
+            "waits": [],
+        }
         for number, claim in enumerate(here.claims):
             waits = here.waits if number == 0 else []
             rows.append({**row, "id": f"{path}\t{claim['claim']}", "claim": claim, "waits": waits})
         if not here.claims:
             rows.extend({**row, "id": f"{path}\t{wait['agent']}", "wait": wait} for wait in here.waits)
             if not here.waits:
-                rows.append({**row, "id": path})
+                rows.append(row)
         if here.kids:
             _walk(here, depth + 1, path, rows)

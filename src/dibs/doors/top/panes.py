@@ -5,23 +5,23 @@ A row is drawn only when it is seen. Its `id` keeps it selected while others com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import overload
+from functools import partial
 
 from dibs.doors.top import event_texts, words
-from dibs.doors.top.draw import bar, fit, pad, path_cut
+from dibs.doors.top.draw import bar, fit, pad, path_cut, spaced
 from dibs.doors.top.model import STALE_MS, is_low, tree
+from dibs.doors.top.rows import Row, Rows
 from dibs.doors.top.words import ALERTS, length, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dibs.doors.top.draw import Line, Span
     from dibs.doors.top.model import Model
-
-    Record = dict[str, Any]
+    from dibs.doors.top.records import Agent, Event, OpenAlert, TreeRow
+    from dibs.doors.top.rows import Line, Span
+    from dibs.operations.core import answers
 
 NAMES = ("Agents", "Held", "Waits", "Tasks", "Log")
 AGENTS, HELD, WAITS, TASKS, LOG = range(5)
@@ -37,52 +37,6 @@ SHAPES = {"working": "*", "waiting": "~", "idle": "o", "silent": "?", "dead": "x
 TONES = {"working": "ok", "waiting": "wait", "idle": "dim", "silent": "bad", "dead": "dead", "killed": "bad"}
 TASK_SHAPES = {"executing": "*", "ready": "o", "blocked": "~", "stopped": "!", "complete": "+", "cancelled": "x"}
 TASK_TONES = {"executing": "ok", "blocked": "wait", "stopped": "bad", "complete": "dim", "cancelled": "dim"}
-
-
-class Row:
-    """One line of a pane."""
-
-    __slots__ = ("agent", "draw", "id", "open", "search")
-
-    def __init__(
-        self, id: str, draw: Callable[[int], Line], *, open: str = "", agent: str = "", search: str = ""
-    ) -> None:
-        self.id, self.draw, self.open, self.agent, self.search = id, draw, open, agent, search
-
-
-class Rows(Sequence[Row]):
-    """The rows of thousands of things, each made when it is looked at: a screen shows a few of them.
-
-    `name` gives the id of a thing's row without making it.
-    """
-
-    def __init__(self, things: Sequence[Any], name: Callable[[Any], str], make: Callable[[Any], Row]) -> None:
-        self._things, self._name, self._make = things, name, make
-
-    def place_of(self, id: str) -> int | None:
-        """Where the row with this id is."""
-        name = self._name
-        return next((place for place, one in enumerate(self._things) if name(one) == id), None)
-
-    def __len__(self) -> int:
-        return len(self._things)
-
-    @overload
-    def __getitem__(self, place: int) -> Row: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[Row]: ...
-    def __getitem__(self, place: int | slice) -> Row | list[Row]:
-        """One row, or some."""
-        if isinstance(place, slice):
-            return [self._make(one) for one in self._things[place]]
-        return self._make(self._things[place])
-
-
-def place_of(rows: Sequence[Row], id: str) -> int | None:
-    """Where the row with this id is, if it is still there."""
-    if isinstance(rows, Rows):
-        return rows.place_of(id)
-    return next((place for place, row in enumerate(rows) if row.id == id), None)
 
 
 def names_width(model: Model) -> int:
@@ -130,7 +84,7 @@ def _agent_columns(columns: int, name: int) -> tuple[int, int]:
     return task, rest - task
 
 
-def state_word(model: Model, agent: Record) -> tuple[str, str]:
+def state_word(model: Model, agent: Agent) -> tuple[str, str]:
     """What an agent does, in a few letters, and its style."""
     now, shown = model.state.now, agent["shown"]
     shape, tone = SHAPES[shown], TONES[shown]
@@ -155,68 +109,50 @@ def _agents(model: Model, order: str) -> list[Row]:
     name = names_width(model)
     return [
         Row(
-            agent["agent"], _Drawn(_agent, model, agent, name), open=f"agent:{agent['agent']}", agent=agent["agent"],
+            agent["agent"], partial(_agent, model, agent, name), open=f"agent:{agent['agent']}", agent=agent["agent"],
             search=_agent_text(model, agent),
         ) for agent in agents
     ]  # fmt: skip
 
 
-class _Drawn:
-    """How a row is drawn, with what it is about: cheaper than a closure for each of thousands."""
-
-    __slots__ = ("_function", "_given")
-
-    def __init__(self, function: Callable[..., Line], *given: Any) -> None:
-        self._function, self._given = function, given
-
-    def __call__(self, columns: int) -> Line:
-        return self._function(*self._given, columns)
-
-
-def _agent_text(model: Model, agent: Record) -> str:
-    task = model.task_of.get(agent["agent"], {})
+def _agent_text(model: Model, agent: Agent) -> str:
+    task = model.task_of.get(agent["agent"])
     files = " ".join(model.files_of(agent["agent"])[:50])
-    about = " ".join([str(agent[key]) for key in ("name", "agent", "shown", "type", "client")])
-    return f"{about} {task.get('id', '')} {files}"
+    about = f"{agent['name']} {agent['agent']} {agent['shown']} {agent['type']} {agent['client']}"
+    return f"{about} {task['id'] if task else ''} {files}"
 
 
-def _begun(model: Model, agent: Record) -> int:
-    task = model.task_of.get(agent["agent"], {})
-    return ms(task.get("started_at") or agent["since"])
+def _begun(model: Model, agent: Agent) -> int:
+    task = model.task_of.get(agent["agent"])
+    return ms((task.get("started_at") if task else "") or agent["since"])
 
 
-def _agent(model: Model, agent: Record, name: int, columns: int) -> Line:
+def _agent(model: Model, agent: Agent, name: int, columns: int) -> Line:
     task_columns, holds_columns = _agent_columns(columns, name)
     word, tone = state_word(model, agent)
     task = model.task_of.get(agent["agent"])
     percent = task.get("progress") if task else None
-    return fit(
-        [
-            (" ", ""), (pad(plain(agent["name"]), name), "bold"), (" ", ""), (pad(word, STATE), tone), (" ", ""),
-            (pad(plain(task["id"]) if task else "-", task_columns), "" if task else "dim"), (" ", ""),
-            (pad("" if percent is None else str(percent), PERCENT, right=True), ""), (" ", ""),
-            *_holds(model, agent, holds_columns), (" ", ""),
-            (pad(length(model.state.now - _begun(model, agent)), SINCE, right=True), "dim"),
-        ],
-        columns,
+    return spaced(
+        columns, (pad(plain(agent["name"]), name), "bold"), (pad(word, STATE), tone),
+        (pad(plain(task["id"]) if task else "-", task_columns), "" if task else "dim"),
+        (pad("" if percent is None else str(percent), PERCENT, right=True), ""), _holds(model, agent, holds_columns),
+        (pad(length(model.state.now - _begun(model, agent)), SINCE, right=True), "dim"),
     )  # fmt: skip
 
 
-def _holds(model: Model, agent: Record, columns: int) -> list[Span]:
+def _holds(model: Model, agent: Agent, columns: int) -> Span:
     """What an agent waits for and whose it is; else what it holds."""
     wait = model.wait_of.get(agent["agent"])
     if wait:
         of = f" < {plain(model.state.name_of(wait['holders'][0]['agent']))}" if wait["holders"] else ""
         of = of if len(of) < columns // 2 else of[: columns // 2]
-        return [(pad(path_cut(plain(wait["resources"][0]), columns - len(of)) + of, columns), "wait")]
+        return pad(path_cut(plain(wait["resources"][0]), columns - len(of)) + of, columns), "wait"
     files = model.files_of(agent["agent"])
     if not files:
-        return [(pad(plain(agent.get("killed") or "-"), columns), "dim")]
+        return pad(plain(agent.get("killed") or "-"), columns), "dim"
     first = model.hurt(agent["agent"]) or files[0]
     more = f" +{len(files) - 1}" if len(files) > 1 else ""
-    return [
-        (pad(path_cut(plain(first), columns - len(more)) + more, columns), "bad" if model.violated.get(first) else "")
-    ]
+    return pad(path_cut(plain(first), columns - len(more)) + more, columns), "bad" if first in model.violated else ""
 
 
 # --- held
@@ -230,28 +166,29 @@ def _held(model: Model, order: str) -> Sequence[Row]:
     rows = tree(model)
     if order != "path":
         rows = [{**row, "depth": 0, "name": row["path"]} for row in rows if "claim" in row]
-        key: Callable[[Record], Any] = lambda row: row["claim"].get("expires_at") or "9"  # noqa: E731 - one of two
+        key: Callable[[TreeRow], Any] = lambda row: row["claim"].get("expires_at") or "9"  # noqa: E731 - one of two
         if order == "holder":
             key = lambda row: (row["claim"].get("name") or "", row["path"])  # noqa: E731 - the other
         rows.sort(key=key)
     name = names_width(model)
     return Rows(rows, lambda row: str(row["id"]), lambda row: Row(
-        row["id"], _Drawn(_held_row, model, row, name), open=f"file:{row['path']}" if _is_thing(row) else "",
+        row["id"], partial(_held_row, model, row, name), open=f"file:{row['path']}" if _is_thing(row) else "",
         agent=(row.get("claim") or row.get("wait") or {}).get("agent", ""), search=_held_text(row),
     ))  # fmt: skip
 
 
-def _is_thing(row: Record) -> bool:
+def _is_thing(row: TreeRow) -> bool:
     return "claim" in row or "wait" in row
 
 
-def _held_text(row: Record) -> str:
-    about = row.get("claim") or row.get("wait") or {}
-    waiters = " ".join([str(wait["name"]) for wait in row["waits"]])
-    return f"{row['path']} {about.get('name', '')} {about.get('agent', '')} {about.get('mode', '')} {waiters}"
+def _held_text(row: TreeRow) -> str:
+    about = row.get("claim") or row.get("wait")
+    waiters = " ".join([wait.get("name", "") for wait in row["waits"]])
+    holder = f"{about.get('name', '')} {about['agent']} {about['mode']}" if about else ""
+    return f"{row['path']} {holder} {waiters}"
 
 
-def _held_row(model: Model, row: Record, name: int, columns: int) -> Line:
+def _held_row(model: Model, row: TreeRow, name: int, columns: int) -> Line:
     now, width = model.state.now, _held_column(columns, name)
     indent = "  " * min(row["depth"], 6)
     text, claim, wait = plain(row["name"]), row.get("claim"), row.get("wait")
@@ -259,8 +196,8 @@ def _held_row(model: Model, row: Record, name: int, columns: int) -> Line:
         if wait is None:
             return fit([(f" {indent}{path_cut(text, width - len(indent))}", "dim")], columns)
         waits = length(now - ms(wait["since"]), fine=True)
-        return fit([(" ", ""), (pad(indent + path_cut(text, width - len(indent)), width), ""), (" ", ""),
-                    (pad(plain(wait["name"]), name), "bold"), (f" ~ waits {waits}", "wait")], columns)  # fmt: skip
+        path = pad(indent + path_cut(text, width - len(indent)), width)
+        return spaced(columns, (path, ""), (pad(plain(wait["name"]), name), "bold"), (f"~ waits {waits}", "wait"))
     waiters = words.joined(plain(one["name"] or one["agent"]) for one in row["waits"])
     note = f" ~ {waiters}" if waiters else ""
     mode = f" {claim['mode']}" if claim["mode"] != "write" else ""
@@ -281,7 +218,7 @@ def _held_row(model: Model, row: Record, name: int, columns: int) -> Line:
     )  # fmt: skip
 
 
-def part_left(claim: Record, now: int) -> float:
+def part_left(claim: answers.ClaimView, now: int) -> float:
     """How much of a claim's time is left, from 0 to 1."""
     end = ms(claim["expires_at"])
     whole = claim["ttl"] * 1000 if claim.get("ttl") else end - ms(claim.get("renewed_at") or claim["since"])
@@ -299,13 +236,13 @@ def _waits(model: Model, order: str) -> list[Row]:
         at = words.clock(ms(lock["since"]))
         title = f"DEADLOCK of {len(lock['cycle'])}, refused {at}"
         story = f"ev:{lock['evidence'][-1]}" if lock.get("evidence") else ""
-        rows.append(Row(lock["id"], _Drawn(_title, title, "bad"), open=story, search="deadlock"))
+        rows.append(Row(lock["id"], partial(_title, title, "bad"), open=story, search="deadlock"))
         for step in lock["cycle"]:
             inside.add(step["agent"])
             wait = model.wait_of.get(step["agent"])
             refused = step["agent"] == lock["agent"] and wait is None
             since = ms(lock["since"] if refused else (wait or step)["since"])
-            drawn = _Drawn(_wait, model, step["agent"], step["resource"], step["holder"], since, refused, name)
+            drawn = partial(_wait, model, step["agent"], step["resource"], step["holder"], since, refused, name)
             search = f"{step['agent']} {step['resource']} {step['holder']}"
             row = f"{lock['id']}\t{step['agent']}"
             rows.append(Row(row, drawn, open=f"file:{step['resource']}", agent=step["agent"], search=search))
@@ -314,7 +251,7 @@ def _waits(model: Model, order: str) -> list[Row]:
         waits.sort(key=lambda wait: str(wait["name"]))
     for wait in waits:
         holder = wait["holders"][0] if wait["holders"] else {"agent": "", "resource": wait["resources"][0]}
-        drawn = _Drawn(
+        drawn = partial(
             _wait, model, wait["agent"], wait["resources"][0], holder["agent"], ms(wait["since"]), False, name
         )
         path = wait["resources"][0]
@@ -334,8 +271,11 @@ def _wait(
     of = f"  of {plain(name_of(holder))}" if holder else ""
     word = f"refused {past}" if refused else f"waits {past}"
     room = max(8, columns - name - 18 - len(of))
-    return fit([(" ", ""), (pad(plain(name_of(agent)), name), "bold"), (" ", ""), (pad(word, 15), "bad" if refused
-                else "wait"), (" ", ""), (path_cut(plain(resource), room), ""), (of, "dim")], columns)  # fmt: skip
+    tone = "bad" if refused else "wait"
+    path = path_cut(plain(resource), room)
+    return spaced(
+        columns, (pad(plain(name_of(agent)), name), "bold"), (pad(word, 15), tone), (path, ""), (of[1:], "dim")
+    )
 
 
 # --- tasks
@@ -345,7 +285,7 @@ def _task_column(columns: int, name: int) -> int:
     return max(8, columns - name - 30)
 
 
-def task_counts(model: Model, board: dict[str, list[Record]]) -> list[str]:
+def task_counts(model: Model, board: dict[str, list[answers.TaskView]]) -> list[str]:
     """The run, and how many tasks are in each state, in two texts."""
     run = model.state.run
     more = "+" if model.state.more.get("tasks") else ""
@@ -366,21 +306,21 @@ def _tasks(model: Model, order: str) -> Sequence[Row]:
         listed.sort(key=lambda one: str(one[1]["created_at"]), reverse=True)
     name = names_width(model)
 
-    def row(one: tuple[str, Record]) -> Row:
+    def row(one: tuple[str, answers.TaskView]) -> Row:
         state, task = one
         search = f"{task['id']} {task['title']} {state} {task['state']} {task.get('name') or ''}"
-        drawn = _Drawn(_task, model, state, task, name)
+        drawn = partial(_task, model, state, task, name)
         return Row(task["id"], drawn, open=f"task:{task['id']}", agent=task.get("agent") or "", search=search)
 
     return Rows(listed, lambda one: str(one[1]["id"]), row)
 
 
-def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Line:
+def _task(model: Model, state: str, task: answers.TaskView, name: int, columns: int) -> Line:
     width, now = _task_column(columns, name), model.state.now
     text = plain(task["id"] if task["title"] in {"", task["id"]} else f"{task['id']}  {task['title']}")
     before = model.opened(task) if state == "blocked" else []
     if state == "stopped":
-        text += f": {plain(task.get('why') or '')}" if task.get("why") else ""
+        text += f": {plain(task['error']['why'])}" if "error" in task else ""
     elif before:
         text += f"  after: {plain(words.listed(before, 2))}"
     elif state == "blocked":
@@ -391,17 +331,13 @@ def _task(model: Model, state: str, task: Record, name: int, columns: int) -> Li
         text += f"  try {task['attempt']} of {task['max_attempts']}"
     word = task["state"] if state == "stopped" else state
     since = ms(task.get("started_at") if state == "executing" else task["created_at"])
-    percent = task.get("progress")
-    return fit(
-        [
-            (f" {TASK_SHAPES.get(state, '.')} ", TASK_TONES.get(state, "")), (pad(word, 11), TASK_TONES.get(state, "")),
-            (" ", ""), (pad(text, width), "dim" if state == "complete" else ""),
-            (f"{task['priority']:>3} "[:4], "dim"),
-            (pad(plain(task.get("name") or task.get("agent") or ""), name), "bold"),
-            (" ", ""), (pad("" if percent is None else str(percent), PERCENT, right=True), ""), (" ", ""),
-            (pad(length(now - since) if since else "", SINCE, right=True), "dim"),
-        ],
-        columns,
+    percent, priority = task.get("progress"), f"{task['priority']:>2}"
+    return spaced(
+        columns, (f"{TASK_SHAPES.get(state, '.')} {pad(word, 11)}", TASK_TONES.get(state, "")),
+        (pad(text, width - max(0, len(priority) - 2)), "dim" if state == "complete" else ""), (priority, "dim"),
+        (pad(plain(task.get("name") or task["agent"] or ""), name), "bold"),
+        (pad("" if percent is None else str(percent), PERCENT, right=True), ""),
+        (pad(length(now - since) if since else "", SINCE, right=True), "dim"),
     )  # fmt: skip
 
 
@@ -412,7 +348,7 @@ def _kind(columns: int) -> int:
     return KIND if columns > 90 else KIND_SHORT  # noqa: PLR2004 - a pane of its own on a wide terminal
 
 
-def matches(model: Model, event: Record, query: str) -> bool:
+def matches(model: Model, event: Event, query: str) -> bool:
     """Does an event match `agent:ada kind:claim. about:src/db` and words?"""
     for word in query.lower().split():
         key, colon, rest = word.partition(":")
@@ -430,14 +366,13 @@ def matches(model: Model, event: Record, query: str) -> bool:
     return True
 
 
-def event_text(model: Model, event: Record) -> str:
+def event_text(model: Model, event: Event) -> str:
     """All that an event says, in small letters, made once."""
-    text: str | None = event.get("text")
-    if text is None:
+    if "words" not in event:
         about, says = model.state.about(event), event_texts.says(event)
-        parts = (event["seq"], event["kind"], event["agent"], event.get("name") or "", event["subject"], about, says)
-        text = event["text"] = " ".join([str(part) for part in parts]).lower()
-    return text
+        parts = (event["seq"], event["kind"], event["agent"], event["name"], event["subject"], about, says)
+        event["words"] = " ".join([str(part) for part in parts]).lower()
+    return event["words"]
 
 
 def _log(model: Model, order: str, query: str) -> Sequence[Row]:
@@ -450,17 +385,17 @@ def _log(model: Model, order: str, query: str) -> Sequence[Row]:
     return Rows(things, lambda event: str(event["seq"]), lambda event: event_row(model, event))
 
 
-def event_row(model: Model, event: Record) -> Row:
+def event_row(model: Model, event: Event) -> Row:
     """An event as a row."""
-    return Row(str(event["seq"]), _Drawn(_event, model, event), open=f"ev:{event['seq']}", agent=event["agent"])
+    return Row(str(event["seq"]), partial(_event, model, event), open=f"ev:{event['seq']}", agent=event["agent"])
 
 
-def _event(model: Model, event: Record, columns: int) -> Line:
+def _event(model: Model, event: Event, columns: int) -> Line:
     name = names_width(model)
     return fit([(f" {event['seq']:>6} ", "dim"), *event_spans(model, event, name, _kind(columns))], columns)
 
 
-def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]:
+def event_spans(model: Model, event: Event, name: int, kind: int) -> list[Span]:
     """When, who, what, about what."""
     about, says = plain(model.state.about(event)), plain(event_texts.says(event))
     return [
@@ -473,7 +408,7 @@ def event_spans(model: Model, event: Record, name: int, kind: int) -> list[Span]
 # --- alerts
 
 
-def remedies(model: Model, alert: Record) -> list[tuple[str, str]]:
+def remedies(model: Model, alert: OpenAlert) -> list[tuple[str, str]]:
     """What can be done about an alert from here: (key and word, action)."""
     kind, agent, known = alert["kind"], alert["agent"], alert["agent"] in model.state.agents
     found: list[tuple[str, str]] = []
@@ -493,18 +428,18 @@ def remedies(model: Model, alert: Record) -> list[tuple[str, str]]:
 def _alerts(model: Model, _: str) -> list[Row]:
     rows = []
     for number, alert in enumerate(model.open, 1):
-        rows.append(Row(alert["id"], _Drawn(_alert, model, alert, number), open=f"alert:{alert['id']}",
+        rows.append(Row(alert["id"], partial(_alert, model, alert, number), open=f"alert:{alert['id']}",
                         agent=alert["agent"], search=f"{alert['kind']} {alert['text']}"))  # fmt: skip
     lost = model.state.undelivered
     told = f"{words.count(len(lost), 'alert')} not delivered: {lost[0]['why']} (dibs alerts)" if lost else ""
     warnings = [*model.state.warnings, *([told] if told else [])]
-    rows += [Row(f"\t{warning}", _Drawn(_warning, warning), search=warning) for warning in warnings]
+    rows += [Row(f"\t{warning}", partial(_warning, warning), search=warning) for warning in warnings]
     from dibs.doors.top import worktrees  # it draws rows, too
 
     return rows + worktrees.lines(model)
 
 
-def _alert(model: Model, alert: Record, number: int, columns: int) -> Line:
+def _alert(model: Model, alert: OpenAlert, number: int, columns: int) -> Line:
     word = str(ALERTS.get(alert["kind"], alert["kind"])) + (f" x{alert['times']}" if alert["times"] > 1 else "")
     style = "bad" if alert["severity"] == "error" else "wait"
     name = model.state.name_of(alert["agent"])

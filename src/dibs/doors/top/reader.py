@@ -1,8 +1,8 @@
-"""Reads what `dibs top` shows: a snapshot, then the log as it grows; and asks and acts for the person who looks.
+"""Reads what `dibs top` shows: a snapshot, then the log as it grows.
 
-Two threads, each with a session of its own. `Reader` follows the log (`store.follow`: the store's own way to wait, the
+`Reader` is a thread with a session of its own. It follows the log (`store.follow`: the store's own way to wait, the
 same for SQLite, Redis and a server elsewhere) and reads a topic again when an event concerns it, not more often than
-that can be afforded. `Desk` does one thing after the other that a person asked for: a story, older events, an action.
+that can be afforded. What a person asks for is desk.py's.
 
 What a server or a store does not answer is said (`State.lost`), and tried again; nothing is missed meanwhile: the next
 events are those after the last one that was read.
@@ -10,7 +10,6 @@ events are those after the last one that was read.
 
 from __future__ import annotations
 
-import queue
 import random
 import threading
 
@@ -27,12 +26,14 @@ if TYPE_CHECKING:
     from dibs.doors.top.state import State
     from dibs.session.session import Session
 
-    Done = Callable[[Any, str], None]
-
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000
 PAGE = 1_000  # claims, agents, tasks in one answer
-MOST = {"status": 5_000, "agents": 2_000, "tasks": 10_000, "usage": 2_000}
+# Topic → the operation that lists it, the key of its list, how many are read at most, fields.
+LISTINGS: dict[str, tuple[str, str, int, dict[str, Any]]] = {
+    "status": ("status", "claims", 5_000, {}), "agents": ("agents", "agents", 2_000, {}),
+    "tasks": ("task list", "tasks", 10_000, {}), "usage": ("agents", "agents", 2_000, {"usage": True}),
+}  # fmt: skip
 MOST_ALERTS = 200
 MOST_PAIRS, MOST_LANDINGS = 100, 100
 REFRESH_MS = 10_000  # what changes without an event: who was heard, what is used
@@ -63,14 +64,15 @@ class Asker:
         values = read_fields.request(session, operation, fields or {}, typed=True)
         return session.answer(operation, session.identify(self._agent, request=request), values)
 
-    def pages(self, name: str, key: str, most: int, **fields: Any) -> tuple[dict[str, Any], bool]:
-        """All entries of a listing up to `most`, in the first answer's place; and whether there are more."""
+    def listing(self, topic: str) -> tuple[dict[str, Any], bool]:
+        """All entries of a topic up to a limit, in the first answer's place; and whether there are more."""
+        name, key, most, fields = LISTINGS[topic]
         first = answer = self.ask(name, {"limit": PAGE, **fields})
-        found = list(answer[key])
-        while answer["more"] and len(found) < most:
+        entries = list(answer[key])
+        while answer["more"] and len(entries) < most:
             answer = self.ask(name, {"limit": PAGE, "after": answer["cursor"], **fields})
-            found += answer[key]
-        return {**first, key: found}, bool(answer["more"])
+            entries += answer[key]
+        return {**first, key: entries}, bool(answer["more"])
 
     def rights(self) -> tuple[dict[str, Any], dict[str, bool]]:
         """Who this is, and which operations may be called."""
@@ -86,9 +88,10 @@ class Asker:
 class Reader(threading.Thread):
     """Follows the log."""
 
-    def __init__(self, asker: Asker, state: State, changed: Callable[[], None]) -> None:
+    def __init__(self, asker: Asker, state: State) -> None:
         super().__init__(name="dibs-top-reader", daemon=True)
-        self._asker, self._state, self._changed = asker, state, changed
+        self._asker, self._state = asker, state
+        self.changed: Callable[[], object] = lambda: None  # called by this thread after each change of the state
         self._due: dict[str, int] = {}  # topic → when to read it, by the monotonic clock
         self._last: dict[str, tuple[int, int]] = {}  # topic → when it was read, and how long that took
         self._stopping = threading.Event()
@@ -119,38 +122,23 @@ class Reader(threading.Thread):
     def read(self, topic: str) -> None:
         """Read one topic now."""
         began = clock.since_boot()
-        answer, more = getattr(self, f"_read_{topic}")()
-        self._state.take(topic, answer, more=more)
+        read = self._asker.listing if topic in LISTINGS else getattr(self, f"_read_{topic}")
+        self._state.take(topic, *read(topic))
         now = clock.since_boot()
         self._last[topic] = now, now - began
         if topic == "status":
             self._state.latency = now - began
 
-    def _read_status(self) -> tuple[Any, bool]:
-        return self._asker.pages("status", "claims", MOST["status"])
-
-    def _read_agents(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("agents", "agents", MOST["agents"])
-        return answer["agents"], more
-
-    def _read_usage(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("agents", "agents", MOST["usage"], usage=True)
-        return answer["agents"], more
-
-    def _read_tasks(self) -> tuple[Any, bool]:
-        answer, more = self._asker.pages("task list", "tasks", MOST["tasks"])
-        return answer["tasks"], more
-
-    def _read_runs(self) -> tuple[Any, bool]:
+    def _read_runs(self, _: str) -> tuple[Any, bool]:
         runs = self._asker.ask("run list", {"limit": 20})["runs"]
         live = next((one for one in runs if one["state"] == "active"), None)
         return (runs, self._asker.ask("run progress", {"run": live["id"]})["run"] if live else None), False
 
-    def _read_worktrees(self) -> tuple[Any, bool]:
+    def _read_worktrees(self, _: str) -> tuple[Any, bool]:
         ask = self._asker.ask
         return (ask("radar", {"limit": MOST_PAIRS}), ask("landings", {"limit": MOST_LANDINGS})), False
 
-    def _read_alerts(self) -> tuple[Any, bool]:
+    def _read_alerts(self, _: str) -> tuple[Any, bool]:
         answer = self._asker.ask("alerts", {"limit": MOST_ALERTS})
         return answer, bool(answer["more"])
 
@@ -173,7 +161,7 @@ class Reader(threading.Thread):
                 pause = min(LONGEST_PAUSE_MS, 500 * 2 ** min(attempt, 5)) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads attempts
                 attempt += 1
                 self._state.lost(str(error), clock.store_wall() + int(pause))
-                self._changed()
+                self.changed()
                 self._asker.close()
                 self._stopping.wait(pause / 1000)
         self._asker.close()
@@ -198,7 +186,7 @@ class Reader(threading.Thread):
             state.mark(f"connected again after {seconds} s: {events} since {since}, none missed")
         now = clock.since_boot()
         self._due = dict.fromkeys(("status", "agents", "alerts", "tasks", "runs", "worktrees", "usage"), now)
-        self._changed()
+        self.changed()
 
     def _step(self) -> None:
         """Read what is due; else wait for the log to grow."""
@@ -208,7 +196,7 @@ class Reader(threading.Thread):
         for topic in [one for one, at in self._due.items() if at <= now]:
             del self._due[topic]
             self.read(topic)
-            self._changed()
+            self.changed()
         for topic in ("status", "agents", "alerts", "worktrees", "usage"):
             if topic not in self._due:
                 self._due[topic] = self._last.get(topic, (now, 0))[0] + max(REFRESH_MS, SHARE * self._cost(topic))
@@ -216,7 +204,7 @@ class Reader(threading.Thread):
         store = self._asker.session.store
         if store.follow(self._state.seq, wait):
             self._hear()
-            self._changed()
+            self.changed()
         elif wait == FOLLOW_S and store.head().seq < self._state.seq:
             self._anew("the log is another one now: a new snapshot was taken")
 
@@ -247,47 +235,3 @@ class Reader(threading.Thread):
     def _anew(self, why: str) -> None:
         self.snapshot()
         self._state.mark(why)
-
-
-class Desk(threading.Thread):
-    """Does what the person asked for, one after the other."""
-
-    def __init__(self, asker: Asker, changed: Callable[[], None]) -> None:
-        super().__init__(name="dibs-top-desk", daemon=True)
-        self._asker, self._changed = asker, changed
-        self._jobs: queue.SimpleQueue[tuple[Callable[[Asker], Any], Done] | None] = queue.SimpleQueue()
-        self._results: queue.SimpleQueue[tuple[Done, Any, str]] = queue.SimpleQueue()
-
-    def give(self, job: Callable[[Asker], Any], done: Done) -> None:
-        """Do this; then `done(answer, "")` or `done(None, why)` is called, by the thread that calls `deliver`."""
-        self._jobs.put((job, done))
-
-    def deliver(self) -> bool:
-        """Call what is done; returns whether there was anything."""
-        found = False
-        while True:
-            try:
-                done, answer, why = self._results.get_nowait()
-            except queue.Empty:
-                return found
-            found = True
-            done(answer, why)
-
-    def stop(self) -> None:
-        """End it after what is under way."""
-        self._jobs.put(None)
-
-    def run(self) -> None:
-        """Until `stop`."""
-        while (one := self._jobs.get()) is not None:
-            self.do(*one)
-        self._asker.close()
-
-    def do(self, job: Callable[[Asker], Any], done: Done) -> None:
-        """One job, now."""
-        try:
-            self._results.put((done, job(self._asker), ""))
-        except FAULTS as error:
-            self._asker.close()
-            self._results.put((done, None, getattr(error, "message", "") or str(error)))
-        self._changed()

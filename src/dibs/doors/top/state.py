@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    Record = dict[str, Any]
+    from dibs.doors.top import records
+    from dibs.operations.core import answers
 
 KEPT_EVENTS = 6_000  # in memory; older ones are read on demand, by scrolling
 KEPT_RESOURCES = 4 * KEPT_EVENTS
@@ -43,26 +44,26 @@ class State:
         self.workspace = self.me = self.role = ""
         self.may: dict[str, bool] = {}
         self.seq = self.version = 0
-        self.claims: dict[str, Record] = {}
-        self.waiting: dict[str, Record] = {}
-        self.agents: dict[str, Record] = {}
-        self.tasks: dict[str, Record] = {}
+        self.claims: dict[str, answers.ClaimView] = {}
+        self.waiting: dict[str, answers.WaiterView] = {}
+        self.agents: dict[str, answers.AgentView] = {}
+        self.tasks: dict[str, answers.TaskView] = {}
         self.task_version = 0  # of the tasks alone
-        self.board: tuple[int, dict[str, list[Record]]] = (-1, {})  # sorted from which version of the tasks (model.py)
-        self.runs: list[Record] = []
-        self.run: Record | None = None
-        self.alerts: list[Record] = []
-        self.radar: Record | None = None  # what the last look for coming conflicts said; None: not read yet
-        self.landings: Record | None = None  # the landing queue
+        self.board: tuple[int, dict[str, list[answers.TaskView]]] = (-1, {})  # of which version of the tasks (model.py)
+        self.runs: list[answers.RunView] = []
+        self.run: answers.RunProgress | None = None
+        self.alerts: list[answers.AlertView] = []
+        self.radar: answers.RadarAnswer | None = None  # the last look for conflicts; None: not read yet
+        self.landings: answers.LandingsAnswer | None = None  # the landing queue
         self.warnings: list[str] = []
-        self.undelivered: list[Record] = []  # alerts that the command or webhook of the config did not take
-        self.usage: dict[str, Record] = {}
+        self.undelivered: list[answers.Undelivered] = []  # alerts that the command or webhook did not take
+        self.usage: dict[str, answers.AgentView] = {}
         self.more: dict[str, bool] = {}
         self.whole = False  # are the tasks read, too?
-        self.events: list[Record] = []
+        self.events: list[records.Event] = []
         self.is_older = False  # has the log events before the first of these?
         self.searched = ""  # what the log was searched for
-        self.found: list[Record] = []  # what it has of that, oldest first
+        self.found: list[records.Event] = []  # what it has of that, oldest first
         self.found_from = 0  # how far back it was searched; 0: to its beginning
         self.refusals: deque[int] = deque()
         self.resources: dict[str, list[str]] = {}  # claim or waiter → its resources, for events that name only it
@@ -85,18 +86,19 @@ class State:
 
     def name_of(self, agent: str) -> str:
         """What people call this agent."""
-        return str(self.agents.get(agent, {}).get("name") or agent)
+        known = self.agents.get(agent)
+        return (known["name"] if known else "") or agent
 
     # --- reading
 
-    def take(self, topic: str, answer: Any, *, more: bool = False) -> None:
+    def take(self, topic: str, answer: Any, more: bool = False) -> None:
         """A topic was read: what is known of it is replaced."""
         with self.mutex:
             getattr(self, f"_take_{topic}")(answer)
             self.more[topic] = more
             self.version += 1
 
-    def _take_status(self, answer: Record) -> None:
+    def _take_status(self, answer: answers.StatusAnswer) -> None:
         self.claims = {one["claim"]: one for one in answer["claims"]}
         for one in answer["claims"]:
             self.resources[one["claim"]] = one["resources"]
@@ -106,32 +108,34 @@ class State:
         self.warnings = answer.get("warnings") or []
         self.undelivered = answer.get("undelivered") or []
 
-    def _take_agents(self, found: list[Record]) -> None:
-        self.agents = {one["agent"]: {**one, **self.usage.get(one["agent"], {})} for one in found}
+    def _take_agents(self, answer: answers.AgentsAnswer) -> None:
+        self.agents = {one["agent"]: self._with_usage(one) for one in answer["agents"]}
 
-    def _take_usage(self, found: list[Record]) -> None:
-        self.usage = {
-            one["agent"]: {"cpu": one["cpu"], "memory": one["memory"]} for one in found if one.get("cpu") is not None
-        }
-        self.agents = {agent: {**one, **self.usage.get(agent, {})} for agent, one in self.agents.items()}
+    def _take_usage(self, answer: answers.AgentsAnswer) -> None:
+        self.usage = {one["agent"]: one for one in answer["agents"] if "cpu" in one}
+        self.agents = {agent: self._with_usage(one) for agent, one in self.agents.items()}
 
-    def _take_tasks(self, found: list[Record]) -> None:
-        self.tasks = {one["id"]: one for one in found}
+    def _with_usage(self, agent: answers.AgentView) -> answers.AgentView:
+        used = self.usage.get(agent["agent"])
+        return {**agent, "cpu": used["cpu"], "memory": used["memory"]} if used else agent
+
+    def _take_tasks(self, answer: answers.TaskListAnswer) -> None:
+        self.tasks = {one["id"]: one for one in answer["tasks"]}
         self.task_version += 1
         self.whole = True
 
-    def _take_runs(self, answer: tuple[list[Record], Record | None]) -> None:
+    def _take_runs(self, answer: tuple[list[answers.RunView], answers.RunProgress | None]) -> None:
         self.runs, self.run = answer
 
-    def _take_alerts(self, answer: Record) -> None:
+    def _take_alerts(self, answer: answers.AlertsAnswer) -> None:
         self.alerts = answer["alerts"]
 
-    def _take_worktrees(self, answer: tuple[Record, Record]) -> None:
+    def _take_worktrees(self, answer: tuple[answers.RadarAnswer, answers.LandingsAnswer]) -> None:
         self.radar, self.landings = answer
 
     # --- events
 
-    def begin(self, events: Sequence[Record], seq: int, *, older: bool) -> None:
+    def begin(self, events: Sequence[records.Event], seq: int, *, older: bool) -> None:
         """The last events of the log, with which everything begins."""
         with self.mutex:
             self.events, self.seq, self.is_older = [], seq, older
@@ -140,7 +144,7 @@ class State:
                 self._keep(event)
             self.version += 1
 
-    def heard(self, events: Sequence[Record]) -> set[str]:
+    def heard(self, events: Sequence[records.Event]) -> set[str]:
         """New events, in their order; returns the topics that they concern."""
         topics: set[str] = set()
         with self.mutex:
@@ -163,10 +167,10 @@ class State:
             self.version += 1
         return topics
 
-    def _is_landing(self, event: Record) -> bool:
+    def _is_landing(self, event: records.Event) -> bool:
         return any(name.startswith("land:") for name in self.resources.get(event["subject"], ()))
 
-    def older(self, events: Sequence[Record], *, older: bool) -> None:
+    def older(self, events: Sequence[records.Event], *, older: bool) -> None:
         """Events from before the first that is here."""
         with self.mutex:
             first = self.events[0]["seq"] if self.events else self.seq + 1
@@ -177,7 +181,7 @@ class State:
             self.is_older = older
             self.version += 1
 
-    def search(self, query: str, events: Sequence[Record], found_from: int) -> None:
+    def search(self, query: str, events: Sequence[records.Event], found_from: int) -> None:
         """What the whole log has of a query; of the same one, more from further back."""
         with self.mutex:
             for event in events:
@@ -207,39 +211,55 @@ class State:
             self.phase, self.error, self.lost_at = LIVE, "", 0
             self.version += 1
 
-    def _keep(self, event: Record) -> None:
+    def _keep(self, event: records.Event) -> None:
         self._note(event)
         self.events.append(event)
         if event["kind"].endswith(".refused"):
             self.refusals.append(event["ms"])
 
-    def _note(self, event: Record) -> None:
+    def _note(self, event: records.Event) -> None:
         event["ms"] = words.ms(event["at"])
         if event["kind"] in {"claim.granted", "wait.queued"}:
             self.resources[event["subject"]] = words.resources_of(event["data"])
 
-    def _fold(self, event: Record) -> None:
+    def _fold(self, event: records.Event) -> None:
         """The plain facts of an event, until its topic is read again."""
         kind, subject, data = event["kind"], event["subject"], event["data"]
         if kind == "claim.granted":
             if subject not in self.claims:
                 self.claims[subject] = {
-                    "claim": subject, "agent": event["agent"], "name": event.get("name") or event["agent"],
-                    "resources": self.resources[subject], "mode": data.get("mode"), "token": data.get("token"),
-                    "since": event["at"], "expires_at": "", "reason": "",
+                    "claim": subject, "agent": event["agent"], "name": event["name"] or event["agent"],
+                    "resources": self.resources[subject], "mode": data.get("mode", "write"),
+                    "token": data.get("token", 0), "since": event["at"], "expires_at": "", "left": "", "reason": "",
+                    "task": "", "ttl": 0, "renewed_at": event["at"],
                 }  # fmt: skip
         elif kind == "claim.ended" or (kind == "claim.released" and not data.get("left")):
             self.claims.pop(subject, None)
         elif kind == "wait.queued":
+            resources = self.resources[subject]
             self.waiting[subject] = {
-                "agent": event["agent"], "name": event.get("name") or event["agent"],
-                "resources": self.resources[subject], "mode": data.get("mode"), "since": event["at"], "reason": "",
+                "agent": event["agent"], "name": event["name"] or event["agent"], "resources": resources,
+                "mode": data.get("mode", "write"), "since": event["at"], "until": "", "reason": "",
+                "holders": self._holders(event["agent"], resources),
             }  # fmt: skip
         elif kind == "wait.ended":
             self.waiting.pop(subject, None)
         elif kind == "task.moved" and subject in self.tasks:
-            self.tasks[subject] = {**self.tasks[subject], "state": data.get("to")}
+            task = self.tasks[subject]
+            self.tasks[subject] = {**task, "state": data.get("to", task["state"])}
             self.task_version += 1
+
+    def _holders(self, agent: str, wanted: list[str]) -> list[answers.WaitedForView]:
+        """Other agents' claims that cover what is wanted, as far as the names tell."""
+        holders: list[answers.WaitedForView] = []
+        for claim in self.claims.values():
+            paths = [path for path in claim["resources"] if any(words.touches(path, one) for one in wanted)]
+            if paths and claim["agent"] != agent:
+                holders.append({
+                    "agent": claim["agent"], "claim": claim["claim"], "resource": paths[0], "since": claim["since"],
+                    "expires_at": claim["expires_at"],
+                })  # fmt: skip
+        return holders
 
     def refused(self) -> int:
         """How many calls were refused in the last two hours."""
@@ -248,7 +268,7 @@ class State:
             self.refusals.popleft()
         return len(self.refusals)
 
-    def about(self, event: Record) -> str:
+    def about(self, event: records.Event) -> str:
         """What an event is about, as people know it: the path of a claim, not its id."""
         found = words.resources_of(event["data"]) or self.resources.get(event["subject"], [])
         if found:

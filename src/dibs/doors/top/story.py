@@ -5,19 +5,19 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.doors.top import event_texts, words, worktrees
 from dibs.doors.top.draw import fit, pad, wrapped
-from dibs.doors.top.model import covers
-from dibs.doors.top.panes import Row, event_row, state_word
-from dibs.doors.top.words import length, ms, plain
+from dibs.doors.top.panes import event_row, state_word
+from dibs.doors.top.rows import Row
+from dibs.doors.top.words import covers, length, ms, plain, touches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.doors.top.draw import Line
+    from dibs.doors.top import records
     from dibs.doors.top.model import Model
-
-    Record = dict[str, Any]
+    from dibs.doors.top.rows import Line
+    from dibs.operations.core import answers
 
 SHOWN = 200  # events; the log has the rest
 LABEL = 11
@@ -32,24 +32,20 @@ class Story:
     def __init__(self, what: str) -> None:
         self.what = what
         self.kind, _, self.id = what.partition(":")
-        self.events: list[Record] = []  # that the log has of it
-        self.full: Record = {}  # of a task: its notes
+        self.events: list[records.Event] = []  # that the log has of it
+        self.full: answers.TaskDetail | None = None  # of a task: its notes
         self.index = self.top = 0
 
     @property
-    def query(self) -> tuple[str, Record] | None:
+    def query(self) -> dict[str, Any]:
         """What to ask the log about it."""
-        if self.kind == "agent":
-            return "log", {"agent": self.id, "limit": SHOWN}
-        if self.kind == "file":
-            return "log", {"path": [self.id], "limit": SHOWN}
-        if self.kind == "task":
-            return "log", {"path": [f"task:{self.id}"], "limit": SHOWN}
-        if self.kind == "worktrees":
-            return "log", {"kind": "landing.", "limit": SHOWN}
-        if self.kind == "alert":
-            return "log", {"text": self.id, "limit": SHOWN}
-        return "log", {"after": int(self.id) - 1, "limit": 1}
+        fields: dict[str, dict[str, Any]] = {
+            "agent": {"agent": self.id}, "file": {"path": [self.id]}, "task": {"path": [f"task:{self.id}"]},
+            "worktrees": {"kind": "landing."}, "alert": {"text": self.id},
+        }  # fmt: skip
+        if self.kind not in fields:
+            return {"after": int(self.id) - 1, "limit": 1}
+        return {**fields[self.kind], "limit": SHOWN}
 
     def title(self, model: Model) -> str:
         """What it is, in some words."""
@@ -75,7 +71,7 @@ class Story:
         title = f"Story: {words.count(len(found), 'event')}, newest first"
         return [*facts, fact("", ""), fact("", title, tone="bold"), *[event_row(model, event) for event in found]]
 
-    def concerns(self, model: Model, event: Record) -> bool:
+    def concerns(self, model: Model, event: records.Event) -> bool:
         """Is an event that is here about this?"""
         identifier, subject, data = self.id, event["subject"], event["data"]
         if self.kind == "agent":
@@ -151,7 +147,7 @@ def _agent(model: Model, story: Story) -> list[Row]:
 def _file(model: Model, story: Story) -> list[Row]:
     state, path = model.state, story.id
     found = [claim for claim in model.claims if any(covers(one, path) for one in claim["resources"])]
-    waits = [wait for wait in model.waits if any(covers(path, one) or covers(one, path) for one in wait["resources"])]
+    waits = [wait for wait in model.waits if any(touches(path, one) for one in wait["resources"])]
     rows = []
     for claim in found[:MOST_LISTED]:
         by = "" if path in claim["resources"] else f", by {claim['resources'][0]}"
@@ -186,21 +182,22 @@ def _task(model: Model, story: Story) -> list[Row]:
         return [fact("Task", "not in the list")]
     done = f", {task['progress']}%" if task.get("progress") is not None else ""
     rows = [fact("Title", task["title"]), fact("State", f"{task['state']}{done}, priority {task['priority']}")]
-    if task.get("agent"):
+    if task["agent"]:
         rows.append(fact("Agent", state.name_of(task["agent"]), open=f"agent:{task['agent']}"))
     rows.append(fact("Attempt", f"{task['attempt']} of {task['max_attempts']}"))
-    after = task.get("after") or story.full.get("after") or []
+    full = story.full or task
+    after = task.get("after") or full.get("after") or []
     before = [one["id"] for one in model.tasks if identifier in (one.get("after") or ())]
     for label, others in (("After", after), ("Before", before)):
         rows += [
-            fact(label, f"{other}  {state.tasks.get(other, {}).get('state', '')}", open=f"task:{other}")
+            fact(label, f"{other}  {state.tasks[other]['state'] if other in state.tasks else ''}", open=f"task:{other}")
             for other in others[:MOST_LISTED]
         ]
         if not others:
             waits = task.get("waits_for") if label == "After" else 0
             rows.append(fact(label, words.count(waits, "task") if waits else "nothing"))
-    why = task.get("why") or story.full.get("why")
-    notes = story.full.get("notes") or []
+    why = task["error"]["why"] if "error" in task else ""
+    notes = story.full.get("notes") if story.full else []
     for label, text in (("Run", task.get("run")), ("Why", why), ("Last note", notes[-1]["text"] if notes else "")):
         if text:
             rows.append(fact(label, str(text)))
@@ -208,7 +205,7 @@ def _task(model: Model, story: Story) -> list[Row]:
     return rows
 
 
-def _alert_of(model: Model, identifier: str) -> Record | None:
+def _alert_of(model: Model, identifier: str) -> answers.AlertView | None:
     return next((alert for alert in model.state.alerts if alert["id"] == identifier), None)
 
 

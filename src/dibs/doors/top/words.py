@@ -91,6 +91,18 @@ def is_name(resource: str) -> bool:
     )  # fmt: skip
 
 
+def covers(path: str, other: str) -> bool:
+    """Does a claim on `path` cover `other`, as far as the names tell?"""
+    if path == other:
+        return True
+    return not is_name(other) and (path == "." or other.startswith(path if path.endswith("/") else f"{path}/"))
+
+
+def touches(path: str, other: str) -> bool:
+    """Does one of the two cover the other?"""
+    return covers(path, other) or covers(other, path)
+
+
 def byte_count(number: float) -> str:
     """Bytes for people: `512M`, `1.2G`."""
     return f"{number / 2**30:.1f}G" if number >= 1e9 else f"{round(number / 2**20)}M"  # noqa: PLR2004 - a billion

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from dibs.doors.top import words
 from dibs.doors.top.draw import fit, pad
-from dibs.doors.top.panes import Row
+from dibs.doors.top.rows import Row
 from dibs.doors.top.words import length, ms, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.doors.top.draw import Line
     from dibs.doors.top.model import Model
-
-    Record = dict[str, Any]
+    from dibs.doors.top.rows import Line
+    from dibs.operations.core import answers
 
 STORY = "worktrees:"
 WORD = 12  # columns of the word that a line begins with, as those of alerts
@@ -49,17 +46,17 @@ def _line(word: str, text: str, since: str, now: int) -> Row:
     return Row(f"\t{word}", draw, open=STORY, search=f"{word} {text}")
 
 
-def _names(conflict: Record) -> str:
+def _names(conflict: answers.ComingConflictView) -> str:
     return f"{conflict['sides'][0]['name']} and {conflict['sides'][1]['name']}"
 
 
-def _pair(conflict: Record) -> str:
+def _pair(conflict: answers.ComingConflictView) -> str:
     files = [file["path"] for file in conflict["files"][:FILES]]
     more = conflict["count"] - len(files)
     return f"{_names(conflict)}: {', '.join(files)}{f' and {more} more' if more > 0 else ''} would conflict"
 
 
-def _queue(model: Model, queue: Record) -> str:
+def _queue(model: Model, queue: answers.LandingsAnswer) -> str:
     queued = f"{words.count(queue['queued'], 'branch', 'branches')} queued for {queue['onto']}"
     lander = queue["lander"]
     if lander is None:
@@ -107,7 +104,7 @@ def facts(model: Model) -> list[tuple[str, str, str, str]]:
     return found + [_landing(model, one) for one in queue["landings"]]
 
 
-def _where(file: Record, conflict: Record) -> str:
+def _where(file: answers.ConflictFileView, conflict: answers.ComingConflictView) -> str:
     if not file["hunks"]:
         return str(file["kind"])
     one, other = (side["name"] for side in conflict["sides"])
@@ -121,7 +118,7 @@ def _span(lines: list[int]) -> str:
     return f"line {first}" if many <= 1 else f"lines {first}-{first + many - 1}"
 
 
-def _landing(model: Model, landing: Record) -> tuple[str, str, str, str]:
+def _landing(model: Model, landing: answers.LandingView) -> tuple[str, str, str, str]:
     state = model.state
     tone = {"queued": "wait", "landed": "ok", "refused": "bad"}.get(landing["state"], "dim")
     since = length(state.now - ms(landing.get("decided_at") or landing["at"]))

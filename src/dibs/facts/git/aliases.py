@@ -73,6 +73,8 @@ def _of(reading: Reading, simple: Simple, hops: int) -> list[GitEffect]:
         _patched(reading, effect, *simple.given)
     if effect.kind == "submodule" and effect.action == "foreach":
         return _each_submodule(reading, effect, hops)
+    if effect.force and effect.tree and effect.has("recurse-submodules") and effect.cwd is not None:
+        return [effect, *_in_submodules(effect)]
     if effect.kind != "unknown" or effect.unknown or effect.cwd is None or hops >= MAX_ALIAS_HOPS:
         return [effect]
     meant = _given(effect) or _alias(effect.cwd, effect.words[effect.at] or "")
@@ -120,6 +122,19 @@ def _each_submodule(reading: Reading, effect: GitEffect, hops: int) -> list[GitE
     for folder in submodules(effect.cwd)[:MAX_SUBMODULES]:
         found += _script(reading, text, folder, hops)
     return found
+
+
+def _in_submodules(effect: GitEffect) -> list[GitEffect]:
+    """`git reset --hard --recurse-submodules`: the files in each of them, and in those within them, are overwritten."""
+    folders = submodules(effect.cwd or "")
+    for folder in folders:  # it grows
+        if os.path.lexists(f"{folder}/.git"):
+            folders += [inner for inner in submodules(folder) if inner not in folders][: MAX_SUBMODULES - len(folders)]
+    resets = [git_effects.effect(["git", "reset", "--hard"], folder) for folder in folders[:MAX_SUBMODULES]]
+    known = [reset for reset in resets if reset is not None and os.path.isdir(reset.cwd or "")]
+    for reset in known:
+        reset.text = effect.text
+    return known
 
 
 def submodules(cwd: str) -> list[str]:

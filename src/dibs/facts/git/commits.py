@@ -51,33 +51,21 @@ def chosen(cwd: str, words: Sequence[str]) -> list[str]:
     return os.fsdecode(done.out).split() if done.ok else []
 
 
+def missing_from(cwd: str, commit: str, *others: str) -> list[str]:
+    """The commits up to this one that none of the others has, which are named as `git rev-list --not` takes them."""
+    without = [name for name in others if name]
+    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", *without, "--", fine=(0, 128))
+    return os.fsdecode(done.out).split() if done.ok else []
+
+
 def between(cwd: str, before: str, after: str = "HEAD", *also: str) -> list[str]:
     """The commits in `after` that are neither in `before` nor in any of the others."""
-    without = [f"^{name}" for name in (before, *also) if name]
-    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", after, *without, "--", fine=(0, 128))
-    return os.fsdecode(done.out).split() if done.ok else []
+    return missing_from(cwd, after, before, *also)
 
 
 def only_on(cwd: str, branch: str) -> list[str]:
     """The commits that no other branch has, local or remote-tracking."""
-    others = (f"--exclude={branch}", "--branches", "--remotes")
-    done = git.ask(
-        cwd, "rev-list", f"--max-count={MAX_COMMITS}", f"refs/heads/{branch}", "--not", *others, fine=(0, 128)
-    )
-    return os.fsdecode(done.out).split() if done.ok else []
-
-
-def left_by(cwd: str, remote: str, branch: str, commit: str) -> list[str]:
-    """The commits of a remote's branch that no other branch known here has, and that go with it."""
-    others = (f"--exclude={remote}/{branch}", "--remotes", "--branches")
-    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", *others, fine=(0, 128))
-    return os.fsdecode(done.out).split() if done.ok else []
-
-
-def on_no_branch(cwd: str, commit: str) -> list[str]:
-    """The commits up to this one that no branch here has."""
-    done = git.ask(cwd, "rev-list", f"--max-count={MAX_COMMITS}", commit, "--not", "--branches", fine=(0, 128))
-    return os.fsdecode(done.out).split() if done.ok else []
+    return missing_from(cwd, f"refs/heads/{branch}", f"--exclude={branch}", "--branches", "--remotes")
 
 
 def branches(cwd: str) -> list[str]:

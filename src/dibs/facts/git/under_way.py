@@ -11,6 +11,7 @@ MARKS = {
     "MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert", "rebase-merge": "rebase",
     "rebase-apply": "rebase",
 }  # fmt: skip
+CONFLICT = "conflict resolution"  # of a stash, a checkout, a patch: git has nothing to continue there
 PARTLY = frozenset({"rebase-apply"})  # git commits single paths in the middle of this one
 
 

@@ -5,8 +5,8 @@ Nothing of it is run; git is asked for the names that `git ls-files` lists. The 
 and variables with a known value. If a command writes something that cannot be known from its words, the result says so,
 and the caller decides.
 
-Not seen: what programs do that are not in the table of writers (`make`, `python x.py`), aliases, and the state of an
-earlier shell.
+Not seen: what programs do that have no row in the table (programs.py, tools.py: `make`, `python x.py`), aliases, and
+the state of an earlier shell.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller
-from dibs.facts.shell.commands import PLAIN_LOOKS
-from dibs.facts.shell.findings import Doubt, Env, Reader, Reading, Simple, Target, TooComplex, unreadable
-from dibs.facts.shell.globs import Look
-from dibs.facts.shell.words import LITERAL_LETTERS
+from dibs.facts.shell.call import signs
+from dibs.facts.shell.commands import CommandInterpreter
+from dibs.facts.shell.findings import LITERAL_LETTERS, Doubt, Env, Reading, Simple, Target, TooComplex, unreadable
+from dibs.facts.shell.globs import FileView
+from dibs.facts.shell.programs import PROGRAMS
 
-__all__ = ["PLAIN_LOOKS", "Doubt", "Reading", "Simple", "Target", "read"]
+__all__ = ["Doubt", "Reading", "Simple", "Target", "only_looks", "read"]
 
 # Words that need the parser; any other line of harmless characters is one command.
 _KEYWORDS = frozenset((
@@ -34,20 +35,20 @@ def read(command: str, cwd: str, *, home: str = "", strictly: bool = False) -> R
     Never raises: what an error of this reader's own leaves open is like a command that cannot be read. `strictly`: for
     tests, which are to find such errors.
     """
-    look = Look()
-    reading = Reading(look)
+    view = FileView()
+    reading = Reading(view)
     home = home or caller.environ().get("HOME", "")
     env = Env([cwd], {"HOME": home} if home else {}, command)
-    reader = Reader(reading, home, look)
+    interpreter = LineInterpreter(reading, home, view)
     try:
-        if command.strip(LITERAL_LETTERS + " \t") or not _plain(reader, command, env):
-            reader.level = -1
+        if command.strip(LITERAL_LETTERS + " \t") or not _plain(interpreter, command, env):
+            interpreter.level = -1
             if not _is_text(command):
                 command = command.encode("utf-8", "replace").decode()
                 raise TooComplex  # noqa: TRY301 - as below
             if unreadable(command):
                 raise TooComplex  # noqa: TRY301 - one place for unread commands
-            reader.script(command, env)
+            interpreter.script(command, env)
     except (TooComplex, RecursionError):
         reading.broken = True
     except Exception:
@@ -55,10 +56,8 @@ def read(command: str, cwd: str, *, home: str = "", strictly: bool = False) -> R
             raise
         reading.broken = True
     if reading.broken:
-        from dibs.facts.shell.commands import signs
-
         if _is_unclosed(command):
-            return Reading(look)  # a line that no shell runs any part of
+            return Reading(view)  # a line that no shell runs any part of
         if signs(command):
             reading.doubt(command if len(command) <= SHOWN_LETTERS else command[:SHOWN_LETTERS] + "…")
     reading.settle()
@@ -95,13 +94,32 @@ def _is_text(command: str) -> bool:
     return True
 
 
-def _plain(reader: Reader, command: str, env: Env) -> bool:
+def _plain(interpreter: LineInterpreter, command: str, env: Env) -> bool:
     """Read a line of literal words without the parser."""
-    from dibs.facts.shell.commands import Call
-
     words = command.split()
     if words and words[0] in _KEYWORDS:
         return False
     if words:
-        Call(reader, [*words], env, command.strip(), {}).run()
+        interpreter.command([*words], env, command.strip())
     return True
+
+
+class LineInterpreter(CommandInterpreter):
+    """One that loads the grammar only for a script."""
+
+    __slots__ = ()
+
+    def walk(self, source: str, env: Env) -> None:
+        """Walk a script, one level deeper."""
+        from dibs.facts.shell import walk as shell_walk
+
+        shell_walk.Script(source, self.reading, self.home, self.view, self.level + 1).read(env)
+
+    def trial(self) -> LineInterpreter:
+        """One that notes everything in a reading of its own."""
+        return LineInterpreter(Reading(FileView()), self.home, self.view, self.level)
+
+
+def only_looks(name: str | None) -> bool:
+    """Is this one of the most frequent programs that never write, whatever their arguments?"""
+    return name is not None and "look" in PROGRAMS.get(name, ())

@@ -1,4 +1,4 @@
-"""Commands that pack, unpack and patch: which paths they write, for the table of writers."""
+"""Commands that pack, unpack and patch: which paths they write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Given
     from dibs.facts.shell.unknown import Field
 
@@ -20,32 +20,40 @@ MAX_UNPACKED_BYTES = 16 << 20  # of a compressed archive whose names are looked 
 LIST_TIMEOUT_MS = 200  # for the names in an archive
 
 
-def packed(suffixes: tuple[str, ...], *, unpack: bool = False, keeps: bool = False) -> Callable[[Call], None]:
-    """Gzip and its like: FILE becomes FILE.gz, or the other way round."""
+def pack(call: Call, suffixes: str, keeps: str = "") -> None:
+    """Gzip and its like: FILE becomes FILE.gz; with -d, the other way round."""
+    given, _ = call.options(*_PACKER_VALUES)
+    _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=has(given, "d", "decompress", "uncompress"))
 
-    def write(call: Call) -> None:
-        given, operands = call.options("SboT", ("suffix", "threads", "output"))
-        if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
-            return
-        down = unpack or has(given, "d", "decompress", "uncompress")
-        if has(given, "o", "output"):
-            call.write(last(given, "o", "output"))
-        if has(given, "r", "recursive"):
-            for path in operands:
-                call.write(path)
-            return
+
+def unpack(call: Call, suffixes: str, keeps: str = "") -> None:
+    """Gunzip and its like: FILE.gz becomes FILE."""
+    _compress(call, suffixes.split(), keeps=bool(keeps), unpacks=True)
+
+
+_PACKER_VALUES = ("SboT", ("suffix", "threads", "output"))
+
+
+def _compress(call: Call, suffixes: list[str], *, keeps: bool, unpacks: bool) -> None:
+    given, operands = call.options(*_PACKER_VALUES)
+    if has(given, "c", "stdout", "to-stdout", "t", "test", "l", "list"):
+        return
+    if has(given, "o", "output"):
+        call.write(last(given, "o", "output"))
+    if has(given, "r", "recursive"):
         for path in operands:
-            if not isinstance(path, str):
-                call.doubt(path)
-                continue
-            if not keeps and not has(given, "k", "keep"):
-                call.write(path, "delete")
-            call.write(_unpacked(path, suffixes) if down else path + suffixes[0])
+            call.write(path)
+        return
+    for path in operands:
+        if not isinstance(path, str):
+            call.doubt(path)
+            continue
+        if not keeps and not has(given, "k", "keep"):
+            call.write(path, "delete")
+        call.write(_plain_name(path, suffixes) if unpacks else path + suffixes[0])
 
-    return write
 
-
-def _unpacked(path: str, suffixes: tuple[str, ...]) -> str:
+def _plain_name(path: str, suffixes: list[str]) -> str:
     for suffix, plain in ((".tgz", ".tar"), (".tbz2", ".tar"), (".tbz", ".tar"), (".txz", ".tar"), (".tzst", ".tar")):
         if path.endswith(suffix):
             return path.removesuffix(suffix) + plain
@@ -69,9 +77,9 @@ def tar(call: Call) -> None:
         if not has(given, "O", "to-stdout") and not nowhere:
             folder = last(given, "C", "directory") or "."
             renamed = has(given, "T", "files-from", "strip-components", "transform", "xform", "wildcards")
-            packed = None if renamed or operands else _members(call, last(given, "f", "file"), tarred)
-            if packed is not None and isinstance(folder, str):
-                call.write(Unknown([_in_folder(folder, name) for name in packed], whole=True))
+            members = None if renamed or operands else _members(call, last(given, "f", "file"), tar_names)
+            if members is not None and isinstance(folder, str):
+                call.write(Unknown([_in_folder(folder, name) for name in members], whole=True))
             elif operands and isinstance(folder, str) and not renamed:
                 call.doubt(*[_in_folder(folder, name) for name in operands])
             else:
@@ -99,35 +107,35 @@ def _members(call: Call, archive: Field, names: Callable[[str, int], list[str]])
     path = call.full(archive)
     if call.reading.opened or call.reading.is_written(path):
         return None
-    path = next((one for one in (path, f"{path}.zip", f"{path}.ZIP") if os.path.isfile(one)), "")
+    path = next((place for place in (path, f"{path}.zip", f"{path}.ZIP") if os.path.isfile(place)), "")
     if not path:
         return []  # there is no such archive, and nothing is unpacked
     from dibs.facts import clock
 
     try:
-        found = names(path, clock.since_boot() + LIST_TIMEOUT_MS)
+        members = names(path, clock.since_boot() + LIST_TIMEOUT_MS)
     except Exception:  # noqa: BLE001 - a damaged archive, or one of another kind: each library has errors of its own
         return None
-    return found if len(found) <= MAX_NAMES else None
+    return members if len(members) <= MAX_NAMES else None
 
 
-def tarred(path: str, until: int) -> list[str]:
+def tar_names(path: str, until: int) -> list[str]:
     """The names in a tar archive."""
     import tarfile
 
     from dibs.facts import clock
 
-    found: list[str] = []
+    members: list[str] = []
     # A compressed one is unpacked to its end for the names; in others one name leads to the next.
     with tarfile.open(path, "r:*" if os.stat(path).st_size <= MAX_UNPACKED_BYTES else "r:") as archive:
         for member in archive:
-            if clock.since_boot() > until or len(found) > MAX_NAMES:
+            if clock.since_boot() > until or len(members) > MAX_NAMES:
                 raise TimeoutError
-            found += [] if member.isdir() else [member.name.lstrip("/")]
-    return found
+            members += [] if member.isdir() else [member.name.lstrip("/")]
+    return members
 
 
-def zipped_names(path: str, _until: int) -> list[str]:
+def zip_names(path: str, _until: int) -> list[str]:
     """The names in a zip archive: its directory is at its end."""
     import zipfile
 
@@ -135,7 +143,7 @@ def zipped_names(path: str, _until: int) -> list[str]:
         return [name.lstrip("/") for name in archive.namelist() if not name.endswith("/")]
 
 
-def zipped(call: Call) -> None:
+def zip_archive(call: Call) -> None:
     """The archive; -m deletes the files."""
     given, operands = call.options("bnotixP")
     for path in operands[:1]:
@@ -151,9 +159,7 @@ def unzip(call: Call) -> None:
     if has(given, "l", "p", "t", "Z", "v", "c", "z") or ("d", "") in given:
         return
     folder = last(given, "d") or "."
-    names = (
-        None if has(given, "j", "a", "aa", "L", "x") else _members(call, operands[0] if operands else "", zipped_names)
-    )
+    names = None if has(given, "j", "a", "aa", "L", "x") else _members(call, operands[0] if operands else "", zip_names)
     if names is not None and isinstance(folder, str):
         call.write(Unknown([_in_folder(folder, name) for name in names], whole=True))
     else:
@@ -185,31 +191,23 @@ def cpio(call: Call) -> None:
 
 def split(call: Call) -> None:
     """The names of the pieces are a prefix with a counter."""
-    if call.name == "csplit":
-        given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
-        call.doubt(last(given, "f", "prefix") or "xx")
-        return
-    given, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
+    _, operands = call.options("abCdlnt", ("suffix-length", "bytes", "lines", "number", "line-bytes"))
     call.doubt(operands[1] if len(operands) > 1 else "x")
+
+
+def csplit(call: Call) -> None:
+    """The same; an option names the prefix."""
+    given, _ = call.options("bfnk", ("prefix", "suffix-format", "digits"))
+    call.doubt(last(given, "f", "prefix") or "xx")
 
 
 def patch(call: Call) -> None:
     """The file that is named, or those that the patch names."""
     from dibs.facts import patches
+    from dibs.facts.shell import git_outputs as shell_git_outputs
 
-    long = (
-        "strip",
-        "input",
-        "output",
-        "directory",
-        "reject-file",
-        "fuzz",
-        "suffix",
-        "prefix",
-        "basename-prefix",
-        "ifdef",
-    )
-    given, operands = call.options("pioFdrzBDgVxY", long)
+    long = "strip input output directory reject-file fuzz suffix prefix basename-prefix ifdef"
+    given, operands = call.options("pioFdrzBDgVxY", tuple(long.split()))
     if has(given, "dry-run"):
         return
     folder = last(given, "d", "directory")
@@ -221,7 +219,7 @@ def patch(call: Call) -> None:
         call.write(os.path.join(folder, to) if isinstance(to, str) else to, merges=not has(given, "o", "output"))
         return
     source = last(given, "i", "input")
-    files = call.patched() if source == "" else None
+    files = shell_git_outputs.patch_files(call) if source == "" else None
     for path in files or ():
         call.write(path, merges=True)
     if files is not None:
@@ -272,13 +270,13 @@ def apply_patch(call: Call) -> None:
     word = call.words[1] if len(call.words) > 1 else _patch_text(call, "")
     text = word if isinstance(word, str) else ""
     try:
-        found = patches.paths(text)
+        files = patches.paths(text)
     except ValueError:
-        found = []
+        files = []
     added = patches.added(text)
-    for action, path in found:
+    for action, path in files:
         target = call.write(path, "delete" if action == "delete" else "write", merges=action == "update")
         if target and action == "add":
             target.says(added.get(path))
-    if not found:
+    if not files:
         call.doubt()

@@ -1,76 +1,74 @@
-"""Builtins of the shell that change its state: its directory, its variables and parameters, its traps."""
+"""Builtins of the shell that change its state: its directory, its variables and parameters, its traps.
+
+Each is named by its row in programs.py, and returns the shell's state if the command failed, where that differs.
+"""
 
 from __future__ import annotations
 
 import os
 
 from dibs.facts import links
+from dibs.facts.shell.findings import ALIAS
 from dibs.facts.shell.options import last
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.findings import Env
-    from dibs.facts.shell.options import Fields
+    from dibs.facts.shell.options import Fields, Given
     from dibs.facts.shell.unknown import Field
 
 
-def position(env: Env, words: Fields) -> None:
-    """Set the parameters `$1`, `$2`, … and `$@`."""
-    for name in [name for name in env.variables if is_positional(name)]:
-        del env.variables[name]
-    env.variables["@"] = list(words)
-    for number, word in enumerate(words, 1):
-        if word is not ANY:
-            env.variables[str(number)] = word
-
-
-def is_positional(name: str) -> bool:
-    """Is this a parameter (`$1`, `$@`)?"""
-    return name == "@" or name.isdigit()
-
-
-ALIAS = "alias "  # among the variables, before the name of an alias: what it stands for
-EXPORTED = "export "  # among the variables, under a name that none can have: the names that other programs get
-
-
-def exported(env: Env) -> list[str]:
-    """The names of the variables that programs get."""
-    found = env.variables.get(EXPORTED)
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
-
-
-def export(env: Env, name: str) -> None:
-    """Programs get this variable from now on."""
-    env.variables[EXPORTED] = [*exported(env), name]
-
-
-def _cd(call: Call) -> Env | None:
+def cd(call: Call) -> Env | None:
+    """`cd`: to a folder, or home."""
     given, operands = call.options()
-    env, cwd = call.env, call.cwd
-    if call.name == "pushd" and any(option == "n" for option, _ in given):
+    if _is_searched(call, operands):
+        return _somewhere(call)
+    return _moved(call, given, operands[0] if operands else call.interpreter.home or None)
+
+
+def pushd(call: Call) -> Env | None:
+    """`pushd`: to a folder, and the present one is kept."""
+    given, operands = call.options()
+    if any(option == "n" for option, _ in given):
         return None
-    searched = "CDPATH" in call.assignments or "CDPATH" in env.variables
-    if searched and operands and not str(operands[0]).startswith(("/", ".")):
-        before = env.copy()
-        env.cwds = [None]
-        return before
-    stack = env.variables.get("DIRSTACK")
-    if call.name == "popd":
-        known = isinstance(stack, list) and bool(stack)
-        to: Field | None = stack[-1] if isinstance(stack, list) and known else None
-        env.variables["DIRSTACK"] = stack[:-1] if isinstance(stack, list) else []
-    elif call.name == "pushd":
-        if not operands:
-            env.cwds = [None]
-            return None
-        env.variables["DIRSTACK"] = [*(stack if isinstance(stack, list) else []), cwd or ANY]
-        to = operands[0]
-    else:
-        to = operands[0] if operands else call.reader.home or None
+    if _is_searched(call, operands):
+        return _somewhere(call)
+    if not operands:
+        call.env.cwds = [None]
+        return None
+    stack = call.env.variables.get("DIRSTACK")
+    call.env.variables["DIRSTACK"] = [*(stack if isinstance(stack, list) else []), call.cwd or ANY]
+    return _moved(call, given, operands[0])
+
+
+def popd(call: Call) -> Env | None:
+    """`popd`: back to the folder that was kept last."""
+    given, operands = call.options()
+    if _is_searched(call, operands):
+        return _somewhere(call)
+    stack = call.env.variables.get("DIRSTACK")
+    folders = stack if isinstance(stack, list) else []
+    call.env.variables["DIRSTACK"] = folders[:-1]
+    return _moved(call, given, folders[-1] if folders else None)
+
+
+def _is_searched(call: Call, operands: Fields) -> bool:
+    """Is the folder searched for along CDPATH?"""
+    searched = "CDPATH" in call.assignments or "CDPATH" in call.env.variables
+    return searched and bool(operands) and not str(operands[0]).startswith(("/", "."))
+
+
+def _somewhere(call: Call) -> Env:
+    before = call.env.copy()
+    call.env.cwds = [None]
+    return before
+
+
+def _moved(call: Call, given: Given, to: Field | None) -> Env | None:
+    """Change the directory; returns the state before if that may fail."""
+    env, cwd = call.env, call.cwd
     before = env.copy()
     if to == "-" or (to == "~-" and env.old):
         to = env.old
@@ -84,17 +82,18 @@ def _cd(call: Call) -> Env | None:
     return None if new is not None and env.is_directory(new) else before
 
 
-def _eval(call: Call) -> Env | None:
+def evaluate(call: Call) -> Env | None:
+    """`eval`: its words are a script."""
     known = [word for word in call.words[1:] if isinstance(word, str)]
     if len(known) + 1 == len(call.words):
-        call.reader.script(" ".join(known), call.env)
+        call.interpreter.script(" ".join(known), call.env)
     else:
         call.opaque()
         call.env.source = ""
     return None
 
 
-def _alias(call: Call) -> Env | None:
+def alias(call: Call) -> Env | None:
     """`alias r='rm -f'`: from the next line on, in a shell that expands them, `r` is that."""
     for word in call.words[1:]:
         name, equals, text = word.partition("=") if isinstance(word, str) else ("", "", "")
@@ -103,27 +102,33 @@ def _alias(call: Call) -> Env | None:
     return None
 
 
-def _trap(call: Call) -> Env | None:
+def trap(call: Call) -> Env | None:
+    """`trap`: a script that runs when the shell ends."""
     _, operands = call.options()
     if operands and operands[0] and isinstance(operands[0], str):
         call.reading.traps.append(operands[0])
     return None
 
 
-def _names(call: Call) -> Env | None:
-    """Commands that set variables: read, mapfile, getopts, printf -v, let, unset, export and similar ones."""
-    if call.name == "printf" and call.words[1:2] == ["-v"] and call.words[2:]:
-        name = call.words[2]
-        from dibs.facts.shell import outputs as shell_outputs
-
-        if not isinstance(name, str):
-            call.env.source = ""  # any variable may be set
-        else:
-            call.env.variables.pop(name, None)
-            found = shell_outputs.printed(call.words[3:])
-            if found != ANY and name.isidentifier():
-                call.env.variables[name] = found
+def printf(call: Call) -> Env | None:
+    """`printf -v NAME`: the variable gets the text."""
+    if call.words[1:2] != ["-v"] or not call.words[2:]:
+        return declare(call)
+    name = call.words[2]
+    if not isinstance(name, str):
+        call.env.source = ""  # any variable may be set
         return None
+    from dibs.facts.shell import outputs as shell_outputs
+
+    call.env.variables.pop(name, None)
+    text = shell_outputs.printf_text(call.words[3:])
+    if text != ANY and name.isidentifier():
+        call.env.variables[name] = text
+    return None
+
+
+def declare(call: Call) -> Env | None:
+    """Commands that set variables: getopts, let, unset, export and similar ones."""
     for word in call.words[1:]:
         if not isinstance(word, str):
             call.env.source = ""  # `export $(cat .env)`
@@ -133,31 +138,52 @@ def _names(call: Call) -> Env | None:
     return None
 
 
-def _read(call: Call) -> Env | None:
-    """`read`, `mapfile`: the first name, or the array, gets a value that begins like the lines of the input."""
-    short = "adinNptu" if call.name == "read" else "dnOsuCc"
-    given, names = call.options(short)
-    array = last(given, "a") if call.name == "read" else names[0] if names else "MAPFILE"
+def read(call: Call) -> Env | None:
+    """`read`: each name gets its part of a line of the input; with -a, an array gets the words of one."""
+    given, names = call.options("adinNptu")
+    lines, separators = _lines(call), _separators(call)
+    _set_names(call, names, lines, separators)
+    array = last(given, "a")
+    whole = lines is None or any(_words(line, separators) is None for line in lines)
+    cells = lines if whole or lines is None else [cell for line in lines for cell in _words(line, separators) or []]
+    _set_array(call, array, cells, lines)
+    return None
+
+
+def mapfile(call: Call) -> Env | None:
+    """`mapfile`: an array gets the lines of the input."""
+    _, names = call.options("dnOsuCc")
     lines = _lines(call)
-    separators = call.assignments.get("IFS", call.env.variables.get("IFS"))
+    _set_names(call, names, lines, _separators(call))
+    _set_array(call, names[0] if names else "MAPFILE", lines, lines)
+    return None
+
+
+def _separators(call: Call) -> object:
+    """What separates the words of a line, if it is said."""
+    return call.assignments.get("IFS", call.env.variables.get("IFS"))
+
+
+def _set_names(call: Call, names: Fields, lines: list[str] | None, separators: object) -> None:
+    """The names get values that begin like the lines of the input."""
     for index, name in enumerate(names or ["REPLY"]):
         if not isinstance(name, str):
             call.env.source = ""  # any variable may be set
-        else:
-            call.env.variables.pop(name, None)
-            if lines is not None:
-                found = [_column(line, index, len(names), separators) for line in lines]
-                call.env.variables[name] = (
-                    found[0] if len(found) == 1 and call.stdin and call.stdin.text else _one_of(call, found)
-                )
+            continue
+        call.env.variables.pop(name, None)
+        if lines is not None:
+            columns = [_column(line, index, len(names), separators) for line in lines]
+            certain = len(columns) == 1 and call.stdin and call.stdin.text
+            call.env.variables[name] = columns[0] if certain else _one_of(call, columns)
+
+
+def _set_array(call: Call, array: Field, cells: list[str] | None, lines: list[str] | None) -> None:
+    """An array gets these elements, or nothing is known of them; "" for none."""
     if not isinstance(array, str):
         call.env.source = ""
     elif array:
-        whole = call.name != "read" or lines is None or any(_words(line, separators) is None for line in lines)
-        cells = lines if whole or lines is None else [cell for line in lines for cell in _words(line, separators) or []]
         exact = call.stdin is not None and call.stdin.text is not None and len(lines or ()) <= MAX_BEGINNINGS
         call.env.variables[array] = [ANY] if cells is None else list(cells) if exact else [_one_of(call, cells)]
-    return None
 
 
 def _one_of(call: Call, texts: list[str]) -> Unknown:
@@ -194,37 +220,37 @@ def _column(line: str, index: int, names: int, separators: object) -> str:
     return blank.join(words[index:]) if index + 1 == names else words[index] if index < len(words) else ""
 
 
-def _set(call: Call) -> Env | None:
+def set_parameters(call: Call) -> Env | None:
+    """`set`: the parameters may be others from now on."""
     if "--" in call.words:
-        position(call.env, call.words[call.words.index("--") + 1 :])
+        call.env.position(call.words[call.words.index("--") + 1 :])
     elif any(not isinstance(word, str) or word[:1] not in {"-", "+"} for word in call.words[1:]):
-        for name in [name for name in call.env.variables if is_positional(name)]:
-            del call.env.variables[name]
+        call.env.forget_parameters()
     return None
 
 
-def _shift(call: Call) -> Env | None:
+def shift(call: Call) -> Env | None:
+    """`shift`: the parameters move by one."""
     known = call.env.variables.get("@")
     if isinstance(known, list) and len(call.words) == 1:
-        position(call.env, known[1:])
+        call.env.position(known[1:])
     else:
-        for name in [name for name in call.env.variables if is_positional(name)]:
-            del call.env.variables[name]
+        call.env.forget_parameters()
     return None
 
 
-def _source(call: Call) -> Env | None:
+def source(call: Call) -> Env | None:
     """`. FILE`: a text that the command itself contains is read here."""
     text = call.known_text(call.words[1]) if len(call.words) > 1 else None
     if text is None:
         call.judge()
         call.env.source = ""
     else:
-        call.reader.script(text, call.env)
+        call.interpreter.script(text, call.env)
     return None
 
 
-def _mkdir(call: Call) -> Env | None:
+def mkdir(call: Call) -> Env | None:
     """A new directory is not a file that could be lost; it matters for later writes into it."""
     for word in call.options("m", ("mode",))[1]:
         if isinstance(word, str) and (call.cwd is not None or word.startswith("/")):
@@ -235,39 +261,13 @@ def _mkdir(call: Call) -> Env | None:
     return None
 
 
-def _wait(call: Call) -> Env | None:
-    """Background commands have ended after it."""
-    if call.name == "wait":
-        call.reading.left = False
-    else:
-        call.reading.detached = True
+def wait(call: Call) -> Env | None:
+    """`wait`: background commands have ended after it."""
+    call.reading.left = False
     return None
 
 
-BUILTINS: dict[str, Callable[[Call], Env | None]] = {
-    ".": _source,
-    "alias": _alias,
-    "cd": _cd,
-    "chdir": _cd,
-    "declare": _names,
-    "disown": _wait,
-    "eval": _eval,
-    "export": _names,
-    "getopts": _names,
-    "let": _names,
-    "local": _names,
-    "mapfile": _read,
-    "mkdir": _mkdir,
-    "popd": _cd,
-    "printf": _names,
-    "pushd": _cd,
-    "read": _read,
-    "readarray": _read,
-    "set": _set,
-    "shift": _shift,
-    "source": _source,
-    "trap": _trap,
-    "typeset": _names,
-    "unset": _names,
-    "wait": _wait,
-}
+def disown(call: Call) -> Env | None:
+    """`disown`: a background command outlives the shell."""
+    call.reading.detached = True
+    return None

@@ -34,17 +34,17 @@ class Part:
 
 def pipelines(script: Text, node: Node, tail: list[Node]) -> list[tuple[str, list[Part]]]:
     """The pipelines of a chain, each with the operator before it ("" for the first)."""
-    found: list[tuple[str, list[Part]]] = []
+    chain: list[tuple[str, list[Part]]] = []
     operator = ""
-    for one in _line(script, node, tail):
-        if isinstance(one, str):
-            operator = one
-        elif operator in {"|", "|&"} and found:
-            found[-1][1][-1].mixed = operator == "|&"
-            found[-1][1].append(one)
+    for item in _line(script, node, tail):
+        if isinstance(item, str):
+            operator = item
+        elif operator in {"|", "|&"} and chain:
+            chain[-1][1][-1].mixed = operator == "|&"
+            chain[-1][1].append(item)
         else:
-            found.append((operator, [one]))
-    return found
+            chain.append((operator, [item]))
+    return chain
 
 
 def _line(script: Text, node: Node, tail: list[Node]) -> list[Part | str]:
@@ -56,7 +56,7 @@ def _line(script: Text, node: Node, tail: list[Node]) -> list[Part | str]:
             if child.is_error and script.text(child) == "<":
                 script.repaired(child)  # `<>`: the grammar knows only its second half
         line = _line(script, body, own + tail) if body else [Part(None, own + tail)]
-        return [*line, *(one for redirect in own for one in _behind(script, redirect))]
+        return [*line, *(item for redirect in own for item in _behind(script, redirect))]
     if node.type == "negated_command":
         line = _line(script, node.children[-1], tail)
         if isinstance(line[0], Part):

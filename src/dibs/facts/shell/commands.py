@@ -1,7 +1,7 @@
 """One simple command: its wrappers are removed, and its effects on the shell or on files are found.
 
-Commands that run other commands (`sudo`, `env`, `xargs`, `bash -c`, `eval`, `find -exec`) are followed. The commands
-that write files are in the table of writers.py. All others are only noted.
+Commands that run other commands (`sudo`, `env`, `xargs`, `bash -c`, `eval`, `find -exec`) are followed. What a program
+does with its words is in its row of the table (programs.py). All other commands are only noted.
 """
 
 from __future__ import annotations
@@ -9,172 +9,100 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import flows as shell_flows
-from dibs.facts.shell.builtin import ALIAS, BUILTINS, exported, is_positional, position
-from dibs.facts.shell.findings import Env, Simple
-from dibs.facts.shell.options import leading, options
-from dibs.facts.shell.unknown import ANY, Unknown, between, either
+from dibs.facts.shell.call import Call, Interpreter
+from dibs.facts.shell.findings import ALIAS, Env, Simple, is_positional
+from dibs.facts.shell.options import leading
+from dibs.facts.shell.programs import GIT, PROGRAMS, SHELL_TEXT, SHELLS, function
+from dibs.facts.shell.unknown import ANY, Unknown, between, program_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell.findings import Reader, Target
+    from dibs.facts.shell.call import Values
     from dibs.facts.shell.options import Fields, Given
+    from dibs.facts.shell.rows import Wrapper
     from dibs.facts.shell.streams import Stream
     from dibs.facts.shell.unknown import Field
 
 AGENT_VARIABLES = ("DIBS_AGENT",)  # they name the agent as which a command calls dibs
 MAX_WRAPPERS = 16  # wrappers around one command
 ONLY_PATHS = frozenset(("add", "rm", "stage"))  # git's commands with no operands but paths
-NO_FILES = ("2>&1", ">&2", "&>/dev/null", ">/dev/null", "> /dev/null")  # redirections that write no file
 _PROGRAM_FOLDERS = frozenset((".bin", "bin", "sbin"))  # absolute, of `node_modules`, of `.venv`, `venv`, `env`
+_SEARCHED = "python node"  # interpreters, in the first line of a script: its text is no shell's
 MAX_FED_LINES = 200  # of xargs -I, each of which is read as a command; with more, it gets one of them, unknown which
-XARGS_INPUT = "DIBS_FED"  # a variable in the place of xargs's input in a script
-SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash"))
-
-# The names in the table of writers.py, which is loaded only for them.
-WRITERS = frozenset((
-    "7z", "apply_patch", "applypatch", "awk", "bsdtar", "bunzip2", "bzip2", "cp", "cpio", "csplit", "curl", "dd",
-    "dos2unix", "ed", "ex", "fallocate", "gawk", "gcp", "gmv", "grm", "gsed", "gtar", "gunzip", "gzip", "iconv",
-    "install", "link", "ln", "lzma", "mkfifo", "mv", "nvim", "openssl", "patch", "perl", "pigz", "rename", "rm",
-    "rmdir", "rsync", "scp", "sed", "shred", "shuf", "sort", "split", "sponge", "srm", "tar", "tee", "touch",
-    "trash", "trash-put", "truncate", "uniq", "unix2dos", "unlink", "unxz", "unzip", "unzstd", "vi", "vim", "wget",
-    "xxd", "xz", "yq", "zip", "zstd",
-))  # fmt: skip
-
-_PROGRAM_INTERPRETERS = frozenset(("perl",))  # its effects are in its program text
-
-_TO_SECOND = frozenset(("uniq", "xxd"))  # they write their second operand
-
-# The most frequent commands that never write, whatever their arguments; the whole table is loaded for others.
-PLAIN_LOOKS = frozenset((
-    "[", "basename", "cat", "cmp", "cut", "date", "diff", "dirname", "du", "echo", "egrep", "file", "find", "grep",
-    "head", "hostname", "id", "jq", "less", "ls", "md5sum", "nl", "od", "printenv", "ps", "pwd", "realpath", "seq",
-    "sleep", "stat", "tac", "tail", "test", "tr", "tree", "true", "uname", "uniq", "wc", "which", "whoami",
-))  # fmt: skip
-_GIT_LOOKS = (["status"], ["log"], ["diff"], ["show"], ["rev-parse"], ["ls-files"], ["blame"], ["fetch"])
-
-# The names in the table of runners.py, which is loaded only for them.
-RUNNERS = frozenset((
-    "bun", "bundle", "bunx", "codex", "deno", "hatch", "node", "npm", "npx", "parallel", "pdm", "php", "pipenv",
-    "pipx", "pnpm", "poetry", "python", "python3", "ruby", "rye", "script", "uv", "uvx", "yarn",
-))  # fmt: skip
-
-# Wrapper → its options with a value, short and long; and the number of words before the command.
-WRAPPERS: dict[str, tuple[str, tuple[str, ...], int]] = {
-    "builtin": ("", (), 0),
-    "busybox": ("", (), 0),
-    "caffeinate": ("tw", (), 0),
-    "chrt": ("TPD", (), 1),
-    "command": ("", (), 0),
-    "chroot": ("", ("userspec", "groups"), 1),
-    "coproc": ("", (), 0),
-    "cross-env": ("", (), 0),
-    "doas": ("uC", (), 0),
-    "env": ("uCS", ("unset", "chdir", "split-string"), 0),
-    "exec": ("a", (), 0),
-    "flock": ("wE", ("timeout", "wait", "conflict-exit-code"), 1),
-    "ionice": ("cnpPu", ("class", "classdata"), 0),
-    "nice": ("n", ("adjustment",), 0),
-    "nocorrect": ("", (), 0),
-    "noglob": ("", (), 0),
-    "nohup": ("", (), 0),
-    "setsid": ("", (), 0),
-    "stdbuf": ("ioe", ("input", "output", "error"), 0),
-    "strace": ("aeEIoOpPsSuUX", ("output", "trace", "user"), 0),
-    "sudo": (
-        "ughpCDrtTUR",
-        (
-            "user", "group", "host", "prompt", "chdir", "close-from", "role", "type", "command-timeout", "other-user",
-            "chroot",
-        ),
-        0,
-    ),
-    "taskset": ("", (), 1),
-    "time": ("fo", ("format", "output"), 0),
-    "timeout": ("sk", ("signal", "kill-after"), 1),
-    "unbuffer": ("", (), 0),
-    "unshare": ("RwSGl", ("root", "wd", "setuid", "setgid", "propagation", "setgroups", "map-user", "map-group"), 0),
-    "watch": ("n", ("interval",), 0),
-    "xargs": (
-        "adEILnPs",
-        ("arg-file", "delimiter", "max-lines", "max-args", "max-procs", "max-chars", "process-slot-var"),
-        0,
-    ),
-}  # fmt: skip
+FED_VARIABLE = "DIBS_FED"  # in the place of xargs's input in a script
 
 
-class Call:
-    """One simple command as it is about to run."""
+class CommandInterpreter(Interpreter):
+    """An interpreter of single commands; walk.py adds the statements around them."""
 
-    __slots__ = ("assignments", "cwd", "env", "foreign", "name", "reader", "reading", "stdin", "text", "words")
+    __slots__ = ()
 
-    def __init__(
-        self,
-        reader: Reader,
-        words: Fields,
-        env: Env,
-        text: str,
-        assignments: dict[str, Field],
-        stdin: Stream | None = None,
-    ) -> None:
-        self.reader = reader
-        self.reading = reader.reading
-        self.words = words
-        self.env = env
-        self.cwd = env.cwds[0]
-        self.text = text
-        self.assignments = assignments
-        self.stdin = stdin
-        self.name = ""
-        self.foreign = False  # it, or a wrapper, is a program of its own that only has the name of a known one
-
-    def run(self) -> Env | None:
-        """Find its effects; returns the shell's state if the command failed, where that differs."""
-        failed = self._effects()
-        self.reading.opened = self.reading.opened or self.foreign
+    def command(
+        self, words: Fields, env: Env, text: str, assignments: Values | None = None, stdin: Stream | None = None
+    ) -> Env | None:
+        """Find a command's effects; returns the shell's state if the command failed, where that differs."""
+        command = Command(self, words, env, text, assignments, stdin)
+        failed = command.effects()
+        self.reading.opened = self.reading.opened or command.foreign
         return failed
 
-    def _effects(self) -> Env | None:
+
+class Command(Call):
+    """A call that is run."""
+
+    __slots__ = ()
+
+    def effects(self) -> Env | None:
+        """Unwrap it, and follow it as its program's row says."""
         if not self._unwrap():
-            self.reading.prints(located(self.words[2:]) if self.words[:2] == ["command", "-v"] else ANY)
+            self.reading.prints(program_path(self.words[2:]) if self.words[1:2] == ["-v"] else ANY)
             return None
         first = self.words[0]
-        known = isinstance(first, str)
         self.name = os.path.basename(first if isinstance(first, str) else _program(first))
         self._note([self.name or first, *self.words[1:]])
         if not self.name:
-            self.reading.opened = self.reading.opened or not known
+            self.reading.opened = self.reading.opened or not isinstance(first, str)
             self.reading.prints(ANY)
             return None
-        if known and "/" not in str(first) and (self._function() or self._alias()):
+        if isinstance(first, str) and (
+            self._made_here(first) if "/" in first else self._function() or self._alias()
+        ):  # fmt: skip
             return None
-        if isinstance(first, str) and "/" in first and self._made_here(first):
-            return None
-        if self.name in SHELLS:
+        self.program = PROGRAMS[self.name]
+        if "shell" in self.program:
             self._shell()
             return None
-        if self.name in RUNNERS and self._through():
+        if "runs" in self.program and self._through():
             return None
-        builtin = None if self.foreign else BUILTINS.get(self.name)
-        if builtin:
-            if self.name not in {"eval", "trap"}:
-                shell_flows.flow(self)
-            return builtin(self)
-        if self.name not in PLAIN_LOOKS and not (self.name == "git" and self.words[1:2] in _GIT_LOOKS):
-            self.judge()
+        if "builtin" in self.program and not self.foreign:
+            shell_flows.flow(self)
+            failed: Env | None = function(self.program["builtin"])(self)
+            return failed
+        self.judge()
         shell_flows.flow(self)
-        if self.name == "git":
-            self._git_output()
-        elif self.name in {"fd", "fdfind"}:
-            self._fd()
-        elif self.name == "find":
-            from dibs.facts.shell import find as shell_find
-
-            shell_find.find(self)
-        elif self.name in WRITERS and (self.name not in _TO_SECOND or self._names_two()):
-            from dibs.facts.shell import writers as shell_writers
-
-            shell_writers.TABLE[self.name](self)
+        if "acts" in self.program:
+            function(self.program["acts"])(self)
+        elif "writes" in self.program and self._operands() >= self.program.get("operands", 0):
+            name, *arguments = self.program["writes"]
+            function(name)(self, *arguments)
         return None
+
+    def output(self) -> Field:
+        """What the command prints."""
+        from dibs.facts.shell import outputs as shell_outputs
+
+        return shell_outputs.piece(self)
+
+    def judge(self) -> None:
+        """Note whether it may write files that it does not name."""
+        row = self.program
+        if "look" in row or "harmless" in row or ("writes" in row and "rule" not in row):
+            return  # it writes nothing; or it names its files, or left a doubt
+        if "quick_verbs" in row and self.words[1:2] and self.words[1] in row["quick_verbs"].split():
+            return
+        from dibs.facts.shell import harmless as shell_harmless
+
+        shell_harmless.judge(self)
 
     def _made_here(self, path: str) -> bool:
         """Run a script that this command has written itself; False if it has not."""
@@ -182,7 +110,7 @@ class Call:
         if text is None:
             return False
         first = text.partition("\n")[0]
-        if "python" in first or "node" in first:
+        if any(name in first for name in _SEARCHED.split()):
             from dibs.facts.shell import scripts as shell_scripts
 
             self.reading.opened = True
@@ -191,48 +119,14 @@ class Call:
             self._text(text, self.words)
         return True
 
-    def _git_output(self) -> None:
-        """`git diff --output=FILE`, `git archive -o FILE`."""
-        for index, word in enumerate(self.words):
-            if not isinstance(word, str) or not word.startswith(("--output", "-o")):
-                continue
-            if word.startswith("--output="):
-                self.write(word[9:])
-            elif word == "--output" or (word == "-o" and "archive" in self.words[:index]):
-                self.write(self.words[index + 1] if index + 1 < len(self.words) else ANY)
-
-    def _fd(self) -> None:
-        """`fd … -x COMMAND`: like xargs, with the names that it finds."""
-        places = [self.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in self.words]
-        if not places:
-            return
-        from dibs.facts.shell import outputs as shell_outputs
-
-        end = min(places)
-        rest, self.words = self.words[end + 1 :], self.words[:end]
-        found = either([shell_outputs.piece(self)])
-        rest = rest[: rest.index(";")] if ";" in rest else rest
-        named = any(isinstance(word, str) and word.startswith("{") for word in rest)
-        words = [found if isinstance(word, str) and word.startswith("{") else word for word in rest]
-        Call(self.reader, words if named else [*words, found], self.env, self.text, self.assignments).run()
-
-    def _names_two(self) -> bool:
-        """Are there two operands? Without a second one, these commands write to their output."""
-        return len([word for word in self.words[1:] if not isinstance(word, str) or word[:1] != "-"]) > 1
-
-    def judge(self) -> None:
-        """Note whether it may write files that it does not name."""
-        if self.name in WRITERS and self.name not in _PROGRAM_INTERPRETERS:
-            return  # it names its files, or left a doubt
-        from dibs.facts.shell import harmless as shell_harmless
-
-        shell_harmless.judge(self)
+    def _operands(self) -> int:
+        """The number of words that are no options."""
+        return len([word for word in self.words[1:] if not isinstance(word, str) or word[:1] != "-"])
 
     def _through(self) -> bool:
         """`uv run X`, `npx X`, `python -m X`: X is read like any other command. False for other commands."""
-        from dibs.facts.shell import runners as shell_runners
-
-        end, package = shell_runners.TABLE[self.name](self)
+        name, *arguments = self.program["runs"]
+        end, package = function(name)(self, *arguments)
         rest = self.words[end:]
         if end < 0:
             return True
@@ -242,34 +136,18 @@ class Call:
         if package and isinstance(first, str):  # `prettier@3`, `@biomejs/biome`
             name = first[:1] + first[1:].partition("@")[0]
             rest = [name.rpartition("/")[2] if name[:1] == "@" else name, *rest[1:]]
-        Call(self.reader, rest, self.env, self.text, self.assignments, self.stdin).run()
+        env = self.env.copy()
+        env.cwds = [self._directory()]
+        self.interpreter.command(rest, env, self.text, self.assignments, self.stdin)
         return True
 
-    # Used by the writers.
+    def _directory(self) -> str | None:
+        """Where a program runs another one: `uv --directory DIR run X`."""
+        if "folder" not in self.program.get("manages", {}):
+            return self.cwd
+        from dibs.facts.shell import managers as shell_managers
 
-    def write(self, path: Field, how: str = "write", *, merges: bool = False) -> Target | None:
-        """The command writes this path."""
-        return self.reading.write(self.cwd, path, how, self.text, merges=merges)
-
-    def doubt(self, *fields: Field) -> None:
-        """The command writes an unknown path, of which at most the beginning is known."""
-        self.reading.doubt(self.text, either(fields).begun() if fields else ANY, self.cwd)
-
-    def doubt_in(self, folder: Field) -> None:
-        """The command writes an unknown path in this folder."""
-        self.doubt(folder.rstrip("/") + "/" if isinstance(folder, str) else folder)
-
-    def full(self, path: str) -> str:
-        """A path joined with the directory, as far as it is known."""
-        return path if path.startswith("/") or self.cwd is None else os.path.join(self.cwd, path)
-
-    def is_directory(self, path: str) -> bool:
-        """Is this a directory when the command runs?"""
-        return path.endswith("/") or self.env.is_directory(self.full(path))
-
-    def options(self, short: str = "", long: tuple[str, ...] = ()) -> tuple[Given, Fields]:
-        """Options and operands; `short` and `long` are the options that take a value."""
-        return options(self.words[1:], short, long)
+        return shell_managers.directory(self)[0]
 
     # Commands that run commands.
 
@@ -285,40 +163,40 @@ class Call:
                     self.assignments[name] = value
             first = self.words[0] if self.words else ""
             name = os.path.basename(first if isinstance(first, str) else _program(first))
+            wrapper = PROGRAMS[name].get("wraps") if name else None
             self.foreign = self.foreign or _is_foreign(first)
-            if name not in WRAPPERS:
+            if wrapper is None:
                 return bool(self.words)
-            if not self._peel(name):
+            if not self._peel(wrapper):
                 return False
         return bool(self.words)
 
-    def _peel(self, name: str) -> bool:
-        short, long, operands = WRAPPERS[name]
-        end, given = leading(self.words, short, long)
-        if name == "command" and any(option in {"v", "V"} for option, _ in given):
+    def _peel(self, wrapper: Wrapper) -> bool:
+        end, given = leading(self.words, wrapper.get("short", ""), tuple(wrapper.get("long", "").split()))
+        if any(option in wrapper.get("locates", "").split() for option, _ in given):
             self._note(self.words)
             return False
-        rest = self.words[end + operands :]
-        if name == "env" and rest[:1] == ["-"]:
-            rest = rest[1:]  # as with -i
-        if not rest and name != "xargs":
-            self._note(self.words)
-        elif name == "xargs":
-            rest = self._fed(rest or ["echo"], given)
-            self.stdin = None
-        if name in {"nohup", "setsid", "coproc"}:
-            self.reading.detached = True
-        if name == "coproc" and rest[1:2] == ["{"]:  # with a name
+        rest = self.words[end + wrapper.get("operands", 0) :]
+        if "dash" in wrapper and rest[:1] == ["-"]:
             rest = rest[1:]
-        elif (name == "flock" and rest[:1] == ["-c"]) or name == "watch":
-            rest = ["sh", "-c", *rest[1:]] if name == "flock" else self._joined(rest)
+        if "default" in wrapper:
+            rest = self._fed(rest or [wrapper["default"]], given)
+            self.stdin = None
+        elif not rest:
+            self._note(self.words)
+        if "detaches" in wrapper:
+            self.reading.detached = True
+        if "named" in wrapper and rest[1:2] == ["{"]:
+            rest = rest[1:]
+        if "text" in wrapper:
+            rest = self._joined(rest) if wrapper["text"] == "*" else self._after(wrapper["text"], rest)
         for option, value in given:
-            if option in {"C", "chdir", "D"} and name in {"env", "sudo"}:
+            if option in wrapper.get("folder", "").split():
                 known = isinstance(value, str) and value and (self.cwd or value[0] == "/")
                 self.cwd = os.path.join(self.cwd or "", value) if known and isinstance(value, str) else None
-            elif option in {"S", "split-string"} and name == "env":
+            elif option in wrapper.get("splits", "").split():
                 rest = [*(value.split() if isinstance(value, str) else [ANY]), *rest]
-            elif option in {"o", "output"} and name in {"time", "strace"}:
+            elif option in wrapper.get("output", "").split():
                 self.write(value or ANY)
         self.words = rest
         return True
@@ -327,7 +205,12 @@ class Call:
     def _joined(words: Fields) -> Fields:
         """Words that are joined and given to a shell."""
         known = [word for word in words if isinstance(word, str)]
-        return ["sh", "-c", " ".join(known)] if known and len(known) == len(words) else words
+        return [*SHELL_TEXT, " ".join(known)] if known and len(known) == len(words) else words
+
+    @staticmethod
+    def _after(option: str, words: Fields) -> Fields:
+        """The words, or the text after an option that is given to a shell."""
+        return [*SHELL_TEXT, *words[1:]] if words[:1] == [option] else words
 
     def _shell(self) -> None:
         """`bash -c TEXT`, or a script on its input."""
@@ -361,124 +244,97 @@ class Call:
             self.judge()
             self.reading.prints(ANY)
 
-    def known_text(self, path: Field) -> str | None:
-        """The text of a script, if the command itself contains it: from `<(…)`, or a file that it has just written."""
-        if path == "/dev/fd/63" and self.reading.piped:
-            return self.reading.piped.text
-        if path == "/dev/stdin" and self.stdin:
-            return self.stdin.text if self.stdin.raw is None else self.stdin.raw
-        if not isinstance(path, str) or (self.cwd is None and not path.startswith("/")):
-            return None
-        return self.reading.text_of(self.full(path))
-
     def _text(self, text: Field, parameters: Fields) -> None:
         if not isinstance(text, str):
             self.opaque()
             return
-        inside = Env([self.cwd], {"HOME": self.reader.home} if self.reader.home else {}, self.env.source)
-        for name in exported(self.env):
+        home = self.interpreter.home
+        inside = Env([self.cwd], {"HOME": home} if home else {}, self.env.source)
+        for name in self.env.exported_names:
             if name in self.env.variables:
                 inside.variables[name] = self.env.variables[name]
         inside.variables.update(self.assignments)
         inside.made, inside.given = set(self.env.made), self.stdin
-        position(inside, parameters[1:])
+        inside.position(parameters[1:])
         if parameters and parameters[0] != ANY:
             inside.variables["0"] = parameters[0]
-        self.reader.script(text, inside)
+        self.interpreter.script(text, inside)
 
     def _note(self, words: Fields) -> None:
         carried = {name: self.env.variables[name] for name in AGENT_VARIABLES if name in self.env.variables}
         all_given = {**carried, **self.assignments}
         known = {name: value if isinstance(value, str) else None for name, value in all_given.items()}
         typed = [word if isinstance(word, str) else None for word in words]
-        if None in typed and typed[0] == "git":
+        if None in typed and typed[0] == GIT:
             typed = self._for_git(words)
-        given = self._patch() if typed[:1] == ["git"] and self.stdin and "apply" in typed[1:] else ("", "", None)
-        self.reading.note(Simple(typed, self.cwd, self.text, known, given))
+        patch = self._patch() if typed[:1] == [GIT] and self.stdin and "apply" in typed[1:] else ("", "", None)
+        self.reading.note(Simple(typed, self.cwd, self.text, known, patch))
 
     def _patch(self) -> tuple[str, str, list[str] | None]:
         """The patch on the input of `git apply`: its text, or the file that it comes from, or the files it is for."""
         assert self.stdin is not None, "asked for only with an input"
-        files = self.patched()
+        from dibs.facts.shell import git_outputs as shell_git_outputs
+
+        files = shell_git_outputs.patch_files(self)
         text = None if files is not None else self.stdin.raw if self.stdin.raw is not None else self.stdin.text
         return text or "", self.stdin.source() if text is None else "", files
 
-    def patched(self) -> list[str] | None:
-        """The files of the patch that `git diff` puts on the input; None if it comes from anything else."""
-        call = self.stdin.from_git() if self.stdin else None
-        if call is None or self.reading.opened:
-            return None
-        from dibs.facts.shell import outputs as shell_outputs
-        from dibs.facts.shell import searches as shell_searches
-
-        cwd, words = shell_outputs.git_words(call)
-        whole = cwd is not None and not any(isinstance(word, Unknown) for word in call.words)
-        return shell_searches.patched(cwd, words) if whole and cwd is not None else None
-
     def _for_git(self, words: Fields) -> list[str | None]:
         """The words of a git command; an unknown path with a known beginning is every path that begins so."""
-        found: list[str | None] = []
+        specs: list[str | None] = []
         for index, word in enumerate(words):
             only_paths = "--" in words[:index] or (words[1] in ONLY_PATHS and not str(words[index - 1]).startswith("-"))
             ways = word.below if isinstance(word, Unknown) and only_paths and word.relative and self.cwd else None
             if isinstance(word, str):
-                found.append(word)
+                specs.append(word)
             elif word.whole and not word.below:
                 continue  # a list without a line in it
             elif not ways or not all(ways) or any(letter in way for way in ways for letter in "*?[\\:"):
-                found.append(None)
+                specs.append(None)
             else:
                 whole = word.whole
-                found += [spec for way in ways for spec in ([way] if whole or way.endswith("/") else [way, f"{way}*"])]
-        return found
+                specs += [spec for way in ways for spec in ([way] if whole or way.endswith("/") else [way, f"{way}*"])]
+        return specs
 
     def _fed(self, words: Fields, given: Given) -> Fields:
         """The command of xargs: with words from its input at the end, or in the place named by -I."""
         place = next((value for option, value in given if option == "I"), None)
         place = "{}" if any(option in {"i", "replace"} for option, _ in given) else place
         text = None if any(option in {"a", "arg-file"} for option, _ in given) or not self.stdin else self.stdin.text
-        word = self._listed(given) or (self.stdin.lines if self.stdin else ANY)
+        word = self._file_words(given) or (self.stdin.lines if self.stdin else ANY)
         if not isinstance(place, str):
             null = any(option in {"0", "null"} for option, _ in given)
             split = "\0" if null else None
             word = word if null or any(option in {"d", "delimiter"} for option, _ in given) else word.split()
-            return [*words, *([word] if text is None else [one for one in text.split(split) if one.strip()])]
+            return [*words, *([word] if text is None else [part for part in text.split(split) if part.strip()])]
         lines = [line.strip() for line in text.split("\n") if line.strip()] if text is not None else []
         if 1 < len(lines) <= MAX_FED_LINES:
             for line in lines[1:]:
-                fed = [_replaced(word, place, line) for word in words]
-                Call(self.reader, fed, self.env, self.text, dict(self.assignments)).run()
-        one: Field = lines[0] if 1 <= len(lines) <= MAX_FED_LINES else word
-        if words and words[0] in SHELLS and isinstance(one, Unknown):  # its text is read with a variable in that place
-            self.assignments[XARGS_INPUT] = one
-            one = "${" + XARGS_INPUT + "}"
-        return [_replaced(word, place, one) for word in words]
+                self.run([_replaced(word, place, line) for word in words])
+        fed: Field = lines[0] if 1 <= len(lines) <= MAX_FED_LINES else word
+        if words and words[0] in SHELLS and isinstance(fed, Unknown):  # its text is read with a variable in that place
+            self.assignments[FED_VARIABLE] = fed
+            fed = "${" + FED_VARIABLE + "}"
+        return [_replaced(word, place, fed) for word in words]
 
-    def _listed(self, given: Given) -> Unknown | None:
+    def _file_words(self, given: Given) -> Unknown | None:
         """The words of `xargs -a FILE`."""
         file = next((value for option, value in given if option in {"a", "arg-file"}), None)
         if not isinstance(file, str) or self.cwd is None or self.reading.is_written(self.full(file)):
             return None if file is None else ANY
-        from dibs.facts.shell import outputs as shell_outputs
+        from dibs.facts.shell.streams import lines_of
 
-        return shell_outputs.lines_of(self.full(file))
-
-    def opaque(self) -> None:
-        """An unknown text is run; it is a doubt only if its known part shows that it writes."""
-        self.reading.opened = True
-        if signs(self.text):
-            self.doubt()
+        return lines_of(self.full(file))
 
     def _function(self) -> bool:
-        saved = {name: value for name, value in self.env.variables.items() if is_positional(name)}
-        before = self.env.copy()
-        position(before, self.words[1:])
-        if not self.reader.function(self.name, before):
+        positional = {name: value for name, value in self.env.variables.items() if is_positional(name)}
+        inside = self.env.copy()
+        inside.position(self.words[1:])
+        if not self.interpreter.function(self.name, inside):
             return False
-        for name in [name for name in before.variables if is_positional(name)]:
-            del before.variables[name]
-        before.variables.update(saved)
-        self.env.become(before)
+        inside.forget_parameters()
+        inside.variables.update(positional)
+        self.env.become(inside)
         return True
 
     def _alias(self) -> bool:
@@ -489,17 +345,11 @@ class Call:
         inside = self.env.copy()
         del inside.variables[ALIAS + self.name]
         inside.given = self.stdin
-        position(inside, self.words[1:])
+        inside.position(self.words[1:])
         self.reading.unsure += 1
-        self.reader.script(f'{text} "$@"', inside)
+        self.interpreter.script(f'{text} "$@"', inside)
         self.reading.unsure -= 1
         return False  # a shell that expands no aliases runs the program of that name
-
-
-def located(names: Fields) -> Unknown:
-    """What `which` and `command -v` print: the place of a program, which ends with its name."""
-    name = names[0] if len(names) == 1 else ANY
-    return Unknown(("/",), f"/{name}") if isinstance(name, str) and name and "/" not in name else ANY
 
 
 def _program(word: Unknown) -> str:
@@ -536,15 +386,3 @@ def _replaced(word: Field, place: str, by: Field) -> Field:
         if isinstance(by, str)
         else between(word.partition(place)[0], by, word.partition(place)[2])
     )
-
-
-def signs(text: str) -> bool:
-    """Does a text look like it writes files?"""
-    for harmless in NO_FILES:
-        text = text.replace(harmless, " ")
-    if ">" in text:
-        return True
-    for mark in "\"'`$(){};&|":
-        text = text.replace(mark, " ")
-    words = {os.path.basename(word) for word in text.split()}
-    return bool(words & WRITERS - {"curl", "wget"})  # their output is run, not kept

@@ -1,4 +1,4 @@
-"""Commands that copy or move files (cp, mv, ln, rsync, …): which paths they write, for the table of writers."""
+"""Commands that copy or move files (cp, mv, ln, rsync, …): which paths they write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dibs.facts.shell.unknown import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Fields, Given
     from dibs.facts.shell.unknown import Field
 
@@ -36,17 +36,18 @@ def _arrives(call: Call, source: str, to: str, how: str) -> None:
     if how == "write":
         call.reading.copied(call.full(source), place)
     if how == "symlink":
-        call.reader.look.linked(place, os.path.join(os.path.dirname(place), source))
+        call.interpreter.view.linked(place, os.path.join(os.path.dirname(place), source))
     elif how == "link":
-        call.reader.look.linked(place, call.full(source))
+        call.interpreter.view.linked(place, call.full(source))
     elif not os.path.isfile(call.full(source)):
-        call.reader.look.whole(place)
+        call.interpreter.view.whole(place)
 
 
 def _contents(call: Call, folder: str, source: str, how: str) -> None:
     """Put a directory's contents into another one."""
     try:
-        names = call.reader.look.entries(call.full(source)) if call.cwd is not None or source.startswith("/") else []
+        known = call.cwd is not None or source.startswith("/")
+        names = call.interpreter.view.entries(call.full(source)) if known else []
     except LimitReached:
         names = []
     for name in names:
@@ -148,6 +149,12 @@ def install(call: Call) -> None:
     given, sources, to = _places(call, "tSgmo", (*_COPY_LONG, "strip-program"))
     if not has(given, "d", "directory") and to != "":
         _with_backups(call, sources, to, given)
+
+
+def link(call: Call) -> None:
+    """The new name."""
+    for path in call.options()[1][1:]:
+        call.write(path, "link")
 
 
 def ln(call: Call) -> None:

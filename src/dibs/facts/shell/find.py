@@ -9,13 +9,12 @@ from __future__ import annotations
 import os
 
 from dibs.facts.shell import globs as shell_globs
-from dibs.facts.shell.findings import Reading
-from dibs.facts.shell.flows import SHOWS
+from dibs.facts.shell.programs import PROGRAMS
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, between
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Fields
     from dibs.facts.shell.unknown import Field
 
@@ -46,21 +45,19 @@ def find(call: Call) -> None:
             _reach(call, root, expression, links)
 
 
-def _together(call: Call, expression: Fields, actions: list[int], found: Unknown) -> None:
+def _together(call: Call, expression: Fields, actions: list[int], entries: Unknown) -> None:
     """The actions for very many entries: each writes one of them, as with xargs."""
-    from dibs.facts.shell.commands import Call as Inner
-
     for index in actions:
         if expression[index] == "-delete":
-            call.write(found, "delete")
+            call.write(entries, "delete")
             continue
         words = [
-            between(word.partition("{}")[0], found, word.partition("{}")[2])
+            between(word.partition("{}")[0], entries, word.partition("{}")[2])
             if isinstance(word, str) and "{}" in word
             else word
             for word in _command(expression, index)
         ]
-        Inner(call.reader, words, call.env.copy(), call.text, {}).run()
+        call.interpreter.command(words, call.env.copy(), call.text)
 
 
 def listed(call: Call) -> list[str] | None:
@@ -71,18 +68,18 @@ def listed(call: Call) -> list[str] | None:
     if any(word in {"-printf", "-fprintf", "-ls", "-quit"} for word in expression):
         return None
     tree = _Expression(call, expression, lists=True)
-    look = call.reader.look.brief(MAX_LISTED_ENTRIES)
+    view = call.interpreter.view.brief(MAX_LISTED_ENTRIES)
     try:
         for root in roots:
-            _walk(call, str(root), tree, _Names(expression), look, links)
+            _walk(call, str(root), tree, _Names(expression), view, links)
     except shell_globs.LimitReached:
         return None
-    found = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
-    folders = tuple([name for name in found if name.endswith("/")])
+    names = [f"{name.rstrip('/')}/" if _is_folder(call.full(name)) else name for name in tree.listed]
+    folders = tuple([name for name in names if name.endswith("/")])
     if "./" in folders:
         return ["./"]
-    found = [*folders, *[name for name in found if not name.startswith(folders)]] if folders else found
-    return found if len(found) <= MAX_NAMES else None
+    names = [*folders, *[name for name in names if not name.startswith(folders)]] if folders else names
+    return names if len(names) <= MAX_NAMES else None
 
 
 def _is_folder(path: str) -> bool:
@@ -114,18 +111,16 @@ def _does_something(call: Call, expression: Fields, index: int) -> bool:
     """Would this action write? A command of -exec is tried with an unknown file, in a separate reading."""
     if expression[index] == "-delete":
         return True
-    from dibs.facts.shell.commands import Call as Inner
-    from dibs.facts.shell.findings import Reader
-
-    reader = Reader(Reading(shell_globs.Look()), call.reader.home, call.reader.look, call.reader.level)
+    interpreter = call.interpreter.trial()
     words = [ANY if isinstance(word, str) and "{}" in word else word for word in _command(expression, index)]
-    Inner(reader, words, call.env.copy(), call.text, {}).run()
-    found = reader.reading
-    for simple in found.commands:
+    interpreter.command(words, call.env.copy(), call.text)
+    reading = interpreter.reading
+    for simple in reading.commands:
         call.reading.note(simple)
-    call.reading.opened = call.reading.opened or found.opened
-    shows = any(simple.words[:1] and simple.words[0] in SHOWS for simple in found.commands)
-    return bool(found.writes or found.unresolved or found.git or shows)
+    call.reading.opened = call.reading.opened or reading.opened
+    names = [simple.words[0] for simple in reading.commands if simple.words]
+    shows = any(name and "shows" in PROGRAMS[name] for name in names)
+    return bool(reading.writes or reading.unresolved or reading.git or shows)
 
 
 def _command(expression: Fields, index: int) -> Fields:
@@ -146,7 +141,7 @@ def _reach(call: Call, root: Field, expression: Fields, links: str) -> None:
         call.doubt(root)
         return
     try:
-        _walk(call, root, _Expression(call, expression), _Names(expression), call.reader.look, links)
+        _walk(call, root, _Expression(call, expression), _Names(expression), call.interpreter.view, links)
     except _Rest as rest:  # too many entries: report the remaining folders as a whole
         call.doubt(*_few(rest.folders))
 
@@ -160,7 +155,7 @@ class _Rest(shell_globs.LimitReached):
 
 
 def _walk(
-    call: Call, root: str, tree: _Expression, wanted: _Names, look: shell_globs.Look, links: str
+    call: Call, root: str, tree: _Expression, wanted: _Names, view: shell_globs.FileView, links: str
 ) -> None:  # fmt: skip
     """Go through all entries below a starting point."""
     waiting, later = [(root, 0)], [(root, 0)][:0]
@@ -170,11 +165,11 @@ def _walk(
         while waiting or later:
             path, depth = (waiting or later)[-1]
             folder = call.full(path)
-            is_folder = look.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
+            is_folder = view.is_folder(folder) or (follows and (not depth or links == "L") and os.path.isdir(folder))
             if path in tree.pruned or depth >= tree.deepest or not is_folder or folder in _OF_THE_SYSTEM:
                 (waiting or later).pop()
                 continue
-            names = look.entries(folder)
+            names = view.entries(folder)
             (waiting or later).pop()
             slash = "" if path.endswith("/") else "/"
             for name in reversed(names):
@@ -182,7 +177,7 @@ def _walk(
                 if wanted.may_be(name):
                     tree.work_out(below, depth + 1)
                 full = f"{folder}/{name}" if not folder.endswith("/") else folder + name
-                if look.is_folder(full) or (links == "L" and os.path.isdir(full)):
+                if view.is_folder(full) or (links == "L" and os.path.isdir(full)):
                     if name in _HEAVY:
                         later += [(below, depth + 1)] if name != ".git" and wanted.goes_into(below) else []
                     elif below not in tree.pruned and wanted.goes_into(below):
@@ -253,14 +248,14 @@ class _Names:
 
 def _left_out(words: list[str]) -> list[list[shell_globs.Atom]]:
     """Folders excluded by `-not -path 'DIR/*'`, as patterns that end with the slash."""
-    found: list[list[shell_globs.Atom]] = []
+    folders: list[list[shell_globs.Atom]] = []
     if "-o" in words or "-or" in words or "," in words:
-        return found
+        return folders
     for index, word in enumerate(words[:-2]):
         path = words[index + 2]
         if word in {"!", "-not"} and words[index + 1] in {"-path", "-wholename"} and path.endswith("/*"):
-            found.append(shell_globs.of_text(path[:-1]))
-    return found
+            folders.append(shell_globs.of_text(path[:-1]))
+    return folders
 
 
 def _bracketed(words: list[str]) -> bool:
@@ -302,30 +297,30 @@ class _Expression:
             self.pruned.add(path)
         if self.shallowest <= depth <= self.deepest:
             self._at, self._path, self._depth = 0, path, depth
-            found: bool | None = True
+            result: bool | None = True
             while self._at < len(self._words):
-                found = self._either(live=True)
+                result = self._either(live=True)
                 self._at += 1  # a comma, or an extra bracket
-            if self._lists and not self._prints and found is not False:
+            if self._lists and not self._prints and result is not False:
                 self.listed.append(path)
 
     def _either(self, *, live: bool | None) -> bool | None:
-        found = self._both(live=live)
+        result = self._both(live=live)
         while self._peek() in {"-o", "-or"}:
             self._at += 1
-            other = self._both(live=False if found is True else live if found is False else None)
-            found = True if found or other else None if found is None or other is None else False
-        return found
+            other = self._both(live=False if result is True else live if result is False else None)
+            result = True if result or other else None if result is None or other is None else False
+        return result
 
     def _both(self, *, live: bool | None) -> bool | None:
-        found: bool | None = True
+        result: bool | None = True
         while self._at < len(self._words) and self._peek() not in {"-o", "-or", ")", ","}:
             if self._peek() in {"-a", "-and"}:
                 self._at += 1
                 continue
-            one = self._one(live=False if found is False else live if found else None)
-            found = False if found is False or one is False else None if found is None or one is None else True
-        return found
+            test = self._one(live=False if result is False else live if result else None)
+            result = False if result is False or test is False else None if result is None or test is None else True
+        return result
 
     def _peek(self) -> Field:
         return self._words[self._at] if self._at < len(self._words) else ")"
@@ -334,12 +329,12 @@ class _Expression:
         word = self._peek()
         self._at += 1
         if word in {"!", "-not"}:
-            found = self._one(live=live)
-            return None if found is None else not found
+            result = self._one(live=live)
+            return None if result is None else not result
         if word == "(":
-            found = self._either(live=live)
+            result = self._either(live=live)
             self._at += 1
-            return found
+            return result
         if word == "-delete":
             # A folder goes only when everything in it is gone, which is found entry by entry.
             full = self._call.full(self._path)
@@ -364,8 +359,6 @@ class _Expression:
 
     def _execute(self, *, live: bool | None) -> bool | None:
         """The command's success decides what comes next, and is unknown."""
-        from dibs.facts.shell.commands import Call
-
         there = str(self._words[self._at - 1]).endswith("dir")
         command = _command(self._words, self._at - 1)
         self._at += len(command) + 1
@@ -377,7 +370,7 @@ class _Expression:
             env = self._call.env.copy()
             if there:
                 env.cwds = [os.path.dirname(self._call.full(self._path))]
-            Call(self._call.reader, words, env, self._call.text, {}).run()
+            self._call.interpreter.command(words, env, self._call.text)
         return None
 
     def _test(self, word: str, value: str | None) -> bool | None:

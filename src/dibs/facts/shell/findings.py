@@ -1,7 +1,7 @@
 """The result of reading a shell command, and the known state of the shell at one point of it.
 
-Plain records, shared by the parts of the reader: words.py, walk.py (statements), commands.py (single commands),
-writers.py (the table of commands that write). Nothing is looked up or decided here.
+Plain records, shared by the parts of the reader: words.py, walk.py (statements), commands.py (single commands), and the
+readers of single programs. Nothing is looked up or decided here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from dibs.facts import links
+from dibs.facts.shell.programs import GIT, PROGRAMS
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, MAX_BEGINNINGS, MAX_NAMES, Unknown, either, places
 
@@ -16,19 +17,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.globs import Look
-    from dibs.facts.shell.streams import Shown
+    from dibs.facts.shell.globs import FileView
+    from dibs.facts.shell.options import Fields
+    from dibs.facts.shell.streams import Printer, Shown
     from dibs.facts.shell.unknown import Field
 
     Value = str | list[Field] | Unknown  # a variable: its text, an array's elements, or unknown
 
-CHECKOUTS = (["gh", "pr", "checkout"], ["glab", "mr", "checkout"])  # they change the branch by git
+LITERAL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # literal everywhere
 MAX_STEPS = 20_000  # words and commands read; a person's long script has some hundreds
-MAX_NESTED_SCRIPTS = 8  # `bash -c`, `eval` within each other
 MAX_COMMAND_LETTERS = 2_000_000  # a longer command is data with an unknown destination; a second to read it
 MAX_HERE_DOCUMENTS = 500  # the grammar's time grows with the square of their number
 MAX_LINK_HOPS = 8  # links to links, all made by the command itself
+ALIAS = "alias "  # among the variables, before the name of an alias: what it stands for
+EXPORTED = "export "  # among the variables, under a name that none can have: the names that other programs get
 MAX_DIRECTORIES = 8  # where a command may run (each `cd` that may fail adds one); with more, unknown
 
 
@@ -119,14 +121,14 @@ class Reading:
     """The result of reading a command."""
 
     __slots__ = (
-        "_agent", "_by_place", "_doubts", "_known", "_look", "_placed", "_read", "_resolved", "_seen", "_steps",
+        "_agent", "_by_place", "_doubts", "_known", "_placed", "_read", "_resolved", "_seen", "_steps", "_view",
         "absent", "broken", "capturing", "commands",
         "detached", "from_where", "git", "left", "mixing", "moment", "opened", "piped", "sink", "traps",
         "unresolved", "unsure", "writes",
     )  # fmt: skip
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, view: FileView) -> None:
+        self._view = view
         self.writes: list[Target] = []
         self.git: list[Simple] = []
         self.commands: list[Simple] = []
@@ -201,16 +203,16 @@ class Reading:
         if _is_device(full):
             return None
         target = self._known.get((full, how))
-        if target is None and how == "delete" and not self.opened and not self._look.is_there(full):
+        if target is None and how == "delete" and not self.opened and not self._view.is_there(full):
             self.absent.append(full)
             return None  # there is nothing to delete, and the command does not make it
         if target is None:
             target = self._known[full, how] = Target(full, how, words)
             self.step()
-            self._look.made(full)
+            self._view.made(full)
             self.writes.append(target)
         target.acts.append((self.moment, merges or how in {"append", "move", "touch"}))
-        other = self._look.through(full, itself=how not in {"delete", "move", "link", "symlink"})
+        other = self._view.through(full, itself=how not in {"delete", "move", "link", "symlink"})
         if other is not None and hops < MAX_LINK_HOPS:
             self.write(None, other, how, words, merges=merges, hops=hops + 1)
         return target
@@ -224,9 +226,9 @@ class Reading:
         if not self.writes:
             return None
         place, places = links.real(path), self._places()
-        found = places.get(place, [])
-        once = len(found) == 1 and found[0].is_told and not _lies_in(os.path.dirname(place), places)
-        return found[0].text if once and found[0].how == "write" and not self._may_be_doubted(place) else None
+        targets = places.get(place, [])
+        once = len(targets) == 1 and targets[0].is_told and not _lies_in(os.path.dirname(place), places)
+        return targets[0].text if once and targets[0].how == "write" and not self._may_be_doubted(place) else None
 
     def _places(self) -> dict[str, list[Target]]:
         """The targets by the place where they lie, whatever their names: `f`, `./f`, and `f` through a link."""
@@ -247,7 +249,7 @@ class Reading:
         if stream is not self._agent:
             stream.mixed = True
 
-    def prints(self, piece: Field | Call, files: Iterable[Shown] = ()) -> None:
+    def prints(self, piece: Field | Printer, files: Iterable[Shown] = ()) -> None:
         """Note a command's output: a text, or what it prints, and the content of files."""
         certain = self.unsure <= self.sink.level
         self.sink.add(piece, certain=certain)
@@ -315,11 +317,11 @@ class Reading:
             both = None if known.below is None or below is None else sorted({*known.below, *below})
             known.below = both if both is not None and len(both) <= (MAX_NAMES if exact else MAX_BEGINNINGS) else None
             known.exact = exact and known.below is not None
-            known.without = [one for one in known.without if one in without]
+            known.without = [path for path in known.without if path in without]
             return
-        found = self._doubts[words, cwd, end, exact] = Doubt(words, below, cwd, end, exact=exact)
-        found.whole, found.without = whole, list(without)
-        self.unresolved.append(found)
+        doubt = self._doubts[words, cwd, end, exact] = Doubt(words, below, cwd, end, exact=exact)
+        doubt.whole, doubt.without = whole, list(without)
+        self.unresolved.append(doubt)
 
     def may_write(self, words: str, path: str) -> None:
         """Note a file, by its absolute path, that a command may write, though no claim is taken for it."""
@@ -338,10 +340,14 @@ class Reading:
             return
         self._seen.add(key)
         self.commands.append(command)
-        if command.words and command.words[0] == "git":
+        name, *rest = command.words or [None]
+        if name == GIT:
             self.git.append(command)
-        elif command.words[:3] in CHECKOUTS and not {"-h", "--help"}.intersection(command.words):
-            self.git.append(Simple(["git", "switch", "--detach"], command.cwd, command.text, {}))
+        elif name and rest[1:] and _ASKS.isdisjoint(rest) and PROGRAMS[name].get("switches") == f"{rest[0]} {rest[1]}":
+            self.git.append(Simple([GIT, "switch", "--detach"], command.cwd, command.text, {}))
+
+
+_ASKS = frozenset(("-h", "--help"))
 
 
 def _lies_in(path: str, places: dict[str, list[Target]]) -> bool:
@@ -360,9 +366,9 @@ def _resolved(beginning: str) -> str:
     return f"{links.real(folder or '/').rstrip('/')}/{start}"
 
 
-def _is_letter(one: str) -> bool:
+def _is_letter(character: str) -> bool:
     """May this character be in the name of a variable?"""
-    return one.isalnum() or one == "_"
+    return character.isalnum() or character == "_"
 
 
 def _is_device(path: str) -> bool:
@@ -371,31 +377,9 @@ def _is_device(path: str) -> bool:
     return path == "/dev" or path.startswith("/proc/self/fd/")
 
 
-class Reader:
-    """The state shared by all parts of the reading."""
-
-    __slots__ = ("home", "level", "look", "reading")
-
-    def __init__(self, reading: Reading, home: str, look: Look, level: int = 0) -> None:
-        self.reading = reading
-        self.home = home
-        self.look = look
-        self.level = level
-
-    def script(self, source: str, env: Env) -> None:
-        """Read a text as a separate script (`bash -c`, `eval`)."""
-        from dibs.facts.shell import walk as shell_walk
-
-        if self.level >= MAX_NESTED_SCRIPTS:
-            raise TooComplex
-        if unreadable(source):
-            self.reading.broken = True
-        else:
-            shell_walk.Script(source, self.reading, self.home, self.look, self.level + 1).read(env)
-
-    def function(self, name: str, env: Env) -> bool:  # noqa: ARG002 - a script knows some
-        """Walk through the function of this name, if there is one."""
-        return False
+def is_positional(name: str) -> bool:
+    """Is this a parameter (`$1`, `$@`)?"""
+    return name == "@" or name.isdigit()
 
 
 class Env:
@@ -420,8 +404,31 @@ class Env:
     @property
     def separators(self) -> str:
         """The characters at which the values of unquoted variables are split."""
-        found = self.variables.get("IFS")
-        return found if isinstance(found, str) else " \t\n"
+        characters = self.variables.get("IFS")
+        return characters if isinstance(characters, str) else " \t\n"
+
+    @property
+    def exported_names(self) -> list[str]:
+        """The names of the variables that programs get."""
+        names = self.variables.get(EXPORTED)
+        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+    def export(self, name: str) -> None:
+        """Programs get this variable from now on."""
+        self.variables[EXPORTED] = [*self.exported_names, name]
+
+    def position(self, words: Fields) -> None:
+        """Set the parameters `$1`, `$2`, … and `$@`."""
+        self.forget_parameters()
+        self.variables["@"] = list(words)
+        for number, word in enumerate(words, 1):
+            if word is not ANY:
+                self.variables[str(number)] = word
+
+    def forget_parameters(self) -> None:
+        """Nothing is known of the parameters."""
+        for name in [name for name in self.variables if is_positional(name)]:
+            del self.variables[name]
 
     def copy(self) -> Env:
         """A copy that can change independently."""
@@ -446,9 +453,9 @@ class Env:
             if theirs == value:
                 joined[name] = value
             elif theirs is not None and not isinstance(value, list) and not isinstance(theirs, list):
-                one = either([value, theirs])
-                if one.below is not None:
-                    joined[name] = one
+                joint = either([value, theirs])
+                if joint.below is not None:
+                    joined[name] = joint
         self.variables = joined
         self.old = self.old if self.old == other.old else None
         self.source = self.source if self.source == other.source else ""

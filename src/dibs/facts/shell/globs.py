@@ -24,7 +24,7 @@ class LimitReached(Exception):
     """Matching the files would exceed the limit."""
 
 
-class Look:
+class FileView:
     """Directory contents: the present entries, and those that the command itself adds."""
 
     __slots__ = ("_folders", "_left", "_links", "_made", "_until", "_whole")
@@ -37,9 +37,9 @@ class Look:
         self._links: dict[str, str] = {}  # links that the command makes → their targets
         self._whole: set[str] = set()  # directories that the command moves or copies here, with unknown contents
 
-    def brief(self, entries: int) -> Look:
-        """The same look, with fewer entries left: for what is only good to know."""
-        other = Look()
+    def brief(self, entries: int) -> FileView:
+        """The same view, with fewer entries left: for what is only good to know."""
+        other = FileView()
         other._left, other._until = min(entries, self._left), self._until
         other._made, other._links, other._whole = self._made, self._links, self._whole
         return other
@@ -136,15 +136,15 @@ class Look:
 
 def of_text(pattern: str) -> list[Atom]:
     """A pattern that a program gets as its argument (`find -name`, `grep --include`): a backslash makes a literal."""
-    found: list[Atom] = []
+    atoms: list[Atom] = []
     escaped = False
     for character in pattern:
         if character == "\\" and not escaped:
             escaped = True
             continue
-        found.append((character, not escaped))
+        atoms.append((character, not escaped))
         escaped = False
-    return found
+    return atoms
 
 
 def is_pattern(atoms: list[Atom]) -> bool:
@@ -162,7 +162,7 @@ def plain(atoms: list[Atom]) -> str:
     return "".join(text for text, _ in atoms)
 
 
-def files(atoms: list[Atom], cwd: str | None, look: Look) -> list[str]:
+def files(atoms: list[Atom], cwd: str | None, view: FileView) -> list[str]:
     """The existing paths that match a pattern, in the form the shell would give them; [] if none."""
     parts: list[list[Atom]] = [[]]
     for atom in atoms:
@@ -173,34 +173,34 @@ def files(atoms: list[Atom], cwd: str | None, look: Look) -> list[str]:
     absolute = bool(atoms) and atoms[0][0] == "/"
     if cwd is None and not absolute:
         raise LimitReached
-    return list(_below("/" if absolute else "", parts[1:] if absolute else parts, cwd or "/", look))
+    return list(_below("/" if absolute else "", parts[1:] if absolute else parts, cwd or "/", view))
 
 
-def _below(prefix: str, parts: list[list[Atom]], cwd: str, look: Look) -> Iterator[str]:
+def _below(prefix: str, parts: list[list[Atom]], cwd: str, view: FileView) -> Iterator[str]:
     """Match the components one by one; `**` crosses directories, as it does in zsh and in bash with globstar."""
     while parts and not is_pattern(parts[0]):
         prefix += plain(parts[0]) + ("/" if len(parts) > 1 else "")
         parts = parts[1:]
     if not parts:
-        if prefix and look.is_there(os.path.join(cwd, prefix)):
+        if prefix and view.is_there(os.path.join(cwd, prefix)):
             yield prefix
         return
     first, rest = parts[0], parts[1:]
     deep = plain(first) == "**" and all(active for _, active in first)
     if deep and rest:
-        yield from _below(prefix, rest, cwd, look)
-    for name in look.entries(os.path.join(cwd, prefix)):
+        yield from _below(prefix, rest, cwd, view)
+    for name in view.entries(os.path.join(cwd, prefix)):
         if name.startswith(".") and first[0][0] != ".":
             continue
         here = prefix + name
         if deep:
-            if look.is_folder(os.path.join(cwd, here)):
-                yield from _below(here + "/", parts, cwd, look)
+            if view.is_folder(os.path.join(cwd, here)):
+                yield from _below(here + "/", parts, cwd, view)
             if not rest:
                 yield here
         elif matches(first, name):
             if rest:
-                yield from _below(here + "/", rest, cwd, look)
+                yield from _below(here + "/", rest, cwd, view)
             else:
                 yield here
 

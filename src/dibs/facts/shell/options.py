@@ -64,11 +64,11 @@ def has(given: Sequence[tuple[str, Field | None]], *names: str) -> bool:
 
 def last(given: Given, *names: str) -> Field:
     """The last value of an option; "" if it was not given."""
-    found: Field = ""
+    latest: Field = ""
     for option, value in given:
         if option in names:
-            found = ANY if value is None else value
-    return found
+            latest = ANY if value is None else value
+    return latest
 
 
 def _option(

@@ -9,67 +9,46 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller, links
+from dibs.facts.shell.flows import file_operands
 from dibs.facts.shell.options import has, last, options
-from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either
+from dibs.facts.shell.programs import PROGRAMS, function
+from dibs.facts.shell.streams import lines_of
+from dibs.facts.shell.unknown import ANY, MAX_NAMES, PLAIN, Later, Unknown, between, either, places, program_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Given
     from dibs.facts.shell.unknown import Field
 
 MAX_SEQ_NUMBERS = 1_000  # printed by `seq`
-MAX_LIST_BYTES = 262_144  # of a file with names in it
-
-# These print a number, a date or a name: nothing that leads out of a folder.
-_PLAIN = frozenset((
-    "arch", "b2sum", "bc", "cal", "cksum", "date", "dc", "df", "du", "expr", "factor", "getconf", "groups", "hostid",
-    "hostname", "id", "jobs", "jot", "logname", "ls", "lsof", "md5", "md5sum", "nproc", "numfmt", "openssl", "pgrep",
-    "pidof", "ps", "pwgen", "sha1sum", "sha256sum", "sha512sum", "shasum", "stat", "sum", "tty", "uname", "uptime",
-    "uuidgen", "wc", "whoami",
-))  # fmt: skip
-# These print their input, or some of its lines.
-_PASS = frozenset(("cat", "head", "less", "more", "shuf", "sort", "sponge", "tac", "tail", "tee", "uniq"))
-# These print something made from their input.
-_CHANGE = frozenset(("awk", "column", "cut", "fmt", "fold", "gawk", "gsed", "nl", "paste", "perl", "rev", "sed", "tr"))
-_GREPS = frozenset(("ack", "ag", "egrep", "fgrep", "grep", "rg"))
-_RECURSE = frozenset(("ack", "ag", "rg"))  # search below the directory, without operands
 
 
 def piece(call: Call) -> Field:
     """What a command prints."""
-    name = call.name
-    special = _SPECIAL.get(name)
-    if special:
-        return special(call)
-    if name in _GREPS:
-        return _grep(call)
-    if name in _PASS or name in _CHANGE:
-        return _filter(call)
-    return PLAIN if name in _PLAIN else ANY
+    kind = call.program.get("prints", "")
+    if "." in kind:
+        output: Field = function(kind)(call)
+        return output
+    return ANY if not kind else PLAIN if kind == "plain" else _filtered(call, kind)
 
 
-def _filter(call: Call) -> Field:
+def _filtered(call: Call, kind: str) -> Field:
     """A command between pipes."""
-    from dibs.facts.shell.flows import READERS, named
-
-    names = [word for word in named(call) if word != "-"] if call.name in READERS else []
-    if call.name == "tr":
-        names = []
-    if names and call.name in _PASS:
+    names = [word for word in file_operands(call)[1] if word != "-"] if "reads" in call.program else []
+    passes = kind in {"copy", "lines"}
+    if names and passes:
         return _of_files(call, names)
     if names or not call.stdin:
         return ANY
-    if call.name in {"cat", "tee"} and call.words[1:2] != ["-A"]:
+    if kind == "copy" and call.words[1:2] != ["-A"]:
         return call.stdin.lines if call.stdin.text is None else call.stdin.text
     lines = call.stdin.lines
-    if call.name in {"sed", "gsed"} and lines.whole:
+    if kind == "edited" and lines.whole:
         return _substituted(call, lines)
-    if call.name in _PASS:
+    if passes:
         return lines
-    return lines.begun() if call.name in {"cut", "awk", "gawk"} and _first_column(call) else lines.inside()
+    return lines.begun() if _first_column(call, kind) else lines.inside()
 
 
 def _substituted(call: Call, lines: Unknown) -> Unknown:
@@ -79,7 +58,7 @@ def _substituted(call: Call, lines: Unknown) -> Unknown:
     given, operands = call.options("efl", ("expression", "file", "line-length"))
     programs = [value for option, value in given if option in {"e", "expression"}] or operands[:1]
     kind = regexes.EXTENDED if has(given, "E", "r", "regexp-extended") else regexes.BASIC
-    known = [one for one in programs if isinstance(one, str)]
+    known = [text for text in programs if isinstance(text, str)]
     plain = len(known) == len(programs) and all(option in _SED_OPTIONS for option, _ in given)
     change = regexes.substitution(";".join(known), kind) if plain else None
     return lines.inside() if change is None else Unknown([change(line) for line in lines.below or ()], whole=True)
@@ -96,108 +75,90 @@ def _of_files(call: Call, names: list[Field]) -> Field:
     return either([lines_of(path) for path in known])
 
 
-def lines_of(path: str) -> Unknown:
-    """The lines of a short file; anything, if it is long or cannot be read."""
-    try:
-        if os.stat(path).st_size > MAX_LIST_BYTES or not os.path.isfile(path):
-            return ANY
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            lines = file.read(MAX_LIST_BYTES).splitlines()
-    except (OSError, ValueError):
-        return ANY
-    return Unknown([line.strip() for line in lines if line.strip()], whole=True)
-
-
-def _first_column(call: Call) -> bool:
+def _first_column(call: Call, kind: str) -> bool:
     """Does the command keep the beginning of each line?"""
-    words = [word for word in call.words[1:] if isinstance(word, str)]
-    text = " ".join(words)
-    if call.name == "cut":
+    text = " ".join([word for word in call.words[1:] if isinstance(word, str)])
+    if kind == "columns":
         return any(sign in f"{text} " for sign in ("-f1 ", "-f 1 ", "-f1,", "-c1-", "-c 1-"))
-    return "{print $1}" in text or "{ print $1 }" in text
+    return kind == "fields" and ("{print $1}" in text or "{ print $1 }" in text)
 
 
 # ------------------------------------------------------------------------------------------------------------------
 # Names of files
 
 
-def folder(name: Field) -> Field:
-    """The beginning of the names found below a starting point."""
-    if isinstance(name, Unknown):
-        return name
-    return name if name.endswith("/") or os.path.splitext(name)[1] else name + "/"
-
-
-def _grep(call: Call) -> Field:
+def search(call: Call) -> Field:
     """File names, lines after their file names, or lines alone."""
-    from dibs.facts.shell.flows import READERS, named
-
-    given, _ = options(call.words[1:], *READERS[call.name][:2])
-    names = named(call)
-    if call.name in {"rg", "ag", "ack"} and has(given, "files", "g", "f"):
-        _, names = options(call.words[1:], *READERS[call.name][:2])
+    given, names = file_operands(call)
+    below = call.program["search"] == "perl"  # it searches below the directory, without operands
+    if below and has(given, "files", "g", "f"):
+        names = _operands(call)
     if has(given, "h", "no-filename", "I", "o", "only-matching", "c", "count") and not has(given, "l", "L", "r", "R"):
         return PLAIN if has(given, "c", "count") else ANY
-    deep = call.name in _RECURSE or has(given, "r", "R", "recursive", "dereference-recursive", "d")
+    deep = below or has(given, "r", "R", "recursive", "dereference-recursive", "d")
     if has(given, "l", "files-with-matches") and not call.reading.opened and call.cwd is not None:
         around = either([_below(call, name) for name in names]) if names else PLAIN
         if names or (deep and not (call.stdin and call.stdin.pieces)):
-            return _searched(call, given, names, around)
+            return _matching(call, given, names, around)
     if names:
         several = len(names) > 1 or deep or has(given, "l", "L", "H", "files-with-matches", "with-filename")
         alone = PLAIN if has(given, "n") else _of_files(call, names)
         return either([_below(call, name) for name in names]) if several else alone
     if call.stdin and (call.stdin.pieces or call.stdin.file):
-        return PLAIN if has(given, "n", "line-number") else _kept(call, given)
+        return PLAIN if has(given, "n", "line-number") else _matching_lines(call, given)
     return PLAIN if deep else ANY
 
 
-def _kept(call: Call, given: Given) -> Unknown:
+def _operands(call: Call) -> list[Field]:
+    """All operands of a search, the pattern among them."""
+    short, long, _ = call.program["reads"]
+    return options(call.words[1:], short, tuple(long.split()))[1]
+
+
+def _patterns(call: Call, given: Given) -> list[Field | None]:
+    """What a search looks for."""
+    return [value for option, value in given if option in {"e", "regexp"}] or [*_operands(call)[:1]]
+
+
+def _matching_lines(call: Call, given: Given) -> Unknown:
     """The lines of the input that match, or with -v those that do not, where they are known."""
     assert call.stdin is not None, "asked for only with an input"
     lines = call.stdin.lines
     if not lines.whole or has(given, "o", "only-matching", "f", "file", "A", "B", "C", "w", "x", "z"):
         return lines if not has(given, "o", "only-matching") else lines.inside()
     from dibs.facts.shell import regexes
-    from dibs.facts.shell.flows import READERS
 
-    patterns = [value for option, value in given if option in {"e", "regexp"}]
-    patterns = patterns or [*options(call.words[1:], *READERS[call.name][:2])[1][:1]]
-    fixed = call.name == "fgrep" or has(given, "F", "fixed-strings")
-    perl = has(given, "P", "perl-regexp") or call.name in {"rg", "ag", "ack"}
-    extended = call.name == "egrep" or has(given, "E", "extended-regexp")
+    kind = call.program["search"]
+    fixed = kind == regexes.FIXED or has(given, "F", "fixed-strings")
+    perl = kind == regexes.PERL or has(given, "P", "perl-regexp")
+    extended = kind == regexes.EXTENDED or has(given, "E", "extended-regexp")
     kind = regexes.FIXED if fixed else regexes.PERL if perl else regexes.EXTENDED if extended else regexes.BASIC
-    found = [
-        regexes.compiled(pattern, kind, anycase=has(given, "i", "ignore-case", "y", "S", "smart-case"))
-        for pattern in patterns
-        if isinstance(pattern, str)
-    ]
-    known = [pattern for pattern in found if pattern is not None]
+    patterns = _patterns(call, given)
+    anycase = has(given, "i", "ignore-case", "y", "S", "smart-case")
+    compiled = [regexes.compiled(text, kind, anycase=anycase) for text in patterns if isinstance(text, str)]
+    known = [pattern for pattern in compiled if pattern is not None]
     if len(known) != len(patterns):
         return lines
-    dropped = has(given, "v", "invert-match")
-    kept = [line for line in lines.below or () if any(one.search(line) for one in known) != dropped]
-    return Unknown(kept, whole=True)
+    inverted = has(given, "v", "invert-match")
+    matching = [line for line in lines.below or () if any(pattern.search(line) for pattern in known) != inverted]
+    return Unknown(matching, whole=True)
 
 
-def _searched(call: Call, given: Given, names: list[Field], around: Unknown) -> Field:
+def _matching(call: Call, given: Given, names: list[Field], around: Unknown) -> Field:
     """The files with the text that is searched for; all that are searched, if it is no plain one."""
-    from dibs.facts.shell.flows import READERS
-
-    patterns = [value for option, value in given if option in {"e", "regexp"}]
-    if not patterns:
-        patterns = [*options(call.words[1:], *READERS[call.name][:2])[1][:1]]
+    patterns = _patterns(call, given)
     roots = [name for name in names if isinstance(name, str)]
     if len(patterns) != 1 or not isinstance(patterns[0], str) or len(roots) != len(names):
         return around
     pattern, cwd = patterns[0], call.cwd or ""
 
     def look() -> Unknown:
+        from dibs.facts.shell import regexes
         from dibs.facts.shell import searches as shell_searches
 
-        literal = call.name == "fgrep" or has(given, "F", "fixed-strings")
-        found = shell_searches.matching(cwd, shell_searches.needed(pattern, literal=literal), roots, given)
-        return around if found is None else Unknown(found, whole=True)
+        literal = call.program["search"] == regexes.FIXED or has(given, "F", "fixed-strings")
+        files = shell_searches.matching(cwd, shell_searches.needed(pattern, literal=literal), roots, given)
+        return around if files is None else Unknown(files, whole=True)
 
     return Later(look)
 
@@ -209,7 +170,8 @@ def _below(call: Call, name: Field) -> Field:
     return name if name.endswith("/") else name + "/"
 
 
-def _find(call: Call) -> Field:
+def find(call: Call) -> Field:
+    """The names below its starting points."""
     words = call.words[1:]
     while words and words[0] in {"-H", "-L", "-P"}:
         words = words[1:]
@@ -223,7 +185,7 @@ def _find(call: Call) -> Field:
             return PLAIN if form and form[0].startswith(("%f", "%P", "%T", "%s", "%C", "%A", "%h")) and not end else ANY
     if any(word in {"-exec", "-execdir"} for word in rest):
         runs = rest[min(rest.index(word) for word in rest if word in {"-exec", "-execdir"}) + 1 :]
-        if runs[:1] not in (["grep"], ["rg"], ["ls"], ["echo"], ["wc"], ["test"]):
+        if not runs or "exec_names" not in PROGRAMS[runs[0]]:
             return ANY
     around = either([_below(call, root) for root in words[:end]] or ["./"])
     if call.reading.opened:  # an earlier command may have made files that it finds
@@ -238,16 +200,18 @@ def _find(call: Call) -> Field:
     return Later(look)
 
 
-def _fd(call: Call) -> Field:
+def fd(call: Call) -> Field:
+    """The names below the folders that it searches."""
     given, operands = call.options("Edetxjg", ("extension", "type", "exclude", "max-depth", "base-directory"))
     if has(given, "base-directory"):
         return ANY
-    places: list[Field] = [_below(call, word) for word in operands[1:]]
-    found = either(places) if places else PLAIN
-    return _absolute(call, found) if has(given, "a", "absolute-path") else found
+    folders: list[Field] = [_below(call, word) for word in operands[1:]]
+    names = either(folders) if folders else PLAIN
+    return _absolute(call, names) if has(given, "a", "absolute-path") else names
 
 
-def _ls(call: Call) -> Field:
+def ls(call: Call) -> Field:
+    """The names in a folder, or those that it is given."""
     given, operands = call.options("IwT", ("ignore", "hide", "color", "sort", "time", "format"))
     long = has(given, "l", "s", "i", "g", "n", "o")
     known = [name for name in operands if isinstance(name, str)]
@@ -271,108 +235,30 @@ def _entries(call: Call, folder: str) -> list[str] | None:
     from dibs.facts.shell import globs as shell_globs
 
     try:
-        names = call.reader.look.brief(MAX_NAMES).entries(call.full(folder))
+        names = call.interpreter.view.brief(MAX_NAMES).entries(call.full(folder))
     except shell_globs.LimitReached:
         return None
     return [name for name in names if name[0] != "."]
 
 
-def _absolute(call: Call, found: Field) -> Field:
+def _absolute(call: Call, name: Field) -> Field:
     """The same from the root."""
-    from dibs.facts.shell.unknown import places
-
-    below = places(found if isinstance(found, Unknown) else Unknown((found,)), call.cwd)
+    below = places(name if isinstance(name, Unknown) else Unknown((name,)), call.cwd)
     return ANY if below is None else Unknown(below)
 
 
-def _realpath(call: Call) -> Field:
-    given, operands = call.options()
-    if call.name == "readlink" and not has(given, "f", "e", "m"):
-        return ANY
+def readlink(call: Call) -> Field:
+    """The place of a link; without an option for the whole path, whatever the link says."""
+    return realpath(call) if has(call.options()[0], "f", "e", "m") else ANY
+
+
+def realpath(call: Call) -> Field:
+    """A path without links."""
+    _, operands = call.options()
     if len(operands) != 1 or call.cwd is None:
         return ANY
     name = operands[0]
     return _line(links.real(call.full(name))) if isinstance(name, str) else _absolute(call, name)
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# Git
-
-
-def git_words(call: Call) -> tuple[str | None, list[str]]:
-    """A git command's directory, and its words after git's own options; none if some are unknown."""
-    end, cwd = 1, call.cwd
-    while end < len(call.words) and str(call.words[end]).startswith("-"):
-        if call.words[end] == "-C":
-            there = call.words[end + 1] if end + 1 < len(call.words) else ""
-            known = isinstance(there, str) and (cwd is not None or there.startswith("/"))
-            cwd = os.path.join(cwd or "/", there) if known and isinstance(there, str) else None
-        end += 2 if call.words[end] in {"-C", "-c"} else 1
-    words = [word for word in call.words[end:] if isinstance(word, str)]
-    return cwd, words if len(words) + end == len(call.words) else words[:1]
-
-
-_GIT_PLAIN = frozenset((
-    "branch", "config", "describe", "log", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "stash",
-    "symbolic-ref", "tag",
-))  # fmt: skip
-_PATHS_ONLY = ("--name-only", "--name-status", "-l", "--files-with-matches", "--porcelain", "-s", "--short")
-
-
-def _git(call: Call) -> Field:
-    cwd, words = git_words(call)
-    if words == ["rev-parse", "--show-toplevel"]:
-        return _line(top(cwd) or ANY)
-    if not words:
-        return ANY
-    name = words[0]
-    if name == "rev-parse" and any(word in {"--git-dir", "--git-common-dir"} for word in words):
-        inside = cwd is not None and os.path.isdir(os.path.join(cwd, ".git"))
-        return ".git\n" if inside and len(words) == 2 else ANY  # noqa: PLR2004 - nothing else is asked
-    if name in _GIT_PLAIN and not any(word.startswith(("--show-toplevel", "--absolute")) for word in words):
-        return PLAIN
-    if name == "ls-files" or any(word in _PATHS_ONLY for word in words):
-        around = _listed(cwd, words)
-        whole = len([word for word in call.words if isinstance(word, str)]) == len(call.words)
-        if call.reading.opened or not whole or cwd is None or not isinstance(around, Unknown):
-            return around
-        return Later(lambda: _by_git(cwd, words, around))
-    return ANY
-
-
-def _by_git(cwd: str, words: list[str], around: Unknown) -> Unknown:
-    from dibs.facts.shell import searches as shell_searches
-
-    found = shell_searches.by_git(cwd, words)
-    return around if found is None else Unknown(found, whole=True)
-
-
-def _listed(cwd: str | None, words: list[str]) -> Field:
-    """File names relative to the directory or to the top: below the named folders, or below the directory."""
-    if any(".." in word.split("/") for word in words) or cwd is None:
-        return ANY
-    behind = words[words.index("--") + 1 :] if "--" in words else words[1:]
-    folders = [word for word in behind if not word.startswith("-") and os.path.isdir(os.path.join(cwd, word))]
-    plain = not any(mark in word for word in behind for mark in "*?[:")
-    whole = "--" in words and plain and len(folders) == len([word for word in behind if not word.startswith("-")])
-    if folders and (words[0] == "ls-files" or os.path.exists(os.path.join(cwd, ".git"))) and (
-        whole or words[0] in {"ls-files", "grep"}
-    ):  # fmt: skip
-        return either([folder(word) for word in folders]) if plain else PLAIN
-    return PLAIN
-
-
-def top(cwd: str | None) -> str | None:
-    """The top of the working tree."""
-    if cwd is None:
-        return None
-    here = links.real(cwd)
-    while not os.path.exists(os.path.join(here, ".git")):
-        above = os.path.dirname(here)
-        if above == here:
-            return None
-        here = above
-    return here
 
 
 # ------------------------------------------------------------------------------------------------------------------
@@ -391,20 +277,20 @@ def _escaped(text: str) -> str | None:
     """A text with its escapes resolved; None for an escape that is not in the table."""
     if "\\" not in text:
         return text
-    found, i = "", 0
+    resolved, i = "", 0
     while i < len(text):
         if text[i] != "\\":
-            found += text[i]
+            resolved += text[i]
             i += 1
         elif text[i + 1 : i + 2] in _ESCAPES:
-            found += _ESCAPES[text[i + 1]]
+            resolved += _ESCAPES[text[i + 1]]
             i += 2
         elif text[i + 1 : i + 2] == "0" and not text[i + 2 : i + 3].isdigit():
-            found += "\0"
+            resolved += "\0"
             i += 2
         else:
             return None
-    return found
+    return resolved
 
 
 def _vague(words: list[Field]) -> Unknown:
@@ -412,8 +298,8 @@ def _vague(words: list[Field]) -> Unknown:
     before = ""
     for word in words:
         if isinstance(word, Unknown):
-            found = between(before, word, "")
-            return found if word is words[-1] else Unknown(found.below)
+            beginning = between(before, word, "")
+            return beginning if word is words[-1] else Unknown(beginning.below)
         before += word + " "
     return ANY
 
@@ -422,7 +308,8 @@ def _is_echo_option(word: Field) -> bool:
     return isinstance(word, str) and len(word) > 1 and word[0] == "-" and not word[1:].strip("neE")
 
 
-def _echo(call: Call) -> Field:
+def echo(call: Call) -> Field:
+    """Its words."""
     words = call.words[1:]
     newline, escapes = "\n", None
     while words and _is_echo_option(words[0]):
@@ -439,11 +326,12 @@ def _echo(call: Call) -> Field:
     return ANY if done is None else done + newline
 
 
-def _printf(call: Call) -> Field:
-    return "" if call.words[1:2] == ["-v"] else printed(call.words[1:])
+def printf(call: Call) -> Field:
+    """Its words in their form; nothing with -v."""
+    return "" if call.words[1:2] == ["-v"] else printf_text(call.words[1:])
 
 
-def printed(words: list[Field]) -> Field:
+def printf_text(words: list[Field]) -> Field:
     """What `printf` makes of its words."""
     if words[:1] == ["--"]:
         words = words[1:]
@@ -456,27 +344,29 @@ def printed(words: list[Field]) -> Field:
     known = [word for word in rest if isinstance(word, str)]
     if len(known) != len(rest):
         return either(rest) if form.startswith("%s") else between(pieces[0], ANY, "")
-    if any(one[:1] not in {"s", "d"} for one in pieces[1:]):
+    if any(piece[:1] not in {"s", "d"} for piece in pieces[1:]):
         return between(pieces[0], ANY, "")
     text = pieces[0]
     while True:
-        for one in pieces[1:]:
-            value = known.pop(0) if known else "" if one[0] == "s" else "0"
-            if one[0] == "d" and not value.isdigit():
+        for piece in pieces[1:]:
+            value = known.pop(0) if known else "" if piece[0] == "s" else "0"
+            if piece[0] == "d" and not value.isdigit():
                 return ANY
-            text += value + one[1:]
+            text += value + piece[1:]
         if not known or len(pieces) == 1:
             return text.replace("\x01", "%")
         text += pieces[0]
 
 
-def _pwd(call: Call) -> Field:
+def pwd(call: Call) -> Field:
+    """The directory."""
     if call.cwd is None:
         return ANY
     return _line(links.real(call.cwd) if "-P" in call.words else call.cwd)
 
 
-def _dirname(call: Call) -> Field:
+def dirname(call: Call) -> Field:
+    """The folder of a name."""
     if len(call.words) != 2:  # noqa: PLR2004 - one name
         return ANY
     name = call.words[1]
@@ -487,7 +377,8 @@ def _dirname(call: Call) -> Field:
     return Unknown([way[: way.rfind("/") + 1] for way in name.below])
 
 
-def _basename(call: Call) -> Field:
+def basename(call: Call) -> Field:
+    """The last part of a name."""
     known = [word for word in call.words[1:] if isinstance(word, str)]
     if len(known) + 1 != len(call.words) or len(known) not in {1, 2} or known[0].startswith("-"):
         return PLAIN
@@ -495,14 +386,19 @@ def _basename(call: Call) -> Field:
     return _line(base.removesuffix(known[1]) or base if len(known) > 1 else base)
 
 
-def _which(call: Call) -> Field:
-    from dibs.facts.shell.commands import located
+def which(call: Call) -> Field:
+    """The place of a program."""
+    return program_path(call.options()[1])
 
+
+def type_path(call: Call) -> Field:
+    """With -P, the place of a program."""
     given, names = call.options()
-    return located(names) if call.name == "which" or has(given, "P") else ANY
+    return program_path(names) if has(given, "P") else ANY
 
 
-def _seq(call: Call) -> Field:
+def seq(call: Call) -> Field:
+    """Numbers."""
     words = [word for word in call.words[1:] if isinstance(word, str)]
     right = 1 <= len(words) <= 3 and len(words) + 1 == len(call.words)  # noqa: PLR2004 - from, step, to
     if not right or not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):  # noqa: PLR2004
@@ -513,7 +409,7 @@ def _seq(call: Call) -> Field:
     return "".join([f"{number}\n" for number in counted]) if len(counted) <= MAX_SEQ_NUMBERS else PLAIN
 
 
-def _mktemp(call: Call) -> Field:
+def mktemp(call: Call) -> Field:
     """A new name, which no agent can hold. In another folder, any name there will do."""
     given, operands = call.options("p", ("suffix",))
     place = _temporary(given)
@@ -536,23 +432,3 @@ def _temporary(given: Given) -> Field:
         if option == "tmpdir":
             return caller.environ().get("TMPDIR", "").rstrip("/") or "/tmp"  # noqa: S108 - where mktemp looks
     return ""
-
-
-_SPECIAL: dict[str, Callable[[Call], Field]] = {
-    "basename": _basename,
-    "dirname": _dirname,
-    "echo": _echo,
-    "fd": _fd,
-    "fdfind": _fd,
-    "find": _find,
-    "git": _git,
-    "ls": _ls,
-    "mktemp": _mktemp,
-    "printf": _printf,
-    "pwd": _pwd,
-    "readlink": _realpath,
-    "realpath": _realpath,
-    "seq": _seq,
-    "type": _which,
-    "which": _which,
-}

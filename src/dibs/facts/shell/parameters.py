@@ -64,8 +64,8 @@ def value(script: Text, node: Node, env: Env, cwd: str | None) -> Value:
     if text is not None:
         return text.rstrip("\n")
     pieces = stream.pieces
-    one = pieces[0] if len(pieces) == 1 else ANY
-    return one if isinstance(one, Unknown) and one.end else stream.lines
+    only = pieces[0] if len(pieces) == 1 else ANY
+    return only if isinstance(only, Unknown) and only.end else stream.lines
 
 
 def lookup(name: str, env: Env, cwd: str | None) -> Value:
@@ -76,10 +76,10 @@ def lookup(name: str, env: Env, cwd: str | None) -> Value:
         return env.old or ANY
     if name in {"@", "*"}:
         return env.variables.get("@", ANY)
-    found = env.variables.get(name)
-    if found is None:
+    content = env.variables.get(name)
+    if content is None:
         return _inherited(name, env)
-    return (found[0] if found else "") if isinstance(found, list) else found
+    return (content[0] if content else "") if isinstance(content, list) else content
 
 
 def _inherited(name: str, env: Env) -> Field:
@@ -122,7 +122,7 @@ def _substitution(script: Text, node: Node, env: Env, cwd: str | None) -> Stream
 
 def substituted(text: str, seen: list[tuple[int, int]]) -> list[str]:
     """The commands in backticks and `$(…)` of a text that the shell expands, except at the places already seen."""
-    found: list[str] = []
+    commands: list[str] = []
     i = 0
     while i < len(text):
         skip = next((end for start, end in seen if start <= i < end), 0)
@@ -134,15 +134,15 @@ def substituted(text: str, seen: list[tuple[int, int]]) -> list[str]:
             end = i + 1
             while end < len(text) and text[end] != "`":
                 end += 2 if text[end] == "\\" else 1
-            found.append(text[i + 1 : end].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"))
+            commands.append(text[i + 1 : end].replace("\\`", "`").replace("\\$", "$").replace("\\\\", "\\"))
             i = end + 1
         elif text.startswith("$(", i) and not text.startswith("$((", i):
             end = _closing(text, i + 2)
-            found.append(text[i + 2 : end])
+            commands.append(text[i + 2 : end])
             i = end + 1
         else:
             i += 1
-    return found
+    return commands
 
 
 def _closing(text: str, i: int) -> int:
@@ -168,8 +168,8 @@ def _closing(text: str, i: int) -> int:
 
 def _braced(inner: str, env: Env, cwd: str | None) -> Value:
     if inner.startswith("#") and inner[1:] and not inner[1:].strip(_NAME):
-        found = lookup(inner[1:], env, cwd)
-        return str(len(found)) if isinstance(found, str) else PLAIN
+        content = lookup(inner[1:], env, cwd)
+        return str(len(content)) if isinstance(content, str) else PLAIN
     if inner.startswith("!") and inner[1:] and not inner[1:].strip(_NAME):
         other = lookup(inner[1:], env, cwd)
         return lookup(other, env, cwd) if isinstance(other, str) and other and not other.strip(_NAME) else ANY
@@ -179,20 +179,20 @@ def _braced(inner: str, env: Env, cwd: str | None) -> Value:
     name, rest = inner[:end], inner[end:]
     if not name:
         return ANY
-    found = lookup(name, env, cwd)
+    content = lookup(name, env, cwd)
     if rest.startswith("["):
         index, _, rest = rest[1:].partition("]")
-        found = _element(env.variables.get(name), index)
-    if isinstance(found, list):
-        return _each(found, rest)
-    if isinstance(found, str):
-        if not found and name not in env.variables and name not in caller.environ() and rest[:1] in {"-", "+"}:
+        content = _element(env.variables.get(name), index)
+    if isinstance(content, list):
+        return _each(content, rest)
+    if isinstance(content, str):
+        if not content and name not in env.variables and name not in caller.environ() and rest[:1] in {"-", "+"}:
             rest = f":{rest}"  # for one that is not set, both forms are the same
-        changed = _changed(found, rest, env, cwd)
-        if rest.startswith(":=") and not found:
+        changed = _changed(content, rest, env, cwd)
+        if rest.startswith(":=") and not content:
             env.variables[name] = changed
         return changed
-    return _derived(found, rest) if rest[:2] not in {":-", ":="} or found != ANY else _default(name, rest, env, cwd)
+    return _derived(content, rest) if rest[:2] not in {":-", ":="} or content != ANY else _default(name, rest, env, cwd)
 
 
 def _default(name: str, rest: str, env: Env, cwd: str | None) -> Field:
@@ -201,23 +201,23 @@ def _default(name: str, rest: str, env: Env, cwd: str | None) -> Field:
         return ANY  # it may have a value
     if not env.inherits(name):
         return ANY
-    found = either([_literal(rest[2:], env, cwd)])
+    default = either([_literal(rest[2:], env, cwd)])
     if rest[1] == "=":
-        env.variables[name] = found
-    return found
+        env.variables[name] = default
+    return default
 
 
-def _each(found: list[Field], rest: str) -> Value:
+def _each(elements: list[Field], rest: str) -> Value:
     """All elements, some of them, or each of them changed."""
     if not rest:
-        return found
+        return elements
     first = _numbers(rest)
     if first is not None:
         begin, length = first
-        return found[begin:] if length is None else found[begin : begin + length]
+        return elements[begin:] if length is None else elements[begin : begin + length]
     if rest[0] not in "#%/^,":
         return ANY
-    return [_changed(one, rest) if isinstance(one, str) else _derived(one, rest) for one in found]
+    return [_changed(element, rest) if isinstance(element, str) else _derived(element, rest) for element in elements]
 
 
 def _numbers(rest: str) -> tuple[int, int | None] | None:
@@ -228,25 +228,25 @@ def _numbers(rest: str) -> tuple[int, int | None] | None:
     return int(parts[1][:9]), int(parts[2][:9]) if len(parts) > 2 else None  # noqa: PLR2004 - where, how many
 
 
-def _derived(found: Unknown, rest: str) -> Unknown:
+def _derived(text: Unknown, rest: str) -> Unknown:
     """What remains of the known beginning when an unknown value is cut or changed."""
     if not rest:
-        return found
-    if found.whole and rest[0] in "#%/":
-        changed = [_changed(way, rest) for way in found.below or ()]
-        known = [one for one in changed if isinstance(one, str)]
+        return text
+    if text.whole and rest[0] in "#%/":
+        changed = [_changed(way, rest) for way in text.below or ()]
+        known = [way for way in changed if isinstance(way, str)]
         if len(known) == len(changed):
             return Unknown(known, whole=True)
     if rest[0] in ":-=?+" and rest[:2].strip(":-=?+") == "":
-        if found.below is None or rest[:2].endswith("+") or rest[0] == "+":
+        if text.below is None or rest[:2].endswith("+") or rest[0] == "+":
             return ANY
-        return found  # it has a value
+        return text  # it has a value
     if rest[0] == "%" and ("/" not in rest or (rest[1:2] != "%" and rest == "%/*")):
         # The end of a file's name may be cut from what is known of it; its folder stays.
-        return found if found.below is None else Unknown([way[: way.rfind("/") + 1] for way in found.below])
+        return text if text.below is None else Unknown([way[: way.rfind("/") + 1] for way in text.below])
     if rest == "##*/":
         return PLAIN
-    return found.inside()
+    return text.inside()
 
 
 def _element(array: Value | None, index: str) -> Value:
@@ -257,29 +257,29 @@ def _element(array: Value | None, index: str) -> Value:
     if index == "-1" and array:
         return array[-1]
     known = index.isdigit() and len(index) < 6 and int(index) < len(array)  # noqa: PLR2004 - digits
-    if known and not any(isinstance(one, Unknown) for one in array[: int(index) + 1]):
+    if known and not any(isinstance(element, Unknown) for element in array[: int(index) + 1]):
         return array[int(index)]
     return either(array) if array else ANY
 
 
-def _changed(found: str, rest: str, env: Env | None = None, cwd: str | None = None) -> Field:
+def _changed(text: str, rest: str, env: Env | None = None, cwd: str | None = None) -> Field:
     if not rest:
-        return found
+        return text
     for operator in (":-", ":=", ":?", ":+", "-", "=", "?", "+"):
         if rest.startswith(operator):
-            kept = bool(found) or not operator.startswith(":")
+            present = bool(text) or not operator.startswith(":")
             other = rest[len(operator) :]
             if operator.endswith("+"):
-                return _literal(other, env, cwd) if kept else ""
-            return found if kept else _literal(other, env, cwd)
+                return _literal(other, env, cwd) if present else ""
+            return text if present else _literal(other, env, cwd)
     if rest[0] in "#%":
-        return _cut(found, rest)
+        return _cut(text, rest)
     if rest[0] == "/":
-        return _replaced(found, rest)
+        return _replaced(text, rest)
     part = _numbers(rest)
     if part is not None:
-        return found[part[0] :] if part[1] is None else found[part[0] : part[0] + part[1]]
-    return {"^^": found.upper(), ",,": found.lower()}.get(rest, ANY if found.startswith("/") else PLAIN)
+        return text[part[0] :] if part[1] is None else text[part[0] : part[0] + part[1]]
+    return {"^^": text.upper(), ",,": text.lower()}.get(rest, ANY if text.startswith("/") else PLAIN)
 
 
 def _literal(text: str, env: Env | None = None, cwd: str | None = None) -> Field:
@@ -303,40 +303,40 @@ def _looked_up(name: str, env: Env, cwd: str | None) -> Callable[[], Value]:
     return lambda: lookup(name, env, cwd)
 
 
-def _cut(found: str, rest: str) -> Field:
+def _cut(text: str, rest: str) -> Field:
     """`${A%.py}`, `${A%%.*}`, `${A#src/}`, `${A##*/}`."""
     longest = rest[1:2] == rest[0]
     pattern = shell_words.pattern(rest[2 if longest else 1 :], {})
     if pattern is None:
-        return Unknown((found,)).inside()
+        return Unknown((text,)).inside()
     front = rest[0] == "#"
-    cuts = list(range(len(found) + 1))
+    cuts = list(range(len(text) + 1))
     if front == longest:
         cuts.reverse()
     for cut in cuts:
-        part, kept = (found[:cut], found[cut:]) if front else (found[cut:], found[:cut])
+        part, remainder = (text[:cut], text[cut:]) if front else (text[cut:], text[:cut])
         if shell_globs.matches(pattern, part):
-            return kept
-    return found
+            return remainder
+    return text
 
 
-def _replaced(found: str, rest: str) -> Field:
+def _replaced(text: str, rest: str) -> Field:
     every = rest.startswith("//")
     what, slash, by = rest[2 if every else 1 :].partition("/")
     if what[:1] in {"#", "%"} and not every:
-        return _at_end(found, what, by)
+        return _at_end(text, what, by)
     old, new = shell_words.pattern(what, {}), _literal(by)
     if not old or isinstance(new, Unknown) or shell_globs.is_pattern(old) or "\\" in what or not (slash or by == ""):
-        return Unknown((found,)).inside()
-    return found.replace(shell_globs.plain(old), new, -1 if every else 1)
+        return Unknown((text,)).inside()
+    return text.replace(shell_globs.plain(old), new, -1 if every else 1)
 
 
-def _at_end(found: str, what: str, by: str) -> Field:
+def _at_end(text: str, what: str, by: str) -> Field:
     """`${A/#src/lib}`, `${A/%.py/.txt}`: at the beginning or the end alone."""
     old, new = shell_words.pattern(what[1:], {}), _literal(by)
     if old is None or isinstance(new, Unknown) or shell_globs.is_pattern(old) or "\\" in what:
-        return Unknown((found,)).inside()
-    text = shell_globs.plain(old)
+        return Unknown((text,)).inside()
+    literal = shell_globs.plain(old)
     if what[0] == "#":
-        return new + found[len(text) :] if found.startswith(text) else found
-    return found[: len(found) - len(text)] + new if found.endswith(text) else found
+        return new + text[len(literal) :] if text.startswith(literal) else text
+    return text[: len(text) - len(literal)] + new if text.endswith(literal) else text

@@ -53,7 +53,7 @@ def _for_grammar(source: str) -> tuple[str, list[int]]:
     byte is a character. A line that begins with a backslash (`\rm x`, or a backslash alone) it takes for a part of the
     line before, unless a blank comes first; and a backslash at the very end for an error.
     """
-    data = source if source.isascii() else "".join([one if one < "\x80" else STAND_IN for one in source])
+    data = source if source.isascii() else "".join([letter if letter < "\x80" else STAND_IN for letter in source])
     if data.endswith("\\\n") and (len(data) - len(data[:-1].rstrip("\\"))) % 2 == 0:
         data = data[:-2] + "\n\n"
     added: list[int] = []

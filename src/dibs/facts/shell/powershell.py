@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 
 from dibs.facts import caller
-from dibs.facts.shell.commands import Call
-from dibs.facts.shell.findings import Env, Reader, Reading, TooComplex, unreadable
-from dibs.facts.shell.globs import Look
+from dibs.facts.shell import LineInterpreter
+from dibs.facts.shell.findings import Env, Reading, TooComplex, unreadable
+from dibs.facts.shell.globs import FileView
 from dibs.facts.shell.unknown import ANY, Unknown, matches
 
 TYPE_CHECKING = False
@@ -57,13 +57,14 @@ _SHORT_LOOKS = frozenset((
 
 def read(command: str, cwd: str, *, home: str = "") -> Reading:
     """What a PowerShell command would write if it were run in this directory. Never raises."""
-    look = Look()
-    reading = Reading(look)
+    view = FileView()
+    reading = Reading(view)
     home = home or caller.environ().get("HOME", "")
     try:
         if unreadable(command):
             raise TooComplex  # noqa: TRY301 - one place for unread commands
-        _Script(command, Reader(reading, home, look, 0), Env([cwd], {"HOME": home} if home else {}, ""), 0).read()
+        env = Env([cwd], {"HOME": home} if home else {}, "")
+        _PowerShell(command, LineInterpreter(reading, home, view), env, 0).read()
     except Exception:  # noqa: BLE001 - whatever it is, the command is not understood
         reading.broken = True
     if reading.broken:
@@ -72,13 +73,13 @@ def read(command: str, cwd: str, *, home: str = "") -> Reading:
     return reading
 
 
-class _Script:
+class _PowerShell:
     """One text, statement by statement."""
 
-    __slots__ = ("_at", "_env", "_level", "_reader", "_text")
+    __slots__ = ("_at", "_env", "_interpreter", "_level", "_text")
 
-    def __init__(self, text: str, reader: Reader, env: Env, level: int) -> None:
-        self._text, self._reader, self._env, self._level, self._at = text, reader, env, level, 0
+    def __init__(self, text: str, interpreter: LineInterpreter, env: Env, level: int) -> None:
+        self._text, self._interpreter, self._env, self._level, self._at = text, interpreter, env, level, 0
         if level > MAX_NESTED_BLOCKS:
             raise TooComplex
 
@@ -87,16 +88,16 @@ class _Script:
         words: Fields = []
         start = 0
         while self._at < len(self._text):
-            one = self._text[self._at]
-            if one in ";\n|&" and not (one == "&" and not words):
+            character = self._text[self._at]
+            if character in ";\n|&" and not (character == "&" and not words):
                 self._statement(words, self._text[start : self._at].strip())
                 words, self._at = [], self._at + 1
                 start = self._at
-            elif one in " \t\r&":
+            elif character in " \t\r&":
                 self._at += 1
-            elif one == "#" or self._text.startswith("<#", self._at):
+            elif character == "#" or self._text.startswith("<#", self._at):
                 self._comment()
-            elif one == ">" or (one in "123456*" and self._text[self._at + 1 : self._at + 2] == ">"):
+            elif character == ">" or (character in "123456*" and self._text[self._at + 1 : self._at + 2] == ">"):
                 self._redirection(start)
             else:
                 words += self._word()
@@ -122,57 +123,57 @@ class _Script:
 
     def _word(self) -> Fields:
         """The next word; several, if commas join them."""
-        found: Fields = []
+        fields: Fields = []
         text: str | None = ""
         while self._at < len(self._text) and self._text[self._at] not in " \t\r\n;|&>":
-            one = self._text[self._at]
-            if one == ",":
-                found.append(ANY if text is None else text)
+            character = self._text[self._at]
+            if character == ",":
+                fields.append(ANY if text is None else text)
                 text = ""
                 self._at += 1
                 while self._text[self._at : self._at + 1] in {" ", "\t", "\n"}:
                     self._at += 1
-            elif one in "'\"":
-                piece = self._quoted(one)
+            elif character in "'\"":
+                piece = self._quoted(character)
                 text = None if text is None or piece is None else text + piece
-            elif one == "`":
+            elif character == "`":
                 text = None if text is None else text + self._text[self._at + 1 : self._at + 2].strip("\n")
                 self._at += 2
-            elif one in _PAIRS:
-                _Script(self._inside(one), self._reader, self._env, self._level + 1).read()
+            elif character in _PAIRS:
+                _PowerShell(self._inside(character), self._interpreter, self._env, self._level + 1).read()
                 text = None
-            elif one == "$" and self._text.startswith("$null", self._at):
+            elif character == "$" and self._text.startswith("$null", self._at):
                 self._at, text = self._at + 5, "$null"
             else:
-                text = None if one in "$@}])" or text is None else text + one
+                text = None if character in "$@}])" or text is None else text + character
                 self._at += 1
-        return [*found, ANY if text is None else text]
+        return [*fields, ANY if text is None else text]
 
     def _quoted(self, mark: str) -> str | None:
         """A text in quotes; None if a part of it is computed."""
-        found, at = "", self._at + 1
+        content, at = "", self._at + 1
         while at < len(self._text):
-            one = self._text[at]
-            if one == mark and self._text[at + 1 : at + 2] == mark:
-                found, at = found + mark, at + 2
-            elif one == mark:
+            character = self._text[at]
+            if character == mark and self._text[at + 1 : at + 2] == mark:
+                content, at = content + mark, at + 2
+            elif character == mark:
                 break
-            elif one == "`" and mark == '"':
-                found, at = found + self._text[at + 1 : at + 2], at + 2
+            elif character == "`" and mark == '"':
+                content, at = content + self._text[at + 1 : at + 2], at + 2
             else:
-                found, at = found + one, at + 1
+                content, at = content + character, at + 1
         self._at = at + 1
-        return None if mark == '"' and "$" in found else found
+        return None if mark == '"' and "$" in content else content
 
     def _inside(self, opening: str) -> str:
         """The text up to the bracket that closes."""
         depth, start = 0, self._at + 1
         while self._at < len(self._text):
-            one = self._text[self._at]
-            if one in "'\"":
-                self._quoted(one)
+            character = self._text[self._at]
+            if character in "'\"":
+                self._quoted(character)
                 continue
-            depth += (one == opening) - (one == _PAIRS[opening])
+            depth += (character == opening) - (character == _PAIRS[opening])
             self._at += 1
             if not depth:
                 break
@@ -180,8 +181,8 @@ class _Script:
 
     def _write(self, path: Field, how: str, words: str) -> None:
         wild = isinstance(path, str) and any(mark in path for mark in "*?[")
-        found = matches(path) if wild and isinstance(path, str) else path
-        self._reader.reading.write(self._env.cwds[0], found, how, words)
+        target = matches(path) if wild and isinstance(path, str) else path
+        self._interpreter.reading.write(self._env.cwds[0], target, how, words)
 
     def _statement(self, words: Fields, text: str) -> None:
         """One command: a cmdlet of the table, a look, or a program."""
@@ -202,15 +203,15 @@ class _Script:
         elif name in {"iex", "invoke-expression"}:
             known = [word for word in words[1:] if isinstance(word, str)]
             if len(known) + 1 < len(words):
-                self._reader.reading.doubt(text)
+                self._interpreter.reading.doubt(text)
             else:
-                _Script(" ".join(known), self._reader, self._env, self._level + 1).read()
+                _PowerShell(" ".join(known), self._interpreter, self._env, self._level + 1).read()
         elif not name or "-" in name.strip("-") or "::" in text:
-            self._reader.reading.opened = True  # a method, a module's cmdlet, a computed name
+            self._interpreter.reading.opened = True  # a method, a module's cmdlet, a computed name
             if any(sign in text for sign in ("Write", "Delete", "Move", "Copy", "Create", "iex", "Invoke-Expression")):
-                self._reader.reading.doubt(text)
+                self._interpreter.reading.doubt(text)
         else:
-            Call(self._reader, [*words], self._env.copy(), text, {}).run()
+            self._interpreter.command([*words], self._env.copy(), text)
 
     def _cmdlet(self, name: str, words: Fields, text: str) -> None:
         paths, to, options = _given(words)
@@ -233,7 +234,7 @@ class _Script:
             if second == "folder" or (
                 isinstance(path, str) and os.path.isdir(os.path.join(self._env.cwds[0] or "/", path))
             ):
-                self._reader.reading.doubt(
+                self._interpreter.reading.doubt(
                     text, Unknown([f"{path}/"]) if isinstance(path, str) else ANY, self._env.cwds[0]
                 )
             elif second == "same folder" and isinstance(path, str):
@@ -241,7 +242,7 @@ class _Script:
             else:
                 self._write(path, "write", text)
         if not paths and not to:
-            self._reader.reading.doubt(text)  # from the pipe
+            self._interpreter.reading.doubt(text)  # from the pipe
 
 
 def _given(words: Fields) -> tuple[Fields, Fields, dict[str, Field]]:

@@ -1,328 +1,266 @@
-"""Programs of sed, awk, perl, ed and vi in a command's words: the files that they write, the commands that they run.
+"""What is known of each program, one row for each: how it runs others, what it writes, reads and prints.
 
-These are scanners, not parsers: they know where a text, a pattern and a comment end, and the few words that open files.
-A file that a program names plainly is written; a program that makes up its names leaves the command open.
+This file has the shell's own commands and those that every system has; tools.py has the tools of development, and is
+loaded only for a name that is not here. A name is in one row of the two, and in no other place of this folder
+(tests/facts/shell/test_programs.py). Programs with the same row share it: their names are separated by blanks. So are
+the words of every list in a row; they are split where they are used, because a row is loaded far more often than used.
+
+A row names the functions that read a program's words: `copies.cp` is `cp` in copies.py, loaded when it is called. The
+values after the name are its arguments. rows.py says what each fact means. A program without a row may write anything.
 """
 
 from __future__ import annotations
 
-import os
-
-from dibs.facts.shell.unknown import matches
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.facts.shell.commands import Call
-    from dibs.facts.shell.unknown import Field
+    from collections.abc import Callable
+    from typing import Any
 
-_NAME = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+    from dibs.facts.shell.rows import Program
 
+GIT = "git"  # more than a program here: the reading lists its commands
+SHELL_TEXT = ("sh", "-c")  # the words before a text that some program gives to a shell
+_SHELLS = "ash bash dash ksh sh zsh"
 
-def runs(call: Call, text: str) -> None:
-    """The program starts a shell with this text."""
-    env = call.env.copy()
-    env.cwds = [call.cwd]
-    call.reader.script(text, env)
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# sed
-
-
-def sed(call: Call, programs: list[Field]) -> None:
-    """`w FILE`, `s/a/b/w FILE`, `e COMMAND`, in programs that are known."""
-    for text in programs:
-        if isinstance(text, str):
-            _Sed(text).read(call)
-
-
-class _Sed:
-    __slots__ = ("_at", "_text")
-
-    def __init__(self, text: str) -> None:
-        self._text, self._at = text, 0
-
-    def read(self, call: Call) -> None:
-        """Scan command by command."""
-        text = self._text
-        while self._at < len(text):
-            self._address()
-            letter = text[self._at : self._at + 1]
-            self._at += 1
-            if letter in {"a", "i", "c", "r", "R", "#"}:
-                self._line(continued=letter in {"a", "i", "c"})
-            elif letter in {"w", "W"}:
-                call.write(self._line().strip())
-            elif letter == "e":
-                command = self._line().strip()
-                if command:
-                    runs(call, command)
-                else:
-                    call.reading.opened = True  # it runs its input
-            elif letter == "s":
-                self._substitution(call)
-            elif letter == "y":
-                self._until(self._until(text[self._at : self._at + 1], 1), 0)
-            elif letter in {"b", "t", "T", ":", "q", "Q", "l", "L", "v"}:
-                while self._at < len(text) and text[self._at] not in ";\n}":
-                    self._at += 1
-
-    def _address(self) -> None:
-        """Skip blanks, brackets, and the lines that a command is for."""
-        text = self._text
-        while self._at < len(text) and (text[self._at] in " \t\n;{}!,~+$IM/\\" or text[self._at].isdigit()):
-            if text[self._at] == "\\":
-                self._at += 1
-                self._until(text[self._at : self._at + 1], 1)
-            elif text[self._at] == "/":
-                self._until("/", 1)
-            else:
-                self._at += 1
-
-    def _until(self, mark: str, skip: int) -> str:
-        """Go behind the next mark; returns it."""
-        self._at += skip
-        while mark and self._at < len(self._text) and self._text[self._at] != mark:
-            self._at += 2 if self._text[self._at] == "\\" else 1
-        self._at += 1
-        return mark
-
-    def _substitution(self, call: Call) -> None:
-        self._until(self._until(self._text[self._at : self._at + 1], 1), 0)
-        while self._at < len(self._text) and self._text[self._at] not in " \t\n;}":
-            letter = self._text[self._at]
-            self._at += 1
-            if letter == "w":
-                call.write(self._line().strip())
-            elif letter == "e":
-                call.reading.opened = True  # what it made of the line is run
-
-    def _line(self, *, continued: bool = False) -> str:
-        """The rest of the line."""
-        start, text = self._at, self._text
-        while self._at < len(text) and text[self._at] != "\n":
-            self._at += 2 if continued and text[self._at] == "\\" else 1
-        return text[start : self._at]
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# awk
-
-
-def awk(call: Call, text: str, values: dict[str, Field]) -> None:
-    """`print > "f"`, `print | "command"`, `system("command")`; `values` are the variables of -v."""
-    _Awk(text, values).read(call)
-
-
-class _Awk:
-    __slots__ = ("_at", "_depth", "_prints", "_text", "_values")
-
-    def __init__(self, text: str, values: dict[str, Field]) -> None:
-        self._text, self._values, self._at = text, values, 0
-        self._prints, self._depth = False, 0  # in a statement that prints; brackets open in it
-
-    def read(self, call: Call) -> None:
-        """Scan token by token; a statement that begins with print may end in a file."""
-        before, literal = "", ""
-        while self._at < len(self._text):
-            one = self._text[self._at]
-            if one == '"':
-                literal, before = self._string(), '"'
-            elif one == "/" and before not in {"name", '"', ")", "]"}:
-                self._pattern()
-                before = '"'
-            elif one in _NAME:
-                self._named(call, self._word(), literal if before == "|" else None)
-                before = "name"
-            else:
-                self._at += 1
-                self._sign(call, one)
-                before = one if one not in " \t" else before
-
-    def _named(self, call: Call, name: str, piped: str | None) -> None:
-        """A word; `piped`: the text before a pipe that leads to it."""
-        if name in {"print", "printf"}:
-            self._prints, self._depth = True, 0
-        elif name == "system":
-            self._system(call)
-        elif name == "getline" and piped is not None:
-            runs(call, piped)
-
-    def _sign(self, call: Call, one: str) -> None:
-        if one == "#":
-            end = self._text.find("\n", self._at)
-            self._at = end if end >= 0 else len(self._text)
-        elif one in ";\n{}":
-            self._prints = False
-        elif one in "([":
-            self._depth += 1
-        elif one in ")]":
-            self._depth -= 1
-        elif one == ">" and self._prints and self._depth <= 0:
-            self._target(call)
-        elif one == "|" and self._prints and self._depth <= 0 and self._text[self._at : self._at + 1] != "|":
-            self._pipe(call)
-
-    def _word(self) -> str:
-        start = self._at
-        while self._at < len(self._text) and self._text[self._at] in _NAME:
-            self._at += 1
-        return self._text[start : self._at]
-
-    def _string(self) -> str:
-        start = self._at + 1
-        self._at = start
-        while self._at < len(self._text) and self._text[self._at] != '"':
-            self._at += 2 if self._text[self._at] == "\\" else 1
-        self._at += 1
-        return self._text[start : self._at - 1].replace('\\"', '"')
-
-    def _pattern(self) -> None:
-        self._at += 1
-        while self._at < len(self._text) and self._text[self._at] not in "/\n":
-            self._at += 2 if self._text[self._at] == "\\" else 1
-        self._at += 1
-
-    def _blanks(self) -> str:
-        while self._text[self._at : self._at + 1] in {" ", "\t"}:
-            self._at += 1
-        return self._text[self._at : self._at + 1]
-
-    def _value(self) -> Field | None:
-        """A literal, or a variable of -v, with nothing added to it; None for any other expression."""
-        bracket = self._blanks() == "("
-        self._at += bracket
-        found: Field | None = None
-        if self._blanks() == '"':
-            found = self._string()
-        elif self._text[self._at : self._at + 1] in set(_NAME):
-            found = self._values.get(self._word())
-        ends = self._blanks()
-        if bracket and ends == ")":
-            self._at += 1
-            ends = self._blanks()
-        return found if ends in {"", ";", "\n", "}", "#", ")"} else None
-
-    def _target(self, call: Call) -> None:
-        appends = self._text[self._at : self._at + 1] == ">"
-        self._at += appends
-        found = self._value()
-        if found is None:
-            call.reading.opened = True
-        else:
-            call.write(found, "append" if appends else "write")
-
-    def _pipe(self, call: Call) -> None:
-        self._at += self._text[self._at : self._at + 1] == "&"
-        at = self._at
-        self._blanks()
-        if self._text.startswith("getline", self._at):
-            self._at = at
-            return
-        found = self._value()
-        if isinstance(found, str):
-            runs(call, found)
-        else:
-            call.reading.opened = True
-
-    def _system(self, call: Call) -> None:
-        found = self._value()
-        if isinstance(found, str):
-            runs(call, found)
-        else:
-            call.reading.opened = True
-
-
-# ------------------------------------------------------------------------------------------------------------------
-# perl, ed, vi
-
-_PERL = ("open", "unlink", "rename", "copy", "move", "truncate", "write_file")
-
-
-def perl(call: Call, text: str) -> None:
-    """Files that a short program of perl names plainly; the command stays open besides."""
-    for word in _PERL:
-        at = text.find(word)
-        while at >= 0:
-            before, after = text[at - 1 : at], text[at + len(word) : at + len(word) + 1]
-            if (not before or before not in _NAME + "$@%>-") and after in {"(", " "}:
-                end = text.find(";", at)
-                _opened(call, word, _literals(text[at : end if end >= 0 else len(text)]))
-            at = text.find(word, at + 1)
+_ROWS: dict[str, Program] = {
+    (
+        "apropos b3sum base32 bind blkid bzcat caller clear compgen complete compopt diff3 diffstat dig dircolors "
+        "dirs dmesg dmidecode dnsdomainname dpkg-query enable envsubst fc fg finger free fuser fzf getent getfacl "
+        "getopt gls hash help history host hostnamectl htop ifconfig info iostat ip ipcs killall last lastlog ldd "
+        "locale locate logger look lsattr lsb_release lsblk lscpu lshw lsmod lsns lspci lsusb man mdls mount "
+        "mountpoint mpstat namei nc netcat netstat nm nslookup ntpq objdump otool pathchk pbcopy ping pkill pmap pr "
+        "pstree pwdx readelf reset ripgrep route sdiff sha224sum sha384sum size ss ssh ssh-add stty suspend sw_vers "
+        "sync sysctl tempfile times tload tmutil top tput tracepath traceroute tsort unexpand users vmstat w whatis "
+        "whence whereis who whois xclip xdg-open xsel xzcat yes zcat zdiff zgrep zipinfo zless zmore"
+    ): {"harmless": True},
+    (
+        "arch b2sum bc cal cksum dc df expr factor getconf groups hostid jobs logname lsof md5 nproc numfmt pgrep "
+        "pidof sha1sum sha256sum sha512sum shasum sum tty uptime uuidgen"
+    ): {"harmless": True, "prints": "plain"},
+    ": bg break chgrp chmod chown continue exit false kill return unalias": {"silent": True, "harmless": True},
+    ". source": {"builtin": "builtin.source", "rule": ("harmless.source",)},
+    "7z": {"writes": ("archives.seven",)},
+    "[ sleep true": {"silent": True, "look": True},
+    "ack": {"harmless": True, "reads": ("ABCgm", "", 1), "passes": True, "search": "perl", "prints": "outputs.search"},
+    "ag": {"harmless": True, "reads": ("ABCGm", "", 1), "passes": True, "search": "perl", "prints": "outputs.search"},
+    "alias": {"builtin": "builtin.alias", "silent": True, "lists": True, "harmless": True},
+    "apt apt-get": {"verbs": "list search show policy depends"},
+    "apt-cache": {"verbs": "search show policy depends madison"},
+    _SHELLS: {"shell": True},
+    "at batch daemon daemonize start-stop-daemon systemd-run": {"leaves": ("", "")},
+    "awk gawk": {"writes": ("writers.awk",), "reads": ("fFv", "file field-separator assign", 1), "prints": "fields"},
+    "base64": {"harmless": True, "reads": ("w", "wrap", 0)},
+    "basename": {"look": True, "prints": "outputs.basename"},
+    "bat batcat": {
+        "harmless": True, "reads": ("lrHm", "language line-range highlight-line style theme color paging", 0),
+        "shows": True,
+    },
+    "bsdtar gtar tar": {"writes": ("archives.tar",)},
+    "builtin busybox cross-env nocorrect noglob unbuffer": {"wraps": {}},
+    "bunzip2": {"writes": ("archives.unpack", ".bz2")},
+    "bzip2": {"writes": ("archives.pack", ".bz2 .bz")},
+    "caffeinate": {"wraps": {"short": "tw"}},
+    "cat": {"look": True, "reads": ("", "", 0), "shows": True, "prints": "copy"},
+    "cd chdir": {"builtin": "builtin.cd", "silent": True},
+    "chroot": {"wraps": {"long": "userspec groups", "operands": 1}},
+    "chrt": {"wraps": {"short": "TPD", "operands": 1}},
+    "cmp file printenv tree": {"look": True},
+    "column": {
+        "harmless": True, "reads": ("cdsoN", "separator output-separator", 0), "passes": True, "prints": "changed",
+    },
+    "comm": {"harmless": True, "reads": ("", "", 0)},
+    "command": {"wraps": {"locates": "v V"}},
+    "coproc": {"wraps": {"detaches": True, "named": True}},
+    "cp": {"silent": True, "writes": ("copies.cp",)},
+    "cpio": {"writes": ("archives.cpio",)},
+    "crontab": {"unless": "-e -r -"},
+    "csplit": {"writes": ("archives.csplit",)},
+    "curl": {"writes": ("downloads.curl",), "downloads": True},
+    "cut": {
+        "look": True, "reads": ("bcdf", "bytes characters delimiter fields output-delimiter", 0), "prints": "columns",
+    },
+    "date du hostname id md5sum ps stat uname whoami": {"look": True, "prints": "plain"},
+    "dd": {"writes": ("writers.dd",)},
+    "declare export typeset": {"builtin": "builtin.declare", "silent": True, "lists": True},
+    "dibs": {"rule": ("harmless.unless_verb", "restore init worker lead deploy up undo import land demo doctor")},
+    "diff": {"look": True, "reads": ("CUIxXL", "label unified context", 0)},
+    "dirname": {"look": True, "prints": "outputs.dirname"},
+    "disown": {"builtin": "builtin.disown", "silent": True, "leaves": ("", "")},
+    "doas": {"wraps": {"short": "uC"}},
+    "dos2unix unix2dos": {"writes": ("writers.operands", "write", "", "", "merges")},
+    "dpkg": {"unless": "-i --install -r -P -x --extract --unpack -b"},
+    "echo": {"look": True, "prints": "outputs.echo", "exec_names": True},
+    "ed": {"writes": ("writers.ed",)},
+    "egrep": {
+        "look": True, "reads": ("efmABCdD", "regexp file max-count include exclude exclude-dir color", 1),
+        "passes": True, "search": "extended", "prints": "outputs.search",
+    },
+    "env": {"wraps": {
+        "short": "uCS", "long": "unset chdir split-string", "dash": True, "folder": "C chdir",
+        "splits": "S split-string",
+    }},
+    "eval": {"builtin": "builtin.evaluate", "silent": True},
+    "ex nvim vi vim": {"writes": ("writers.vi",)},
+    "exec": {"wraps": {"short": "a"}},
+    "expand": {"harmless": True, "reads": ("t", "tabs", 0), "passes": True},
+    "fallocate": {"writes": ("writers.operands", "write", "loi", "length offset", "merges")},
+    "fd fdfind": {"unless": "-x -X --exec --exec-batch", "acts": "runners.for_each_name", "prints": "outputs.fd"},
+    "fgrep": {
+        "harmless": True, "reads": ("efmABCdD", "regexp file max-count include exclude exclude-dir color", 1),
+        "passes": True, "search": "fixed", "prints": "outputs.search",
+    },
+    "find": {"look": True, "acts": "find.find", "prints": "outputs.find"},
+    "flock": {"wraps": {"short": "wE", "long": "timeout wait conflict-exit-code", "operands": 1, "text": "-c"}},
+    "fmt": {"harmless": True, "reads": ("wpg", "width", 0), "passes": True, "prints": "changed"},
+    "fold": {"harmless": True, "reads": ("w", "width", 0), "passes": True, "prints": "changed"},
+    "gcp": {"writes": ("copies.cp",)},
+    "getopts local unset": {"builtin": "builtin.declare", "silent": True},
+    "git": {
+        "rule": ("harmless.git",), "quick_verbs": "status log diff show rev-parse ls-files blame fetch",
+        "acts": "flows.git_output", "prints": "git_outputs.text",
+    },
+    "gmv": {"writes": ("copies.mv",)},
+    "grep": {
+        "look": True, "reads": ("efmABCdD", "regexp file max-count include exclude exclude-dir color", 1),
+        "passes": True, "search": "basic", "prints": "outputs.search", "exec_names": True,
+    },
+    "grm srm trash trash-put": {"writes": ("writers.operands", "delete")},
+    "gsed sed": {
+        "writes": ("writers.sed",), "in_place": True, "reads": ("efl", "expression file line-length", 1), "shows": True,
+        "prints": "edited",
+    },
+    "gunzip": {"writes": ("archives.unpack", ".gz .z .Z")},
+    "gzip": {"writes": ("archives.pack", ".gz .z .Z")},
+    "head": {"look": True, "reads": ("nc", "lines bytes", 0), "shows": True, "prints": "lines"},
+    "hexdump": {"harmless": True, "reads": ("efns", "", 0), "shows": True},
+    "iconv": {"writes": ("writers.output", "o", "output", "ft"), "reads": ("fto", "from-code to-code output", 0)},
+    "install": {"silent": True, "writes": ("copies.install",)},
+    "ionice": {"wraps": {"short": "cnpPu", "long": "class classdata"}},
+    "join": {"harmless": True, "reads": ("12taeo", "", 0)},
+    "jot pwgen": {"prints": "plain"},
+    "journalctl": {"unless": "--rotate --vacuum-time --vacuum-size"},
+    "jq": {"look": True, "reads": ("fL", "from-file indent", 1)},
+    "less": {"look": True, "reads": ("bhjkoOpPtTxyz", "", 0), "shows": True, "prints": "lines"},
+    "let": {"builtin": "builtin.declare", "harmless": True},
+    "link": {"writes": ("copies.link",)},
+    "ln": {"silent": True, "writes": ("copies.ln",)},
+    "ls": {"look": True, "prints": "outputs.ls", "exec_names": True},
+    "lzma": {"writes": ("archives.pack", ".lzma")},
+    "mapfile readarray": {"builtin": "builtin.mapfile", "silent": True},
+    "mkdir": {"builtin": "builtin.mkdir", "silent": True, "harmless": True},
+    "mkfifo": {"silent": True, "writes": ("writers.operands", "write", "m", "mode")},
+    "mktemp": {"harmless": True, "prints": "outputs.mktemp"},
+    "more": {"harmless": True, "reads": ("n", "", 0), "shows": True, "prints": "lines"},
+    "mv": {"silent": True, "writes": ("copies.mv",)},
+    "nice": {"wraps": {"short": "n", "long": "adjustment"}},
+    "nl": {"look": True, "reads": ("bdfhilnsvw", "", 0), "shows": True, "prints": "changed"},
+    "nohup setsid": {"wraps": {"detaches": True}},
+    "od": {"look": True, "reads": ("AjNStw", "", 0), "shows": True},
+    "openssl": {"writes": ("writers.openssl",), "prints": "plain"},
+    "parallel": {"runs": ("runners.parallel",)},
+    "paste": {"harmless": True, "reads": ("d", "delimiters", 0), "prints": "changed"},
+    "patch": {"writes": ("archives.patch",)},
+    "perl": {
+        "rule": ("harmless.perl",), "writes": ("writers.perl",), "in_place": True, "reads": ("eEIMm", "", 1),
+        "prints": "changed",
+    },
+    "pigz": {"writes": ("archives.pack", ".gz")},
+    "popd": {"builtin": "builtin.popd", "harmless": True},
+    "printf": {"builtin": "builtin.printf", "harmless": True, "prints": "outputs.printf"},
+    "pushd": {"builtin": "builtin.pushd", "harmless": True},
+    "pwd": {"look": True, "prints": "outputs.pwd"},
+    "read": {"builtin": "builtin.read", "silent": True},
+    "readlink": {"harmless": True, "prints": "outputs.readlink"},
+    "readonly shopt ulimit umask": {"silent": True, "lists": True, "harmless": True},
+    "realpath": {"look": True, "prints": "outputs.realpath"},
+    "rename": {"writes": ("writers.rename",)},
+    "rev": {"harmless": True, "reads": ("", "", 0), "prints": "changed"},
+    "rg": {
+        "rule": ("harmless.rg",),
+        "reads": ("efgmABCtTrEMdj", "regexp file glob max-count type type-not replace max-depth context sort color", 1),
+        "passes": True, "search": "perl", "prints": "outputs.search", "exec_names": True,
+    },
+    "rm unlink": {"silent": True, "writes": ("writers.operands", "delete")},
+    "rmdir": {"silent": True, "writes": ("writers.rmdir",)},
+    "rsync": {"writes": ("copies.rsync",)},
+    "scp": {"writes": ("copies.scp",)},
+    "script": {"runs": ("runners.script",)},
+    "seq": {"look": True, "prints": "outputs.seq"},
+    "set": {"builtin": "builtin.set_parameters", "silent": True, "lists": True},
+    "shift": {"builtin": "builtin.shift", "silent": True},
+    "shred": {"writes": ("writers.operands", "delete", "ns", "iterations size random-source")},
+    "shuf": {"writes": ("writers.output", "o", "output", "in"), "prints": "lines"},
+    "sort": {
+        "writes": ("writers.sort",),
+        "reads": ("ktSTo", "key field-separator buffer-size temporary-directory output parallel", 0), "passes": True,
+        "prints": "lines",
+    },
+    "split": {"writes": ("archives.split",)},
+    "sponge": {"writes": ("writers.tee",), "prints": "lines"},
+    "ssh-keygen": {"unless": "-f -t", "outputs": ("-f", "")},
+    "stdbuf": {"wraps": {"short": "ioe", "long": "input output error"}},
+    "strace": {"wraps": {"short": "aeEIoOpPsSuUX", "long": "output trace user", "output": "o output"}},
+    "strings": {"harmless": True, "reads": ("ne", "", 0), "shows": True},
+    "sudo": {"wraps": {
+        "short": "ughpCDrtTUR",
+        "long": "user group host prompt chdir close-from role type command-timeout other-user chroot",
+        "folder": "D chdir",
+    }},
+    "systemctl": {"verbs": "status is-active is-enabled list-units show cat restart start stop"},
+    "tac": {"look": True, "reads": ("s", "separator", 0), "shows": True, "prints": "lines"},
+    "tail": {"look": True, "reads": ("ncs", "lines bytes sleep-interval pid", 0), "shows": True, "prints": "lines"},
+    "taskset": {"wraps": {"operands": 1}},
+    "tee": {"writes": ("writers.tee",), "passes": True, "prints": "copy"},
+    "test": {"silent": True, "look": True, "exec_names": True},
+    "time": {"wraps": {"short": "fo", "long": "format output", "output": "o output"}},
+    "timeout": {"wraps": {"short": "sk", "long": "signal kill-after", "operands": 1}},
+    "touch": {"silent": True, "writes": ("writers.operands", "touch", "drt", "date reference time")},
+    "tr": {"look": True, "prints": "changed"},
+    "trap": {"builtin": "builtin.trap", "silent": True},
+    "truncate": {"silent": True, "writes": ("writers.operands", "write", "srS", "size reference")},
+    "type": {"harmless": True, "prints": "outputs.type_path"},
+    "uniq": {
+        "look": True, "writes": ("writers.second", "fsw"), "operands": 2, "reads": ("fsw", "", 0), "passes": True,
+        "prints": "lines",
+    },
+    "unshare": {"wraps": {"short": "RwSGl", "long": "root wd setuid setgid propagation setgroups map-user map-group"}},
+    "unxz": {"writes": ("archives.unpack", ".xz .lzma")},
+    "unzip": {"writes": ("archives.unzip",)},
+    "unzstd": {"writes": ("archives.unpack", ".zst", "keeps")},
+    "wait": {"builtin": "builtin.wait", "silent": True, "harmless": True},
+    "watch": {"wraps": {"short": "n", "long": "interval", "text": "*"}},
+    "wc": {"look": True, "prints": "plain", "exec_names": True},
+    "wget": {"writes": ("downloads.wget",), "downloads": True},
+    "which": {"look": True, "prints": "outputs.which"},
+    "xargs": {"wraps": {
+        "short": "adEILnPs", "long": "arg-file delimiter max-lines max-args max-procs max-chars process-slot-var",
+        "default": "echo",
+    }},
+    "xmllint": {"unless": "-o --output", "reads": ("o", "xpath output encode", 0)},
+    "xxd": {"writes": ("writers.second", "clos"), "operands": 2, "reads": ("clos", "", 0), "shows": True},
+    "xz": {"writes": ("archives.pack", ".xz .lzma")},
+    "zip": {"writes": ("archives.zip_archive",)},
+    "zstd": {"writes": ("archives.pack", ".zst", "keeps")},
+}  # fmt: skip
+SHELLS = frozenset(_SHELLS.split())
+_UNKNOWN: Program = {}
 
 
-def _literals(text: str) -> list[str]:
-    """The texts in quotes."""
-    found, at = [], 0
-    while at < len(text):
-        mark = text[at]
-        at += 1
-        if mark in "'\"":
-            end = text.find(mark, at)
-            if end < 0:
-                break
-            found.append(text[at:end])
-            at = end + 1
-    return found
+class _Table(dict):  # type: ignore[type-arg] # its type is that of PROGRAMS
+    """The rows by their names. A name that is not here is looked up among the tools, which are loaded for it."""
+
+    def __missing__(self, name: str) -> Program:
+        from dibs.facts.shell.tools import TOOLS
+
+        return TOOLS.get(name, _UNKNOWN)
 
 
-def _opened(call: Call, word: str, names: list[str]) -> None:
-    names = [name for name in names if name and not any(sign in name for sign in "$@\\\n")]
-    if word == "open":
-        for index, name in enumerate(names[:2]):
-            mode, file = name, names[index + 1] if index + 1 < len(names) else ""
-            if mode[:1] in {">", "+"} and not mode.partition(":")[0].strip("+<> ") and file:
-                call.write(file, "append" if mode.startswith(">>") else "write", merges=mode == "+<")
-                return
-            if mode.startswith(">") and mode.strip("> "):
-                call.write(mode.strip("> "), "append" if mode.startswith(">>") else "write")
-                return
-    elif word == "unlink":
-        for name in names:
-            found = any(mark in name for mark in "*?[") and not os.path.lexists(call.full(name))  # `unlink glob("*.o")`
-            call.write(matches(name) if found else name, "delete")
-    elif word in {"truncate", "write_file"} and names:
-        call.write(names[0])
-    elif len(names) > 1:
-        if word != "copy":
-            call.write(names[0], "move")
-        call.write(names[1])
+PROGRAMS: dict[str, Program] = _Table({name: row for names, row in _ROWS.items() for name in names.split()})
 
 
-def editor(call: Call, commands: list[Field]) -> None:
-    """`w FILE`, `saveas FILE` among the commands of ed, ex and vi; `e FILE`, if something is written after it."""
-    lines = [
-        line.strip(" :%,$").split()
-        for text in commands
-        if isinstance(text, str)
-        for line in text.replace("|", "\n").split("\n")
-    ]
-    lines = [_plain_command(words) for words in lines]
-    keeps = any(words and words[0].rstrip("!") in _ONLY_LOOKS for words in lines)
-    saves = any(words and words[0].startswith(_SAVES) for words in lines) or not keeps
-    for words in lines:
-        name = words[0].rstrip("!") if words else ""
-        if len(words) == 2 and name in {"w", "W", "write", "sav", "saveas"}:  # noqa: PLR2004
-            call.write(words[1].lstrip("!>"))
-        elif name in _OPENS and saves:
-            for path in words[1:]:
-                found = any(mark in path for mark in "*?[") and not os.path.lexists(call.full(path))
-                call.write(matches(path) if found else path, merges=True)
-
-
-def _plain_command(words: list[str]) -> list[str]:
-    """Without what only says how a command runs: `silent! e f`."""
-    while words and words[0].rstrip("!") in _MODIFIERS:
-        words = words[1:]
-    return words
-
-
-_MODIFIERS = frozenset(("sil", "silent", "noa", "noautocmd", "keepa", "keepalt", "keepj", "keepjumps", "tab", "vert"))
-# They open a file, which a later `w` without a name writes.
-_OPENS = frozenset((
-    "E", "ar", "arga", "argadd", "args", "argedit", "arge", "badd", "e", "ed", "edit", "ex", "f", "file", "find", "n",
-    "new", "next", "open", "sp", "split", "sv", "sview", "tabe", "tabedit", "tabnew", "vi", "visual", "vne", "vnew",
-    "vs", "vsplit",
-))  # fmt: skip
-_SAVES = ("w", "x", "up", "argdo", "bufdo", "windo", "tabdo", "exe", "norm", "ZZ", "sav", "do", "g", "v", "!")
-_ONLY_LOOKS = frozenset(("q", "qa", "qall", "quit", "p", "print", "nu", "number", "="))
+def function(name: str) -> Callable[..., Any]:
+    """The function that a row names."""
+    module, _, attribute = name.partition(".")
+    reader: Any = __import__(f"dibs.facts.shell.{module}", fromlist=(attribute,))
+    implementation: Callable[..., Any] = getattr(reader, attribute)
+    return implementation

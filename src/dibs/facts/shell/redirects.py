@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dibs.facts.shell import commands as shell_commands
 from dibs.facts.shell.chains import REDIRECTS
+from dibs.facts.shell.findings import LITERAL_LETTERS
 from dibs.facts.shell.streams import Stream
 from dibs.facts.shell.unknown import ANY, either
-from dibs.facts.shell.words import LITERAL_LETTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tree_sitter import Node
 
     from dibs.facts.shell.findings import Env
-    from dibs.facts.shell.text import Span
+    from dibs.facts.shell.text import Span, Text
     from dibs.facts.shell.unknown import Field
-    from dibs.facts.shell.walk import Script, Walk
+
+    Walk = Callable[[Node, Env], Env | None]
 
 _READS = frozenset(("<", "<&", "<&-", ">&-"))
 _BEFORE = frozenset(("variable_assignment", "file_redirect", "herestring_redirect"))
@@ -28,7 +30,7 @@ class Tail:
 
     __slots__ = ("_cwd", "_env", "_script", "extras", "out", "stdin")
 
-    def __init__(self, script: Script, nodes: list[Node], env: Env, cwd: str | None) -> None:
+    def __init__(self, script: Text, nodes: list[Node], env: Env, cwd: str | None) -> None:
         self._script, self._env, self._cwd = script, env, cwd
         self.extras: list[Node] = []  # words of the command after a redirection
         self.stdin: Stream | None = None
@@ -42,8 +44,8 @@ class Tail:
         elif node.type == "herestring_redirect":
             self._script.substitutions(node, self._env)
             words = [child for child in node.children if child.is_named]
-            found = self._script.fields(words, self._env, self._cwd)
-            word = found[0] if len(found) == 1 else "" if not found else either(found)
+            fields = self._script.fields(words, self._env, self._cwd)
+            word = fields[0] if len(fields) == 1 else "" if not fields else either(fields)
             self.stdin = Stream(word + "\n", raw=word) if isinstance(word, str) else Stream(word)
         else:
             self._here(node)
@@ -60,14 +62,14 @@ class Tail:
         if not spans:
             return
         self.extras += [part for span in spans[1:] for part in span[2]]
-        found = script.fields(spans[0][2], self._env, self._cwd)
+        paths = script.fields(spans[0][2], self._env, self._cwd)
         text = script.source[script.start(node) : spans[0][1]]
         if operator == "<" and not both:
-            self._input(found[0] if len(found) == 1 else ANY)
+            self._input(paths[0] if len(paths) == 1 else ANY)
         if operator in _READS and not both:
             return
         descriptor = next((script.text(child) for child in node.children if child.type == "file_descriptor"), "1")
-        for path in found:  # none: the shell refuses `> $EMPTY`
+        for path in paths:  # none: the shell refuses `> $EMPTY`
             if operator == ">&" and isinstance(path, str) and not path.rstrip("-").strip("0123456789"):
                 if script.reading.capturing and descriptor == "1":
                     self.out = script.reading.stream()
@@ -150,7 +152,7 @@ def _is_descriptor(source: str, text: str) -> bool:
     return "{" + name + "}>" in source or "{" + name + "}<" in source
 
 
-def body(script: Script, node: Node) -> str:
+def body(script: Text, node: Node) -> str:
     """The text of a here-document."""
     last, end, start = script.start(node), script.end(node), None
     for child in node.children:
@@ -166,7 +168,7 @@ def body(script: Script, node: Node) -> str:
     return text
 
 
-def go_on(script: Script, tail: list[Node], env: Env) -> None:
+def go_on(script: Text, tail: list[Node], env: Env) -> None:
     """The text after a here-document in its line, where the grammar misread it: `cat <<X > f; rm y`."""
     for node in tail:
         if node.type == "heredoc_redirect" and node.has_error:
@@ -174,7 +176,7 @@ def go_on(script: Script, tail: list[Node], env: Env) -> None:
             _again(script, node, env)
 
 
-def _again(script: Script, node: Node, env: Env) -> None:
+def _again(script: Text, node: Node, env: Env) -> None:
     """Read the rest of the line as a separate line."""
     start = next((script.end(child) for child in node.children if child.type == "heredoc_start"), None)
     if start is None:
@@ -190,7 +192,7 @@ def _again(script: Script, node: Node, env: Env) -> None:
     script.reading.mixing = before
 
 
-def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | None:
+def command(script: Text, node: Node, env: Env, tail: list[Node]) -> Env | None:
     """One simple command, in the one directory that `env` knows."""
     cwd = env.cwds[0]
     own = [child for child in node.children if child.type in REDIRECTS]
@@ -218,18 +220,17 @@ def command(script: Script, node: Node, env: Env, tail: list[Node]) -> Env | Non
         return None
     script.reading.step()
     prefix = {name: ANY if isinstance(value, list) else value for name, value in assigned}
-    call = shell_commands.Call(script, fields, env, text.strip(), prefix, behind.stdin or env.given)
     sink = script.reading.sink
     if behind.out:
         script.reading.sink = behind.out
-    failed = call.run()
+    failed = script.command(fields, env, text.strip(), prefix, behind.stdin or env.given)
     script.reading.sink = sink
     behind.alone()
     go_on(script, own + tail, env)
     return failed
 
 
-def _goes_on(script: Script, node: Node) -> bool:
+def _goes_on(script: Text, node: Node) -> bool:
     """Does a word continue after its node? The grammar cuts it short where an escape follows quotes."""
     following = script.source[script.end(node) : script.end(node) + 2]
     return bool(following) and following != "\\\n" and following[0] not in " \t\n\r;&|<>()`"
@@ -247,9 +248,9 @@ def _is_word(node: Node) -> bool:
     return not node.is_missing and node.end_byte > node.start_byte
 
 
-def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
+def _dropped(script: Text, node: Node, tail: list[Node]) -> list[Span]:
     """Words of a command that the grammar left out: `git switch - 2>&1` has lost its dash."""
-    found: list[Span] = []
+    spans: list[Span] = []
     parts = [*node.children, *tail]
     for before, after in zip(parts, parts[1:], strict=False):  # noqa: RUF007 - itertools would be one more import in a hook
         if before.type == "heredoc_redirect":
@@ -261,6 +262,6 @@ def _dropped(script: Script, node: Node, tail: list[Node]) -> list[Span]:
             at = end
             for word in text.split():
                 at = script.source.index(word, at)
-                found.append((at, at + len(word), []))
+                spans.append((at, at + len(word), []))
                 at += len(word)
-    return found
+    return spans

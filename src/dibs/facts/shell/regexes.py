@@ -36,35 +36,35 @@ def compiled(pattern: str, kind: str, *, anycase: bool = False) -> re.Pattern[st
 
 def _translated(pattern: str, kind: str) -> str | None:
     """A POSIX pattern in Python's syntax."""
-    found, at = "", 0
+    translation, at = "", 0
     special = "()|+?{}" if kind == BASIC else ""  # after a backslash they are signs there, without it they are letters
     while at < len(pattern):
-        one = pattern[at]
-        if one == "[":
+        character = pattern[at]
+        if character == "[":
             inside, at = _bracket(pattern, at)
             if not inside:
                 return None
-            found += inside
+            translation += inside
             continue
-        if one == "\\":
+        if character == "\\":
             following = pattern[at + 1 : at + 2]
             if not following:
                 return None
             if following in "<>":
-                found += r"\b"
+                translation += r"\b"
             elif following in special:
-                found += following
+                translation += following
             elif following in _SAME or not following.isalnum():
-                found += "\\" + following
+                translation += "\\" + following
             else:
                 return None
             at += 2
             continue
-        literal = one in special or (one == "*" and found in {"", "^", "("})
-        middle = ((one == "^" and at > 0) or (one == "$" and at + 1 < len(pattern))) and kind == BASIC
-        found += "\\" + one if literal or middle else one
+        literal = character in special or (character == "*" and translation in {"", "^", "("})
+        middle = ((character == "^" and at > 0) or (character == "$" and at + 1 < len(pattern))) and kind == BASIC
+        translation += "\\" + character if literal or middle else character
         at += 1
-    return found
+    return translation
 
 
 def _bracket(pattern: str, start: int) -> tuple[str, int]:
@@ -86,17 +86,18 @@ def substitution(program: str, kind: str) -> Callable[[str], str] | None:
         if parts is None:
             return None
         pattern, by, flags, rest = parts
-        found = compiled(pattern, kind)
+        regex = compiled(pattern, kind)
         pieces = _pieces(by, kind)
-        if found is None or pieces is None or "|" in found.pattern or flags.strip("g"):
+        if regex is None or pieces is None or "|" in regex.pattern or flags.strip("g"):
             return None
-        if (flags and found.match("")) or max([0, *[one for one in pieces if isinstance(one, int)]]) > found.groups:
+        groups = max([0, *[piece for piece in pieces if isinstance(piece, int)]])
+        if (flags and regex.match("")) or groups > regex.groups:
             return None
-        steps.append((found, pieces, 0 if flags else 1))
+        steps.append((regex, pieces, 0 if flags else 1))
 
     def change(line: str) -> str:
-        for found, pieces, count in steps:
-            line = found.sub(lambda hit, pieces=pieces: _filled(hit, pieces), line, count=count)  # type: ignore[misc]
+        for regex, pieces, count in steps:
+            line = regex.sub(lambda hit, pieces=pieces: _filled(hit, pieces), line, count=count)  # type: ignore[misc]
         return line
 
     return change
@@ -136,19 +137,19 @@ def _pieces(by: str, kind: str) -> list[str | int] | None:
     pieces: list[str | int] = []
     at, sign = 0, "$" if kind == PERL else "\\"
     while at < len(by):
-        one, following = by[at], by[at + 1 : at + 2]
-        if one == sign and following.isdigit():
+        character, following = by[at], by[at + 1 : at + 2]
+        if character == sign and following.isdigit():
             pieces.append(int(following))
             at += 2
-        elif one == "&" and kind != PERL:
+        elif character == "&" and kind != PERL:
             pieces.append(0)
             at += 1
-        elif one == "\\" and following and not following.isalnum() and following != "\n":
+        elif character == "\\" and following and not following.isalnum() and following != "\n":
             pieces.append(following)
             at += 2
-        elif one in "\\$@" and (one != "$" or kind == PERL):
+        elif character in "\\$@" and (character != "$" or kind == PERL):
             return None
         else:
-            pieces.append(one)
+            pieces.append(character)
             at += 1
     return pieces

@@ -1,51 +1,52 @@
 """Programs that run others by name: `uv run X`, `npx X`, `python -m X`, and those that run a text in their arguments.
 
-For each: the place of the other command in its words (0: none; -1: it was read here), and whether that is the name of a
-package.
+Each function returns the place of the other command in the words (0: none; -1: it was read here), and whether that is
+the name of a package.
 """
 
 from __future__ import annotations
 
-from dibs.facts.shell.formatters import FORMATTERS
-from dibs.facts.shell.options import has, leading, options
+from dibs.facts.shell.options import has, last, leading, options
+from dibs.facts.shell.programs import PROGRAMS, SHELL_TEXT
+from dibs.facts.shell.unknown import ANY, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from dibs.facts.shell.call import Call
+    from dibs.facts.shell.unknown import Field
 
-    from dibs.facts.shell.commands import Call
 
-
-def _behind(short: str, long: tuple[str, ...], *commands: str) -> Callable[[Call], tuple[int, bool]]:
+def subcommand(call: Call, verbs: str, short: str = "", long: str = "") -> tuple[int, bool]:
     """`uv run X`, `poetry run X`: X comes after their own command and its options."""
-
-    def find(call: Call) -> tuple[int, bool]:
-        end, _ = leading(call.words, short, long)
-        if call.words[end : end + 1] == ["tool"]:
-            end += 1
-        if end >= len(call.words) or call.words[end] not in commands:
-            return 0, False
-        more, _ = leading(call.words[end:], short, long)
-        return end + more, call.words[end] in {"dlx", "x"}
-
-    return find
+    values = tuple(long.split())
+    end, _ = leading(call.words, short, values)
+    if call.words[end : end + 1] == ["tool"]:
+        end += 1
+    if end >= len(call.words) or call.words[end] not in verbs.split():
+        return 0, False
+    more, _ = leading(call.words[end:], short, values)
+    return end + more, call.words[end] in {"dlx", "x"}
 
 
-def _package(call: Call) -> tuple[int, bool]:
+def package(call: Call) -> tuple[int, bool]:
     """`npx X`, `bunx X`, `uvx X`."""
     end, given = leading(call.words, "pc", ("package", "call", "from", "with", "python", "index-url"))
     return (0 if any(option in {"c", "call"} for option, _ in given) else end), True
 
 
-def _yarn(call: Call) -> tuple[int, bool]:
+def yarn(call: Call) -> tuple[int, bool]:
     """`yarn X` runs a script or a program, unless X is one of yarn's commands."""
     end, _ = leading(call.words, "", ("cwd",))
     if end < len(call.words) and call.words[end] in {"run", "exec", "dlx"}:
         end += 1
-    return (end if end < len(call.words) and call.words[end] in FORMATTERS else 0), False
+    return (end if end < len(call.words) and _is_formatter(call.words[end]) else 0), False
 
 
-def _python(call: Call) -> tuple[int, bool]:
+def _is_formatter(word: Field) -> bool:
+    return isinstance(word, str) and "formatter" in PROGRAMS[word]
+
+
+def python(call: Call) -> tuple[int, bool]:
     """`python -m X`; a program in its arguments is searched."""
     end, given = leading(call.words, "WXcm", (), final="cm")
     for option, value in given:
@@ -60,7 +61,8 @@ def _python(call: Call) -> tuple[int, bool]:
                 given, operands = options(call.words[at + 1 :], "", ())
                 if has(given, "e", "extract"):
                     call.doubt_in(operands[1] if len(operands) > 1 else ".")
-            return (at if value in FORMATTERS or value in _MODULES else 0), False
+            row = PROGRAMS[value]
+            return (at if "formatter" in row or "module" in row else 0), False
         if option == "c" and isinstance(value, str):
             _program(call, value, end)
             return 0, False
@@ -68,15 +70,8 @@ def _python(call: Call) -> tuple[int, bool]:
     return 0, False
 
 
-_MODULES = frozenset(("flake8", "mypy", "pylint", "pip", "pyright", "pycodestyle", "pydocstyle", "bandit", "codespell"))
-
-
-def _node(call: Call) -> tuple[int, bool]:
-    """`node -e TEXT`, `ruby -e TEXT`, or a text on their input."""
-    if call.name == "ruby":
-        from dibs.facts.shell import writers as shell_writers
-
-        shell_writers.TABLE["perl"](call)  # `ruby -i -pe`: the same options
+def node(call: Call) -> tuple[int, bool]:
+    """`node -e TEXT`, or a text on its input."""
     end, given = leading(call.words, "erpI", ("eval", "print", "require", "import", "input-type"))
     for option, value in given:
         if option in {"e", "p", "eval", "print"} and isinstance(value, str):
@@ -86,18 +81,36 @@ def _node(call: Call) -> tuple[int, bool]:
     return 0, False
 
 
-def _evaluated(*signs: str) -> Callable[[Call], tuple[int, bool]]:
+def ruby(call: Call) -> tuple[int, bool]:
+    """`ruby -i -pe`, with the options of perl; else like node."""
+    from dibs.facts.shell import writers as shell_writers
+
+    shell_writers.perl(call)
+    return node(call)
+
+
+def inline_program(call: Call, signs: str, verbs: str = "") -> tuple[int, bool]:
     """`deno eval TEXT`, `php -r TEXT`, `bun -e TEXT`; else `bun x PROGRAM`."""
+    for index, word in enumerate(call.words[1:-1], 1):
+        text = call.words[index + 1]
+        if word in signs.split() and isinstance(text, str):
+            _program(call, text, index + 2)
+            return 0, False
+    return subcommand(call, verbs) if verbs else (0, False)
 
-    def find(call: Call) -> tuple[int, bool]:
-        for index, word in enumerate(call.words[1:-1], 1):
-            text = call.words[index + 1]
-            if word in signs and isinstance(text, str):
-                _program(call, text, index + 2)
-                return 0, False
-        return _behind("", (), "x")(call) if call.name == "bun" else (0, False)
 
-    return find
+def for_each_name(call: Call) -> None:
+    """`fd … -x COMMAND`: like xargs, with the names that it finds."""
+    places = [call.words.index(word) for word in ("-x", "-X", "--exec", "--exec-batch") if word in call.words]
+    if not places:
+        return
+    end = min(places)
+    rest, call.words = call.words[end + 1 :], call.words[:end]
+    name = either([call.output()])
+    rest = rest[: rest.index(";")] if ";" in rest else rest
+    named = any(isinstance(word, str) and word.startswith("{") for word in rest)
+    words = [name if isinstance(word, str) and word.startswith("{") else word for word in rest]
+    call.run(words if named else [*words, name])
 
 
 def _file(call: Call, end: int) -> None:
@@ -108,23 +121,20 @@ def _file(call: Call, end: int) -> None:
         _program(call, call.known_text(call.words[end]) or " ", end + 1)
 
 
-def _parallel(call: Call) -> tuple[int, bool]:
+def parallel(call: Call) -> tuple[int, bool]:
     """`parallel COMMAND ::: WORDS`, or with the lines of its input; each is put in the place of `{}`, or at the end."""
-    from dibs.facts.shell.commands import Call as Inner
-    from dibs.facts.shell.unknown import ANY, either
-
     end, _ = leading(call.words, "jnNISaCdLsJ", ("jobs", "max-args", "colsep", "arg-file", "delimiter", "joblog"))
     words = call.words[end:]
     sign = next((at for at, word in enumerate(words) if word in {":::", ":::+", "::::"}), len(words))
     command, listed = words[:sign], words[sign + 1 :]
-    found = either(listed) if words[sign : sign + 1] == [":::"] else call.stdin.lines if call.stdin else ANY
+    fed = either(listed) if words[sign : sign + 1] == [":::"] else call.stdin.lines if call.stdin else ANY
     if not command or any(not isinstance(word, str) for word in command) or ":::" in listed:
         return 0, False
     text = " ".join([str(word) for word in command])
     for place, value in _PLACES.items():
         text = text.replace(place, f'"{value}"')
     text = text if "DIBS_FED" in text else f'{text} "$DIBS_FED"'
-    Inner(call.reader, ["bash", "-c", text], call.env, call.text, {**call.assignments, "DIBS_FED": found}).run()
+    call.run([*SHELL_TEXT, text], DIBS_FED=fed)
     return -1, False
 
 
@@ -134,18 +144,15 @@ _PLACES = {
 }  # fmt: skip
 
 
-def _script(call: Call) -> tuple[int, bool]:
+def script(call: Call) -> tuple[int, bool]:
     """`script -c TEXT FILE`: the text is run, and what it prints is written into the file."""
-    from dibs.facts.shell.commands import Call as Inner
-    from dibs.facts.shell.options import last
-
     given, operands = options(call.words[1:], "cEmoOIBT", ("command", "log-out", "log-in", "log-io", "log-timing"))
     for path in operands[:1]:
         call.write(path)
     text = last(given, "c", "command")
     if not isinstance(text, str) or not text:
         return 0, False
-    Inner(call.reader, ["sh", "-c", text], call.env, call.text, call.assignments).run()
+    call.run([*SHELL_TEXT, text])
     return -1, False
 
 
@@ -159,45 +166,6 @@ def _program(call: Call, text: str, end: int) -> None:
         shell_scripts.look(call, text, call.words[end:])
 
 
-def _codex(call: Call) -> tuple[int, bool]:
-    return (1 if call.words[1:2] in (["apply_patch"], ["applypatch"]) else 0), False
-
-
-_UV = (
-    "python",
-    "with",
-    "extra",
-    "group",
-    "package",
-    "project",
-    "directory",
-    "env-file",
-    "index-url",
-    "with-requirements",
-)
-TABLE: dict[str, Callable[[Call], tuple[int, bool]]] = {
-    "bun": _evaluated("-e", "--eval"),
-    "bundle": _behind("", (), "exec"),
-    "bunx": _package,
-    "codex": _codex,
-    "deno": _evaluated("eval"),
-    "hatch": _behind("e", ("env",), "run"),
-    "node": _node,
-    "npm": _behind("p", ("package", "prefix"), "exec", "x"),
-    "npx": _package,
-    "parallel": _parallel,
-    "pdm": _behind("p", ("project",), "run"),
-    "php": _evaluated("-r"),
-    "pipenv": _behind("", ("python",), "run"),
-    "pipx": _behind("", ("spec",), "run"),
-    "pnpm": _behind("CF", ("dir", "filter"), "exec", "dlx"),
-    "poetry": _behind("CP", ("directory", "project"), "run"),
-    "python": _python,
-    "python3": _python,
-    "ruby": _node,
-    "rye": _behind("", (), "run"),
-    "script": _script,
-    "uv": _behind("p", _UV, "run"),
-    "uvx": _package,
-    "yarn": _yarn,
-}
+def tool(call: Call, names: str) -> tuple[int, bool]:
+    """`codex apply_patch`: a tool of the client, as a command."""
+    return (1 if call.words[1:2] and call.words[1] in names.split() else 0), False

@@ -7,13 +7,14 @@ command stays open.
 
 from __future__ import annotations
 
+from dibs.facts.shell.programs import SHELL_TEXT
 from dibs.facts.shell.unknown import matches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.unknown import Field
 
     Fields = Sequence[Field]
@@ -62,32 +63,30 @@ def _pairs(values: list[str], more: list[str]) -> list[str]:
     """All names joined with all others; none if they are too many, or too long."""
     if len(values) * len(more) > MAX_NAMES:
         return []
-    return [f"{value}/{one}" for value in values for one in more if len(value) + len(one) < MAX_NAME_LETTERS]
+    return [f"{value}/{end}" for value in values for end in more if len(value) + len(end) < MAX_NAME_LETTERS]
 
 
 def look(call: Call, source: str, arguments: Fields = ()) -> None:
     """Name the files that a program plainly writes; `arguments` are the words after the program."""
     if len(source) > MAX_PROGRAM_LETTERS or "chdir(" in source or call.cwd is None:
         return
-    found = _Program(source, arguments)
-    found.read()
-    for path in found.reads:
+    program = _Program(source, arguments)
+    program.read()
+    for path in program.reads:
         call.reading.read(call.full(path.replace(FOUND, "")))
-    for path, how in found.writes:
+    for path, how in program.writes:
         name = path.replace(FOUND, "")
         call.write(matches(name) if name != path and any(mark in name for mark in "*?[") else name, how)
-    for words, place in found.started:
+    for words, place in program.started:
         _start(call, words, place)
 
 
 def _start(call: Call, words: list[str], place: str) -> None:
     """A command that the program runs, in a folder: a text for a shell, or its words."""
-    from dibs.facts.shell.commands import Call as Inner
-
-    inner: Fields = ["sh", "-c", words[0]] if len(words) == 1 else [*words]
+    command: list[Field] = [*SHELL_TEXT, words[0]] if len(words) == 1 else [*words]
     env = call.env.copy()
     env.cwds = [call.full(place) if place else call.cwd]
-    Inner(call.reader, [*inner], env, call.text, {}).run()
+    call.interpreter.command(command, env, call.text)
 
 
 class _Program:
@@ -108,13 +107,13 @@ class _Program:
         """Scan the text: skip comments and literals, look at names."""
         text = self._text
         while self._at < len(text):
-            one = text[self._at]
-            if one in "'\"`":
+            character = text[self._at]
+            if character in "'\"`":
                 self._literal()
-            elif one == "#" or text.startswith("//", self._at):
+            elif character == "#" or text.startswith("//", self._at):
                 end = text.find("\n", self._at)
                 self._at = end if end >= 0 else len(text)
-            elif one in _NAME and not one.isdigit():
+            elif character in _NAME and not character.isdigit():
                 self._word()
             else:
                 self._at += 1
@@ -264,7 +263,7 @@ class _Program:
         self._at = at + len(head) + len(sign)
         self._blanks()
         self._values.pop(name, None)
-        names = [one.strip(" (") for one in head.split(",")]
+        names = [part.strip(" (") for part in head.split(",")]
         for wrapped in ("sorted(", "list("):
             self._at += len(wrapped) if text.startswith(wrapped, self._at) else 0
         values = self._searched()
@@ -286,15 +285,15 @@ class _Program:
         for wrapped in ("glob.glob(", "glob.iglob(", "iglob(", "glob(", "os.walk("):
             if self._text.startswith(wrapped, self._at):
                 self._at += len(wrapped)
-                found = self._argument()
+                folders = self._argument()
                 end = "/**" if wrapped == "os.walk(" else ""
-                return [f"{FOUND}{value}{end}" for value in found]
+                return [f"{FOUND}{value}{end}" for value in folders]
         at, values = self._at, self._owner()
         for method, between in ((".rglob(", "/**/"), (".glob(", "/"), (".iterdir(", "/*")):
             if values and self._text.startswith(method, self._at):
                 self._at += len(method)
                 more = [""] if method == ".iterdir(" else self._argument()
-                return [f"{FOUND}{value}" for value in _pairs(values, [f"{between[1:]}{one}" for one in more])]
+                return [f"{FOUND}{value}" for value in _pairs(values, [f"{between[1:]}{name}" for name in more])]
         self._at = at
         return []
 

@@ -1,4 +1,4 @@
-"""The names that a search prints (`grep -rl x src`, `git ls-files`, `git diff --name-only`), as the files are now.
+"""The names that a search prints (`grep -rl x src`), as the files are now.
 
 Asked only where a command writes the files that are found. A pattern is not evaluated: a file counts as found if it has
 the longest plain text that the pattern requires, so no file is missed. With too many files nothing is known.
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MAX_FILES = 10_000  # searched; a tree of sources, without its packages
 SEARCH_TIMEOUT_MS = 500  # for all of them
 MAX_FILE_BYTES = 1 << 20  # of a file that is searched; a longer one counts as found
-GIT_TIMEOUT_S = 1.0
 _LEAST = 2  # characters of a text worth searching for
 
 
@@ -43,7 +42,7 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
     wanted = (text.lower() if anycase else text).encode("utf-8", "surrogateescape")
     from dibs.facts import clock
 
-    found: list[str] = []
+    matches: list[str] = []
     files = _files(cwd, roots, given)
     until = clock.since_boot() + SEARCH_TIMEOUT_MS
     if len(files) > MAX_FILES:
@@ -52,10 +51,10 @@ def matching(cwd: str, text: str, roots: list[str], given: Given) -> list[str] |
         if clock.since_boot() > until:
             return None
         if _contains(os.path.join(cwd, name), wanted, anycase=anycase):
-            found.append(name)
-            if len(found) > MAX_NAMES:
+            matches.append(name)
+            if len(matches) > MAX_NAMES:
                 return None
-    return found
+    return matches
 
 
 def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
@@ -66,22 +65,22 @@ def _files(cwd: str, roots: list[str], given: Given) -> list[str]:
         if option in {"g", "glob"} and isinstance(value, str) and value.startswith("!"):
             without.append(shell_globs.of_text(value[1:].rstrip("/")))
             not_in.append(without[-1])
-    found: list[str] = []
+    paths: list[str] = []
     for root in roots or [""]:
         top = os.path.join(cwd, root)
         if os.path.isfile(top):
-            found.append(root)
+            paths.append(root)
             continue
         for folder, folders, files in os.walk(top):
             below = os.path.join(root, os.path.relpath(folder, top)) if folder != top else root
             below = "" if below == "." and not root else below
             folders[:] = [name for name in folders if not _is_one(not_in, name, below)]
-            names = [name for name in files if not only or any(shell_globs.matches(one, name) for one in only)]
+            names = [name for name in files if not only or any(shell_globs.matches(pattern, name) for pattern in only)]
             names = [name for name in names if not _is_one(without, name, below)]
-            found += [os.path.join(below, name) if below else name for name in names]
-            if len(found) > MAX_FILES:
-                return found
-    return found
+            paths += [os.path.join(below, name) if below else name for name in names]
+            if len(paths) > MAX_FILES:
+                return paths
+    return paths
 
 
 def _globs(given: Given, name: str) -> list[list[shell_globs.Atom]]:
@@ -91,7 +90,7 @@ def _globs(given: Given, name: str) -> list[list[shell_globs.Atom]]:
 def _is_one(patterns: list[list[shell_globs.Atom]], name: str, below: str) -> bool:
     """Does a name match, or the path that it has in the search?"""
     path = os.path.normpath(os.path.join(below, name))
-    return any(shell_globs.matches(one, name) or shell_globs.matches(one, path) for one in patterns)
+    return any(shell_globs.matches(pattern, name) or shell_globs.matches(pattern, path) for pattern in patterns)
 
 
 def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:
@@ -103,56 +102,3 @@ def _contains(path: str, wanted: bytes, *, anycase: bool) -> bool:
     except OSError:
         return False
     return len(data) > MAX_FILE_BYTES or wanted in (data.lower() if anycase else data)
-
-
-_GIT: dict[str, tuple[str, ...]] = {
-    "ls-files": ("-z", "-c", "--cached", "-m", "--modified", "-d", "--deleted", "-o", "--others", "--exclude-standard"),
-    "diff": ("-z", "--name-only", "--cached", "--staged", "--no-renames", "HEAD"),
-    "grep": ("-l", "-z", "-lz", "-il", "-li", "-lw", "-lE", "-lF", "-lP", "-i", "-w", "-E", "-F", "-P", "-I",
-             "--name-only", "--files-with-matches", "--ignore-case", "--word-regexp", "--extended-regexp",
-             "--fixed-strings"),
-}  # fmt: skip
-_ASKED = {
-    "ls-files": ("ls-files", "-z"), "diff": ("diff", "-z", "--no-ext-diff", "--no-textconv"),
-    "grep": ("grep", "-z", "-l", "--no-textconv"),
-}  # fmt: skip
-
-
-def by_git(cwd: str, words: list[str]) -> list[str] | None:
-    """What git lists; None if it is too much, or if git is asked in a way that is not known here."""
-    allowed = _GIT.get(words[0])
-    if allowed is None:
-        return None
-    options = [word for word in words[1:] if word.startswith("-") and word != "--"]
-    if any(word not in allowed and not word.startswith("--diff-filter=") for word in options):
-        return None
-    from dibs.errors import DibsError
-    from dibs.facts.git import queries
-
-    try:
-        out = queries.ask(
-            cwd, *queries.PLAIN, *_ASKED[words[0]], *words[1:], timeout=GIT_TIMEOUT_S, fine=(0, 1)
-        ).out  # fmt: skip
-    except (DibsError, OSError):
-        return None
-    names = [os.fsdecode(name) for name in out.split(b"\0") if name]
-    return names if len(names) <= MAX_NAMES else None
-
-
-def patched(cwd: str, words: list[str]) -> list[str] | None:
-    """The files, absolute, in the patch that `git diff` or `git show` prints; None if it is not known."""
-    odd = ("--output", "--no-index", "--relative", "--ext-diff", "--textconv", "--src-prefix", "--dst-prefix", "-o")
-    if words[:1] not in (["diff"], ["show"]) or any(word.startswith(odd) for word in words):
-        return None
-    from dibs.errors import DibsError
-    from dibs.facts.git import queries
-    from dibs.facts.shell.outputs import top
-
-    plain = [words[0], "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"]
-    plain += ["--format="] if words[0] == "show" else []
-    try:
-        out = queries.ask(cwd, *queries.PLAIN, *plain, *words[1:], timeout=GIT_TIMEOUT_S).out
-    except (DibsError, OSError):
-        return None
-    here = top(cwd) or cwd
-    return [os.path.join(here, os.fsdecode(name).strip("\n")) for name in out.split(b"\0") if name.strip()]

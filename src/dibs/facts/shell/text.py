@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dibs.facts.shell import parameters as shell_parameters
 from dibs.facts.shell import words as shell_words
-from dibs.facts.shell.findings import Env, Reader, Reading
+from dibs.facts.shell.commands import CommandInterpreter
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from dibs.facts.shell.findings import Value
-    from dibs.facts.shell.globs import Look
+    from dibs.facts.shell.findings import Env, Reading, Value
+    from dibs.facts.shell.globs import FileView
     from dibs.facts.shell.unknown import Field
 
     Span = tuple[int, int, list[Node]]  # a word's start and end, and its nodes
@@ -31,16 +31,20 @@ _EXPANSIONS = frozenset((
 ))  # fmt: skip
 
 
-class Text(Reader):
+class Text(CommandInterpreter):
     """One text that is read as a script."""
 
     __slots__ = ("added", "recovered", "source")
 
-    def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
-        super().__init__(reading, home, look, level)
+    def __init__(self, source: str, reading: Reading, home: str, view: FileView, level: int) -> None:
+        super().__init__(reading, home, view, level)
         self.source = source
         self.added: list[int] = []  # places of blanks that only the grammar has seen
         self.recovered: set[int] = set()  # nodes before which a left-out text is accounted for
+
+    def run(self, node: Node, env: Env, tail: list[Node] | None = None) -> Env | None:
+        """Walk one statement; `tail` are the redirections after it."""
+        raise NotImplementedError
 
     def sequence(self, nodes: list[Node], env: Env) -> Env | None:
         """Walk statements, one after the other."""
@@ -86,32 +90,32 @@ class Text(Reader):
         if name and name.type == "subscript":
             self.substitutions(name, env)
         key = self.text(name) if name else ""
-        found: Value = ""
+        content: Value = ""
         if value and value.type == "array":
-            found = [
-                _cell(one) for one in self.fields([child for child in value.children if child.is_named], env, where)
+            content = [
+                _cell(field) for field in self.fields([child for child in value.children if child.is_named], env, where)
             ]
         elif value:
             start = self.start(value)
             text, holes = self.source[start : self.end(value)], self.holes([value], env, start)
-            found = shell_words.value(text, holes, where, self.home)
+            content = shell_words.value(text, holes, where, self.home)
         if any(child.type == "+=" for child in node.children):
             was = env.variables.get(key)
-            if isinstance(was, list) and isinstance(found, list):
-                return key, [*was, *found]
-            if isinstance(was, str) and isinstance(found, str):
-                return key, was + found
+            if isinstance(was, list) and isinstance(content, list):
+                return key, [*was, *content]
+            if isinstance(was, str) and isinstance(content, str):
+                return key, was + content
             return key, ANY if was is None or isinstance(was, list) else between("", either([was]).begun(), "x")
-        return self._subscripted(key, found, env) if "[" in key else (key, found)
+        return self._subscripted(key, content, env) if "[" in key else (key, content)
 
-    def _subscripted(self, key: str, found: Value, env: Env) -> tuple[str, Value]:
+    def _subscripted(self, key: str, content: Value, env: Env) -> tuple[str, Value]:
         """`a[0]=b`: any element of the array may be this one."""
         name, _, index = key.partition("[")
         was = env.variables.get(name)
-        if was is None and index == "0]" and isinstance(found, str):
-            return name, [found]
+        if was is None and index == "0]" and isinstance(content, str):
+            return name, [content]
         cells = was if isinstance(was, list) else [] if was is None else [was]
-        return name, ANY if isinstance(found, list) else either([*cells, found])
+        return name, ANY if isinstance(content, list) else either([*cells, content])
 
     def fields(self, nodes: list[Node], env: Env, cwd: str | None) -> list[Field]:
         """The fields of some words."""
@@ -119,30 +123,30 @@ class Text(Reader):
 
     def expanded(self, spans: list[Span], env: Env, cwd: str | None) -> list[Field]:
         """The fields of the words in some places."""
-        found: list[Field] = []
+        fields: list[Field] = []
         for start, end, parts in spans:
             self.reading.step()
             holes = self.holes(parts, env, start, cwd)
-            found += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.look, env.separators)
-        return found
+            fields += shell_words.fields(self.source[start:end], holes, cwd, self.home, self.view, env.separators)
+        return fields
 
     def spans(self, nodes: list[Node]) -> list[Span]:
         """Where the words are; two nodes with more than blanks between them are one word."""
-        found: list[Span] = []
+        spans: list[Span] = []
         for node in nodes:
             start, end = self.start(node), self.end(node)
             begin = start
             while self.source[max(start - 2, 0) : start] in {"\\ ", "\\\t"}:
                 start -= 2  # an escaped blank at the beginning of a word falls out of it
-            if found and not self.apart(found[-1][1], start):
-                first, _, parts = found.pop()
-                found.append((first, end, [*parts, node]))
+            if spans and not self.apart(spans[-1][1], start):
+                first, _, parts = spans.pop()
+                spans.append((first, end, [*parts, node]))
                 self.recovered.add(begin)
             else:
-                found.append((start, end, [node]))
+                spans.append((start, end, [node]))
                 if start != begin:
                     self.recovered.add(begin)
-        return found
+        return spans
 
     def dropped(self, end: int, start: int) -> str:
         """The text between two nodes that belongs to no node: the grammar silently leaves some out."""
@@ -156,10 +160,10 @@ class Text(Reader):
     def holes(self, nodes: list[Node], env: Env, start: int, cwd: str | None = None) -> shell_words.Holes:
         """The expansions in a word, each with how to get its value."""
         where = cwd if cwd is not None else env.where
-        found: shell_words.Holes = {}
+        holes: shell_words.Holes = {}
         for node in self.expansions(nodes):
-            found[self.start(node) - start] = (self.end(node) - start, self._evaluation(node, env, where))
-        return found
+            holes[self.start(node) - start] = (self.end(node) - start, self._evaluation(node, env, where))
+        return holes
 
     def _evaluation(self, node: Node, env: Env, cwd: str | None) -> Callable[[], Value]:
         return lambda: shell_parameters.value(self, node, env, cwd)
@@ -198,17 +202,18 @@ class Text(Reader):
         """Variables in an arithmetic expression may be any number afterwards."""
         text = self.text(node)
         if "=" in text or "++" in text or "--" in text:
-            for name in "".join([one if one.isalnum() or one == "_" else " " for one in text]).split():
+            letters = [character if character.isalnum() or character == "_" else " " for character in text]
+            for name in "".join(letters).split():
                 if not name[0].isdigit():
                     env.variables[name] = PLAIN
         self.substitutions(node, env)
 
 
-def _cell(one: Field) -> Field:
+def _cell(field: Field) -> Field:
     """An element of an array without its key: `[x]=y`."""
-    if isinstance(one, str):
-        return one.partition("]=")[2] if one.startswith("[") and "]=" in one else one
-    return one if not one.below else Unknown([str(_cell(way)) for way in one.below])
+    if isinstance(field, str):
+        return field.partition("]=")[2] if field.startswith("[") and "]=" in field else field
+    return field if not field.below else Unknown([str(_cell(way)) for way in field.below])
 
 
 def _commands(node: Node) -> Iterator[Node]:

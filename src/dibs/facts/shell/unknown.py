@@ -94,8 +94,8 @@ class Later(Unknown):
 
     def _seen(self) -> Unknown:
         if not self._found:
-            found = self._look()
-            self._look, self._found = (lambda: found), True
+            seen = self._look()
+            self._look, self._found = (lambda: seen), True
         return self._look()
 
     def split(self) -> Unknown:
@@ -144,14 +144,20 @@ def either(fields: Iterable[Field]) -> Unknown:
     return Unknown(ways)
 
 
+def program_path(names: list[Field]) -> Unknown:
+    """What `which` and `command -v` print: the place of a program, which ends with its name."""
+    name = names[0] if len(names) == 1 else ANY
+    return Unknown(("/",), f"/{name}") if isinstance(name, str) and name and "/" not in name else ANY
+
+
 def places(unknown: Unknown, cwd: str | None) -> list[str] | None:
     """The beginnings as absolute paths, relative to a directory; None: anywhere."""
     if unknown.below is None or (cwd is None and not all(way.startswith("/") for way in unknown.below)):
         return None
-    found = []
+    paths = []
     for way in unknown.below:
         path = way if way.startswith("/") else f"{cwd}/{way}"
         slash = "/" if path.endswith(("/", "/.")) else ""
         plain = os.path.normpath(path)
-        found.append(plain if plain.endswith("/") else plain + slash)
-    return found
+        paths.append(plain if plain.endswith("/") else plain + slash)
+    return paths

@@ -12,21 +12,17 @@ from __future__ import annotations
 from dibs.facts.shell import chains as shell_chains
 from dibs.facts.shell import parser as shell_parser
 from dibs.facts.shell import redirects as shell_redirects
-from dibs.facts.shell.builtin import export
 from dibs.facts.shell.findings import Env, Reading, TooComplex
+from dibs.facts.shell.globs import FileView
 from dibs.facts.shell.text import Text
 from dibs.facts.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tree_sitter import Node
 
-    from dibs.facts.shell.globs import Look
     from dibs.facts.shell.unknown import Field
 
-    Walk = Callable[[Node, Env], Env | None]
 
 MAX_DEPTH = 60  # of nested statements; each takes some frames of Python's stack
 LOOP_ROUNDS = 3  # until the state is stable: the first drops what changes, the second what depended on it
@@ -37,12 +33,20 @@ class Script(Text):
 
     __slots__ = ("_called", "_depth", "_functions", "_repaired")
 
-    def __init__(self, source: str, reading: Reading, home: str, look: Look, level: int) -> None:
-        super().__init__(source, reading, home, look, level)
+    def __init__(self, source: str, reading: Reading, home: str, view: FileView, level: int) -> None:
+        super().__init__(source, reading, home, view, level)
         self._functions: dict[str, tuple[Node, list[Node]]] = {}
         self._called: set[str] = set()
         self._depth = 0
         self._repaired: set[int] = set()  # grammar errors that this module repairs
+
+    def walk(self, source: str, env: Env) -> None:
+        """Walk another script, one level deeper."""
+        Script(source, self.reading, self.home, self.view, self.level + 1).read(env)
+
+    def trial(self) -> Script:
+        """One without functions that notes everything in a reading of its own."""
+        return Script("", Reading(FileView()), self.home, self.view, self.level)
 
     def function(self, name: str, env: Env) -> bool:
         """Walk the function of this name, if there is one."""
@@ -67,8 +71,7 @@ class Script(Text):
             if name not in self._called:
                 self._called.add(name)
                 inside = env.copy()
-                for parameter in [name for name in inside.variables if name in {"@", "#"} or name.isdigit()]:
-                    del inside.variables[parameter]
+                inside.forget_parameters()
                 self._maybe(body, inside, tail)
         if root.has_error:
             self._admit(root)
@@ -132,7 +135,7 @@ class Script(Text):
             if node.type == "command":
                 return self._everywhere(node, env, tail or [])
             name = _STATEMENTS.get(node.type, "substitutions")
-            walk: Walk = getattr(self, name)
+            walk: shell_redirects.Walk = getattr(self, name)
             with_tail = self._redirect(tail, env) if tail else None
             if with_tail is None:
                 return walk(node, env)
@@ -397,11 +400,11 @@ class Script(Text):
                 # Options that change what the value means (a number, a name, upper case) leave nothing known.
                 self.set(env, name, ANY if any(letter in options for letter in "inlu") else value)
                 if self._exports(node, options):
-                    export(env, name)
+                    env.export(name)
             elif node.type == "unset_command":
                 env.variables.pop(self.text(child), None)
             elif child.type == "variable_name" and self._exports(node, options):
-                export(env, self.text(child))
+                env.export(self.text(child))
             elif child.type not in {"variable_name", "word"} and child.is_named:
                 env.source = ""  # `export $(cat .env)`: it may set any variable
         return None

@@ -11,6 +11,7 @@ none of them applies, is one item of several characters.
 from __future__ import annotations
 
 from dibs.facts.shell import globs as shell_globs
+from dibs.facts.shell.findings import LITERAL_LETTERS
 from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between
 
 TYPE_CHECKING = False
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Item = tuple[Field, int]
     Holes = dict[int, tuple[int, Callable[[], Value]]]  # start of an expansion → its end and its value
 
-LITERAL_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./,:=@%+-"  # literal everywhere
 QUOTED, LITERAL, EXPANDED, BREAK = range(4)  # from quotes · as typed · from a variable, unquoted · between two fields
 MAX_NESTED_BRACES = 50  # in one word; finding their ends takes the square of it
 MAX_BRACE_FIELDS = 1_000  # made by the braces of one word; with more, unknown
@@ -36,16 +36,16 @@ _CODES = {"x": (16, 2), "u": (16, 4), "U": (16, 8)}
 
 
 def fields(
-    text: str, holes: Holes, cwd: str | None, home: str, look: shell_globs.Look, separators: str = " \t\n"
+    text: str, holes: Holes, cwd: str | None, home: str, view: shell_globs.FileView, separators: str = " \t\n"
 ) -> list[Field]:
     """The fields that one word becomes; holes are counted from the start of the text."""
     if not holes and not text.strip(LITERAL_LETTERS):
         return [text]
-    found: list[Field] = []
+    expanded: list[Field] = []
     for word in _braces(_items(text, holes)):
         for field in _split(_tilde(word, cwd, home), separators):
-            found += _files(field, cwd, look)
-    return found
+            expanded += _files(field, cwd, view)
+    return expanded
 
 
 def value(text: str, holes: Holes, cwd: str | None, home: str) -> Field:
@@ -66,25 +66,25 @@ def _vague(items: list[Item]) -> Unknown | None:
             rest = items[index + 1 :]
             after = "".join([other if isinstance(other, str) else "" for other, _ in rest])
             if all(isinstance(other, str) and (kind == QUOTED or other not in "*?[") for other, kind in rest):
-                found = between(before, item, after)
-                if not rest or found.whole:
-                    return found
-            found = between(before, item.begun(), after)
-            return Unknown(found.below, _end(rest))
+                beginning = between(before, item, after)
+                if not rest or beginning.whole:
+                    return beginning
+            beginning = between(before, item.begun(), after)
+            return Unknown(beginning.below, _end(rest))
     return None
 
 
 def _end(items: list[Item]) -> str:
     """The known text after the last unknown part and the last wildcard; "" if there is none."""
-    found = ""
+    ending = ""
     for item, kind in reversed(items):
         if not isinstance(item, str) and kind == LITERAL:
             return ""  # an expansion that the grammar has not seen: its name is among the letters
         if not isinstance(item, str) or (kind != QUOTED and item in {"*", "?", "[", "]"}):
             break
-        found = item + found
+        ending = item + ending
     # `a/../b` ends otherwise than its text
-    return "" if "//" in found or not {".", ".."}.isdisjoint(found.split("/")) else found
+    return "" if "//" in ending or not {".", ".."}.isdisjoint(ending.split("/")) else ending
 
 
 def pattern(text: str, holes: Holes) -> list[shell_globs.Atom] | None:
@@ -123,20 +123,20 @@ def _items(text: str, holes: Holes) -> list[Item]:
 
 def _hole(items: list[Item], hole: tuple[int, Callable[[], Value]], kind: int) -> int:
     end, evaluate = hole
-    found = evaluate()
-    if isinstance(found, list):
-        for index, element in enumerate(found):
+    content = evaluate()
+    if isinstance(content, list):
+        for index, element in enumerate(content):
             if index:
                 items.append(("", BREAK))
             items.append(("", kind))
             characters = element if isinstance(element, str) else [element]
             items += [(character, kind) for character in characters]
-    elif isinstance(found, Unknown):
-        items.append((found.split() if kind == EXPANDED else found, kind))
+    elif isinstance(content, Unknown):
+        items.append((content.split() if kind == EXPANDED else content, kind))
     elif kind == QUOTED:
-        items.append((found, kind))
+        items.append((content, kind))
     else:
-        items += [(character, kind) for character in found]
+        items += [(character, kind) for character in content]
     return end
 
 
@@ -223,20 +223,20 @@ def _tilde(items: list[Item], cwd: str | None, home: str) -> list[Item]:
 
 def _split(items: list[Item], separators: str) -> list[list[Item]]:
     """Split into fields: values of unquoted variables are split at blanks, or as IFS says."""
-    found: list[list[Item]] = []
+    fields: list[list[Item]] = []
     current: list[Item] = []
     for item in items:
         character, kind = item
         if kind == BREAK or (kind == EXPANDED and isinstance(character, str) and character and character in separators):
             if current:
-                found.append(current)
+                fields.append(current)
             current = []
         elif kind != EXPANDED or character != "":
             current.append(item)
-    return [*found, current] if current else found
+    return [*fields, current] if current else fields
 
 
-def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[Field]:
+def _files(field: list[Item], cwd: str | None, view: shell_globs.FileView) -> list[Field]:
     vague = _vague(field)
     if vague:
         return [vague]
@@ -244,12 +244,12 @@ def _files(field: list[Item], cwd: str | None, look: shell_globs.Look) -> list[F
     if shell_globs.is_pattern(atoms):
         atoms = shell_globs.singly(atoms)
         try:
-            found = shell_globs.files(atoms, cwd, look)
+            names = shell_globs.files(atoms, cwd, view)
         except shell_globs.LimitReached:
             start = next(i for i, (text, active) in enumerate(atoms) if active and text in "*?[")
             return [between(shell_globs.plain(atoms[:start]), ANY if start else PLAIN, "")]
-        if found:
-            return list(found)
+        if names:
+            return list(names)
     return [shell_globs.plain(atoms)]
 
 
@@ -263,8 +263,8 @@ def _braces(items: list[Item]) -> list[list[Item]]:
         return [items]
     if opened > MAX_NESTED_BRACES:
         return [[(ANY, LITERAL)]]
-    found = _expand(items, MAX_BRACE_FIELDS)
-    return found if found is not None else [[(ANY, LITERAL)]]
+    words = _expand(items, MAX_BRACE_FIELDS)
+    return words if words is not None else [[(ANY, LITERAL)]]
 
 
 def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
@@ -279,16 +279,16 @@ def _expand(items: list[Item], room: int) -> list[list[Item]] | None:
         choices = _choices(items, start, close, commas) if commas else _sequence(inside)
         if choices is None:
             continue
-        found: list[list[Item]] = []
+        words: list[list[Item]] = []
         rests = _expand(items[close + 1 :], room)
         if rests is None:
             return None
         for choice in choices:
             firsts = _expand(choice, room)
-            if firsts is None or len(found) + len(firsts) * len(rests) > room:
+            if firsts is None or len(words) + len(firsts) * len(rests) > room:
                 return None
-            found += [[*items[:start], *first, *rest] for first in firsts for rest in rests]
-        return found
+            words += [[*items[:start], *first, *rest] for first in firsts for rest in rests]
+        return words
     return [items]
 
 

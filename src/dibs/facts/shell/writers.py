@@ -1,42 +1,45 @@
-"""The table of commands that write files: for each, which of its words are written paths.
+"""Commands that write files: for each, which of its words are written paths.
 
-Each entry takes a `Call` and adds the paths to it. A possible write counts as a write: a copy that would be skipped, a
-missing file. A write to a path that the command does not name is a doubt. Commands that only make directories or change
-modes and owners are not in the table. Copies, archives and patches have their own modules.
+Each function takes a `Call` and adds the paths to it. A possible write counts as a write: a copy that would be skipped,
+a missing file. A write to a path that the command does not name is a doubt. Commands that only make directories or
+change modes and owners write nothing here. Copies, archives, patches and downloads have their own modules.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.facts.shell import archives as shell_archives
-from dibs.facts.shell import copies as shell_copies
 from dibs.facts.shell.options import has, last
-from dibs.facts.shell.unknown import ANY, PLAIN, Unknown, between, either
+from dibs.facts.shell.unknown import ANY, Unknown, either
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dibs.facts.shell.commands import Call
+    from dibs.facts.shell.call import Call
     from dibs.facts.shell.options import Fields
     from dibs.facts.shell.unknown import Field
 
 
-def _operands(
-    how: str, short: str = "", long: tuple[str, ...] = (), *, skip: int = 0, merges: bool = False
-) -> Callable[[Call], None]:
-    """A command that writes all its operands (except the first few)."""
-
-    def write(call: Call) -> None:
-        _, operands = call.options(short, long)
-        for path in operands[skip:]:
-            call.write(path, how, merges=merges)
-
-    return write
+def operands(call: Call, how: str, short: str = "", long: str = "", merges: str = "") -> None:
+    """A command that writes all its operands."""
+    for path in call.options(short, tuple(long.split()))[1]:
+        call.write(path, how, merges=bool(merges))
 
 
-def _tee(call: Call) -> None:
+def output(call: Call, short: str, long: str, values: str) -> None:
+    """A command that writes the file named by one option."""
+    given, _ = call.options(short + values, (long,))
+    if has(given, short, long):
+        call.write(last(given, short, long))
+
+
+def second(call: Call, short: str) -> None:
+    """`uniq IN OUT`, `xxd IN OUT`."""
+    for path in call.options(short)[1][1:2]:
+        call.write(path)
+
+
+def tee(call: Call) -> None:
+    """Its operands get the input."""
     given, operands = call.options()
     for path in operands:
         target = call.write(path, "append" if has(given, "a", "append") else "write")
@@ -48,7 +51,7 @@ def _tee(call: Call) -> None:
 # In place
 
 
-def _sed(call: Call) -> None:
+def sed(call: Call) -> None:
     """`sed -i`, as GNU has it (`-i`, `-i.bak`) and as BSD has it (`-i ''`, `-i .bak`)."""
     words = call.words[1:]
     suffix = ""
@@ -84,9 +87,9 @@ def _sed(call: Call) -> None:
     if not has(given, "e", "f", "expression", "file"):
         scripts, operands = operands[:1], operands[1:]
     if any(isinstance(script, str) and any(letter in script for letter in "wWe") for script in scripts):
-        from dibs.facts.shell import programs as shell_programs
+        from dibs.facts.shell import program_texts as shell_program_texts
 
-        shell_programs.sed(call, scripts)
+        shell_program_texts.sed(call, scripts)
     if not inplace and not has(given, "i", "in-place"):
         return
     _inplace(call, operands, suffix)
@@ -118,7 +121,7 @@ def _inplace(call: Call, operands: Fields, suffix: str) -> None:
             call.write(backup if "/" in backup else os.path.join(os.path.dirname(path), backup))
 
 
-def _perl(call: Call) -> None:
+def perl(call: Call) -> None:
     """`perl -i`, `perl -pi -e`, `perl -i.bak`."""
     suffix, inplace, script, i = "", False, False, 1
     texts: list[str] = []
@@ -148,20 +151,21 @@ def _perl(call: Call) -> None:
             at += 1
         i += 1
     if texts:
-        from dibs.facts.shell import programs as shell_programs
+        from dibs.facts.shell import program_texts as shell_program_texts
 
         for text in texts:
-            shell_programs.perl(call, text)
+            shell_program_texts.perl(call, text)
     if inplace:
         _inplace(call, words[i if script else i + 1 :], suffix)
 
 
-def _awk(call: Call) -> None:
+def awk(call: Call) -> None:
+    """What its program writes; with `-i inplace`, its files."""
     given, operands = call.options("fFvil", ("file", "field-separator", "assign", "include", "load"))
     if has(given, "f", "file") or not operands or not isinstance(operands[0], str):
         call.reading.opened = call.reading.opened or bool(operands)
     else:
-        from dibs.facts.shell import programs as shell_programs
+        from dibs.facts.shell import program_texts as shell_program_texts
 
         values: dict[str, Field] = {"FILENAME": either(operands[1:]) if operands[1:] else ANY}
         for option, value in given:
@@ -169,20 +173,22 @@ def _awk(call: Call) -> None:
                 value.partition("=") if option in {"v", "assign"} and isinstance(value, str) else ("", "", "")
             )
             values[name] = text
-        shell_programs.awk(call, operands[0], values)
+        shell_program_texts.awk(call, operands[0], values)
     if last(given, "i", "include") == "inplace":
         files = operands if has(given, "f", "file") else operands[1:]
         _inplace(call, [word for word in files if not isinstance(word, str) or "=" not in word], "")
 
 
-def _yq(call: Call) -> None:
+def yq(call: Call) -> None:
+    """With -i, its files."""
     given, operands = call.options("pos", ("input-format", "output-format", "split-exp", "from-file"))
     if has(given, "i", "inplace", "in-place"):
         for path in operands[1:]:
             call.write(path, merges=True)
 
 
-def _vi(call: Call) -> None:
+def vi(call: Call) -> None:
+    """Its files, and those that its commands name."""
     given, operands = call.options("cSTuUwW", ("cmd",))
     commands: Fields = [value or "" for option, value in given if option in {"c", "cmd"}]
     for path in operands:
@@ -193,7 +199,8 @@ def _vi(call: Call) -> None:
     _written_from(call, [*commands, *_typed(call)])
 
 
-def _ed(call: Call) -> None:
+def ed(call: Call) -> None:
+    """Its file, and those that its commands name."""
     _, operands = call.options("p", ("prompt",))
     for path in operands:
         call.write(path, merges=True)
@@ -202,9 +209,9 @@ def _ed(call: Call) -> None:
 
 def _written_from(call: Call, commands: Fields) -> None:
     if commands:
-        from dibs.facts.shell import programs as shell_programs
+        from dibs.facts.shell import program_texts as shell_program_texts
 
-        shell_programs.editor(call, commands)
+        shell_program_texts.editor(call, commands)
 
 
 def _typed(call: Call) -> Fields:
@@ -213,13 +220,14 @@ def _typed(call: Call) -> Fields:
     return [text] if text else []
 
 
-def _openssl(call: Call) -> None:
+def openssl(call: Call) -> None:
+    """The files of its output options."""
     for option, path in zip(call.words[1:], call.words[2:], strict=False):
         if option in {"-out", "-keyout", "-signature", "-writerand"} and "-verify" not in call.words:
             call.write(path)
 
 
-def _rmdir(call: Call) -> None:
+def rmdir(call: Call) -> None:
     """Only empty directories go: with something in it, nothing happens."""
     given, operands = call.options()
     for path in operands:
@@ -237,14 +245,7 @@ def _has_entries(folder: str) -> bool:
         return False
 
 
-def _second(call: Call) -> None:
-    """`uniq IN OUT`, `xxd IN OUT`."""
-    _, operands = call.options("fsw" if call.name == "uniq" else "clos")
-    for path in operands[1:2]:
-        call.write(path)
-
-
-def _rename(call: Call) -> None:
+def rename(call: Call) -> None:
     """The old names are known; the new ones are computed by an expression."""
     given, operands = call.options("e")
     if has(given, "n", "no-act", "nono", "just-print", "dry-run"):
@@ -283,7 +284,8 @@ def _renamed(words: Fields) -> list[str] | None:
 # Output named by an option
 
 
-def _dd(call: Call) -> None:
+def dd(call: Call) -> None:
+    """`of=FILE`."""
     for word in call.words[1:]:
         if isinstance(word, Unknown):
             if word.below is None or any(way == "of=" for way in word.below):
@@ -294,159 +296,10 @@ def _dd(call: Call) -> None:
             call.write(word[3:])
 
 
-def _sort(call: Call) -> None:
+def sort(call: Call) -> None:
+    """`-o FILE`, which may be one of those that it sorts."""
     long = ("output", "key", "field-separator", "buffer-size", "temporary-directory", "parallel", "files0-from")
     given, operands = call.options("oktST", long)
     if has(given, "o", "output"):
         to = last(given, "o", "output")
         call.write(to, merges=to in operands)
-
-
-_CURL_SHORT = "AbcCdDeEFhHKmoPQrtTuUwxXyYz"
-_CURL_LONG = (
-    "output", "output-dir", "dump-header", "cookie-jar", "header", "data", "data-raw", "data-binary", "data-urlencode",
-    "json", "request", "user", "user-agent", "url", "proxy", "cookie", "form", "max-time", "connect-timeout", "retry",
-    "retry-delay", "retry-max-time", "referer", "cacert", "cert", "key", "write-out", "upload-file", "resolve",
-    "config", "range", "limit-rate", "trace", "trace-ascii", "stderr", "etag-save", "etag-compare", "continue-at",
-)  # fmt: skip
-
-
-def _curl(call: Call) -> None:
-    given, operands = call.options(_CURL_SHORT, _CURL_LONG)
-    folder = last(given, "output-dir")
-    urls = [*operands, *[value for option, value in given if option == "url"]]
-    for option, value in given:
-        if option in {"o", "output"}:
-            call.write(_joined(folder, value or ANY))
-        elif option in {"D", "dump-header", "c", "cookie-jar", "trace", "trace-ascii", "stderr", "etag-save"}:
-            call.write(value or ANY)
-    if has(given, "O", "remote-name", "remote-name-all"):
-        for url in urls:
-            call.write(_joined(folder, _last(url or ANY)))
-        if has(given, "J", "remote-header-name"):
-            call.doubt_in(folder or ".")
-
-
-def _joined(folder: Field, name: Field) -> Field:
-    """A name in a folder ("" for here)."""
-    if isinstance(folder, Unknown):
-        return between("", folder, "/")
-    if isinstance(name, Unknown):
-        return between(folder.rstrip("/") + "/", name, "") if folder else name
-    return os.path.join(folder, name)
-
-
-def _last(url: Field) -> Field:
-    """The name a download gets from its URL."""
-    if isinstance(url, Unknown):
-        if "/" not in url.end:
-            return PLAIN
-        url = url.end
-    return url.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2] or PLAIN
-
-
-def _wget(call: Call) -> None:
-    long = (
-        "output-document", "directory-prefix", "output-file", "append-output", "header", "user-agent", "timeout",
-        "tries", "input-file", "user", "password", "post-data", "post-file", "method", "body-data", "wait", "quota",
-    )  # fmt: skip
-    given, operands = call.options("OPoaUTtiwQADIlRX", long)
-    for option in (("o", "output-file"), ("a", "append-output")):
-        if has(given, *option):
-            call.write(last(given, *option))
-    if has(given, "spider"):
-        return
-    folder = last(given, "P", "directory-prefix")
-    if has(given, "O", "output-document"):
-        call.write(last(given, "O", "output-document"))
-    elif has(given, "r", "recursive", "m", "mirror", "i", "input-file"):
-        call.doubt_in(folder or ".")
-    else:
-        for url in operands:
-            name = _last(url)
-            if isinstance(url, str):
-                name = url.rpartition("/")[2] if "?" in url else "index.html" if name == PLAIN else name
-            call.write(_joined(folder, name))
-
-
-def _output(short: str, long: str, values: str = "") -> Callable[[Call], None]:
-    """A command that writes the file named by one option."""
-
-    def write(call: Call) -> None:
-        given, _ = call.options(short + values, (long,))
-        if has(given, short, long):
-            call.write(last(given, short, long))
-
-    return write
-
-
-TABLE: dict[str, Callable[[Call], None]] = {
-    "7z": shell_archives.seven,
-    "apply_patch": shell_archives.apply_patch,
-    "applypatch": shell_archives.apply_patch,
-    "awk": _awk,
-    "bsdtar": shell_archives.tar,
-    "bunzip2": shell_archives.packed((".bz2",), unpack=True),
-    "bzip2": shell_archives.packed((".bz2", ".bz")),
-    "cp": shell_copies.cp,
-    "cpio": shell_archives.cpio,
-    "csplit": shell_archives.split,
-    "curl": _curl,
-    "dd": _dd,
-    "dos2unix": _operands("write", merges=True),
-    "ed": _ed,
-    "ex": _vi,
-    "fallocate": _operands("write", "loi", ("length", "offset"), merges=True),
-    "gawk": _awk,
-    "gcp": shell_copies.cp,
-    "gmv": shell_copies.mv,
-    "grm": _operands("delete"),
-    "gsed": _sed,
-    "gtar": shell_archives.tar,
-    "gunzip": shell_archives.packed((".gz", ".z", ".Z"), unpack=True),
-    "gzip": shell_archives.packed((".gz", ".z", ".Z")),
-    "iconv": _output("o", "output", "ft"),
-    "install": shell_copies.install,
-    "link": _operands("link", skip=1),
-    "ln": shell_copies.ln,
-    "lzma": shell_archives.packed((".lzma",)),
-    "mkfifo": _operands("write", "m", ("mode",)),
-    "mv": shell_copies.mv,
-    "nvim": _vi,
-    "openssl": _openssl,
-    "patch": shell_archives.patch,
-    "perl": _perl,
-    "pigz": shell_archives.packed((".gz",)),
-    "rename": _rename,
-    "rm": _operands("delete"),
-    "rmdir": _rmdir,
-    "rsync": shell_copies.rsync,
-    "scp": shell_copies.scp,
-    "sed": _sed,
-    "shred": _operands("delete", "ns", ("iterations", "size", "random-source")),
-    "shuf": _output("o", "output", "in"),
-    "sort": _sort,
-    "split": shell_archives.split,
-    "sponge": _tee,
-    "srm": _operands("delete"),
-    "tar": shell_archives.tar,
-    "tee": _tee,
-    "touch": _operands("touch", "drt", ("date", "reference", "time")),
-    "trash": _operands("delete"),
-    "trash-put": _operands("delete"),
-    "truncate": _operands("write", "srS", ("size", "reference")),
-    "unix2dos": _operands("write", merges=True),
-    "uniq": _second,
-    "unlink": _operands("delete"),
-    "unxz": shell_archives.packed((".xz", ".lzma"), unpack=True),
-    "unzip": shell_archives.unzip,
-    "unzstd": shell_archives.packed((".zst",), unpack=True, keeps=True),
-    "vi": _vi,
-    "vim": _vi,
-    "wget": _wget,
-    "xz": shell_archives.packed((".xz", ".lzma")),
-    "xxd": _second,
-    "yq": _yq,
-    "zip": shell_archives.zipped,
-    "zstd": shell_archives.packed((".zst",), keeps=True),
-}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid
 from dibs.operations.agents import names, speech
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import agent_key, get_agent, name_key, process_key, put_agent, registered_agent
 from dibs.operations.claims import endings, holds
 from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
 from dibs.operations.core.declare import ANYWHERE, BY_MACHINE, BY_PERSON, HOSTS, Field, Operation
@@ -28,7 +28,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 MAX_ALIASES = 8  # in an agent's record
@@ -36,18 +37,18 @@ MAX_LOSSES_MOVED = 200  # with one alias
 RECENT_MS = 120_000  # an agent on another machine that acted within this time counts as present
 
 
-def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, Any] | None:
+def adopt(tx: Transaction, call: Call, agent: Agent, alias: str) -> dict[str, Any] | None:
     """Make `alias` another id of the caller. None if it is one now; else who has that id, and since when.
 
     `agent` is the caller's record; the caller writes it.
     """
     if not _is_id(alias) or alias == call.agent or "/" in call.agent:
         return None
-    record, named = tx.get_many([f"a\t{alias}", f"nm\t{alias}"]).values()
+    record, named = tx.get_many([agent_key(alias), name_key(alias)]).values()
     owner = record.get("same", alias) if record is not None else named["agent"] if named is not None else ""
     if owner == call.agent:
         return None
-    former = tx.get(f"a\t{owner}") if owner else None
+    former = get_agent(tx, owner) if owner else None
     if not _may_take(tx, call, alias, former):
         return None if former is None else {"id": alias, "agent": owner, "since": iso(tx, former["since"])}
     if former is not None and _is_present(tx, call, former):
@@ -58,21 +59,21 @@ def adopt(tx: Transaction, call: Call, agent: Record, alias: str) -> dict[str, A
         record.update(same=call.agent, left=True)
         put_agent(tx, record)
     else:
-        tx.put(f"nm\t{alias}", {"agent": call.agent})
+        tx.put(name_key(alias), {"agent": call.agent})
     known = [*[one for one in agent.get("also", ()) if one != alias], alias]
     agent["also"] = known[-MAX_ALIASES:]
     for old in known[:-MAX_ALIASES]:  # else each would leave a record that nobody removes
-        tx.delete(f"nm\t{old}")
+        tx.delete(name_key(old))
     tx.append("agent.same", call.agent, alias, {"was": owner})
     return None
 
 
 def earlier_id(tx: Transaction, agent: str, process: str) -> str:
     """The id that was used by hand in this client process before its agent was known; "" if there is none."""
-    found = tx.get(f"p\t{process}")
+    found = tx.get(process_key(process))
     if found is None or found.get("program") or found["agent"] == agent:
         return ""
-    record = tx.get(f"a\t{found['agent']}")
+    record = get_agent(tx, found["agent"])
     if record is None or record.get("client_type") or record["left"]:  # a session of its own, in the same process
         return ""
     return str(found["agent"])
@@ -86,7 +87,7 @@ def _is_id(alias: str) -> bool:
     return "/" not in alias
 
 
-def _may_take(tx: Transaction, call: Call, alias: str, former: Record | None) -> bool:
+def _may_take(tx: Transaction, call: Call, alias: str, former: Agent | None) -> bool:
     """May this caller have that id, as far as its credential goes? One agent's takes no other id."""
     if call.credential is None or call.sender == BY_PERSON:
         return True
@@ -97,7 +98,7 @@ def _may_take(tx: Transaction, call: Call, alias: str, former: Record | None) ->
     return call.sender == BY_MACHINE and not credentials.is_of_another(tx, alias, BY_MACHINE, call.machine)
 
 
-def _is_present(tx: Transaction, call: Call, record: Record) -> bool:
+def _is_present(tx: Transaction, call: Call, record: Agent) -> bool:
     """Does another client run this agent now? If its process cannot be seen, its last act decides."""
     if record["killed"]:
         return True  # a killed agent is not continued under another id
@@ -107,7 +108,7 @@ def _is_present(tx: Transaction, call: Call, record: Record) -> bool:
     return alive if alive is not None else bool(tx.now - record["seen"] <= RECENT_MS)
 
 
-def _bring(tx: Transaction, call: Call, former: Record) -> None:
+def _bring(tx: Transaction, call: Call, former: Agent) -> None:
     """The claims and losses of the other id are the caller's from now on."""
     from dibs.operations.tasks import holders
 
@@ -134,14 +135,14 @@ def _who(tx: Transaction, call: Call, agent: str = "") -> dict[str, Any]:
     """Whose shell this is ("" for none), and the id by which scripts know an agent."""
     own = speech.shells_of(tx, call)
     found = names.found(tx, agent) if agent else ""
-    record = tx.get(f"a\t{found}") if found else None
+    record = get_agent(tx, found) if found else None
     also = record.get("also", ()) if record is not None else ()
     return {"shell": own[0] if own else "", "known_as": also[-1] if also else found}
 
 
 def _same(tx: Transaction, call: Call, alias: str) -> Any:
     """A script in the caller's shell names the caller by this id."""
-    agent = tx.get(f"a\t{call.agent}")
+    agent = registered_agent(tx, call.agent)
     before = list(agent.get("also", ()))
     other = adopt(tx, call, agent, alias)
     if other is not None:

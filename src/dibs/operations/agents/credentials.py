@@ -22,6 +22,7 @@ from __future__ import annotations
 from _operator import _compare_digest as same_text  # hmac's own, without its imports
 
 from dibs.errors import Forbidden, Invalid, NotFound, Quota, Unauthorized
+from dibs.operations.agents.records import CREDENTIAL_KEYS, credential_key, get_agent
 from dibs.operations.agents.roles import rank_of
 from dibs.operations.core.authority import comes_from_agent
 from dibs.operations.core.call import check_agent_id, due, iso, lineage_of, within
@@ -33,7 +34,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent, Credential
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 AGENT_KIND, PERSON_KIND, MACHINE_KIND = "agent", "person", "machine"
@@ -42,18 +44,12 @@ KEPT_MS = 7 * DAY  # how long one that ended stays listed
 MAX_CREDENTIALS = 1_000  # in one workspace, with those that ended lately
 HASH_CHARS = 64  # SHA-256, hexadecimal
 FINGERPRINT_CHARS = 16  # of the hash, in answers and events: tells two secrets apart, proves nothing
-PREFIX = "cr\t"
 
 
 # --- verification, on the way into every call
 
 
-def key_of(identifier: str) -> str:
-    """The key of a credential's record."""
-    return f"{PREFIX}{identifier}"
-
-
-def live(tx: Transaction, identifier: str, digest: str, record: Record | None) -> Record:
+def live(tx: Transaction, identifier: str, digest: str, record: Credential | None) -> Credential:
     """The record of a credential whose secret has this hash, if it may be used now; else `Unauthorized`."""
     if record is None or not same_text(record["hash"], digest):
         raise Unauthorized(why="unknown")
@@ -64,9 +60,9 @@ def live(tx: Transaction, identifier: str, digest: str, record: Record | None) -
     return record
 
 
-def read(tx: Transaction, identifier: str, digest: str) -> Record:
+def read(tx: Transaction, identifier: str, digest: str) -> Credential:
     """The record of a presented credential; `Unauthorized` if it may not be used."""
-    return live(tx, identifier, digest, tx.get(key_of(identifier)))
+    return live(tx, identifier, digest, tx.get(credential_key(identifier)))
 
 
 def enter(tx: Transaction, call: Call) -> Forbidden | None:
@@ -84,14 +80,14 @@ def enter(tx: Transaction, call: Call) -> Forbidden | None:
         own = within(call.agent, who) or within(call.agent, _alias(tx, who))
         return None if own else _another(call, kind, who)
     call.machine = who
-    records = {one: tx.get(f"a\t{one}") for one in lineage_of(call.agent)}
+    records = {one: get_agent(tx, one) for one in lineage_of(call.agent)}
     own = all(record is None or record.get("machine") == who for record in records.values())
     if own and any(record is None and is_of_another(tx, one, kind, who) for one, record in records.items()):
         own = False
     return None if own else _another(call, kind, who)
 
 
-def speaks_for(credential: Record, agent: str, record: Record | None) -> bool:
+def speaks_for(credential: Credential, agent: str, record: Agent | None) -> bool:
     """Is this agent one of the credential's? For what is known of an agent that does not call now."""
     kind, who = credential["kind"], credential["who"]
     if kind == AGENT_KIND:
@@ -102,13 +98,13 @@ def speaks_for(credential: Record, agent: str, record: Record | None) -> bool:
 
 def _alias(tx: Transaction, agent: str) -> str:
     """The agent that this id is another id of (aliases.py); never one that only has it as a name."""
-    record = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     return str(record.get("same", agent)) if record is not None else agent
 
 
 def user_of(tx: Transaction, machine: str, user: str) -> str:
     """By what name a machine's user calls that names no agent: two machines may have a user of one name."""
-    record = tx.get(f"a\t{user}")
+    record = get_agent(tx, user)
     if record is not None:
         return user if record.get("machine") == machine else f"{user}@{machine}"
     return f"{user}@{machine}" if is_of_another(tx, user, MACHINE_KIND, machine) else user
@@ -147,7 +143,7 @@ def _new(
         raise Invalid(f"role: one of {', '.join(RANKS)}, or a role of the config, not {role!r}", field="role")
     if kind == MACHINE_KIND and role == PERSON:
         raise Invalid("role: a machine's agents are not persons; make a credential for the person", field="role")
-    if len(tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
+    if len(tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows) >= MAX_CREDENTIALS:
         return _full()
     return {"credential": shown(tx, make(tx, call, kind, who, role or (PERSON if kind == PERSON_KIND else ""),
                                          expires, note, hash))}  # fmt: skip
@@ -160,15 +156,15 @@ def _full() -> Quota:
 
 def make(
     tx: Transaction, call: Call, kind: str, who: str, role: str, expires: int, note: str, digest: str
-) -> Record:  # fmt: skip
+) -> Credential:  # fmt: skip
     """Keep a new credential. The secret is not here, and never was."""
     if len(digest) != HASH_CHARS:
         raise Invalid("a credential needs the hash of its secret", field="hash")
-    record: Record = {
+    record: Credential = {
         "id": tx.id(), "kind": kind, "who": who, "role": role, "hash": digest, "by": call.agent, "note": note,
         "since": tx.now, "until": tx.now + expires, "revoked": 0,
     }  # fmt: skip
-    tx.put(key_of(record["id"]), record, i2=due(record["until"] + KEPT_MS))
+    tx.put(credential_key(record["id"]), record, i2=due(record["until"] + KEPT_MS))
     data = {"kind": kind, "who": who, "role": role, "until": record["until"], "fingerprint": digest[:FINGERPRINT_CHARS]}
     tx.append("token.made", call.agent, record["id"], data)
     return record
@@ -177,30 +173,30 @@ def make(
 def _list(tx: Transaction, call: Call, all: bool = False, limit: int = 0, after: str = "") -> dict[str, Any]:
     from dibs.operations.core import paging
 
-    def wanted(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def wanted(rows: list[tuple[str, Credential]]) -> list[tuple[str, Credential]]:
         return [row for row in rows if all or _state(tx, row[1]) == "live"]
 
-    page = paging.read(tx, [(paging.KEYS, PREFIX, wanted)], paging.check_limit(limit), after)
+    page = paging.read(tx, [(paging.KEYS, CREDENTIAL_KEYS, wanted)], paging.check_limit(limit), after)
     return {"credentials": [shown(tx, record) for record in page.records], **page.answer()}
 
 
 def _revoke(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
-    record: Record | None = tx.get(key_of(id))
+    record: Credential | None = tx.get(credential_key(id))
     if record is None:
         raise NotFound(f"no credential {id} is known here; `dibs token list --all` lists them.", id=id)
     return {"credential": shown(tx, end(tx, call, record))}
 
 
-def end(tx: Transaction, call: Call, record: Record) -> Record:
+def end(tx: Transaction, call: Call, record: Credential) -> Credential:
     """Revoke a credential; one that was revoked stays as it is."""
     if not record["revoked"]:
         record["revoked"] = tx.now
-        tx.put(key_of(record["id"]), record, i2=due(tx.now + KEPT_MS))
+        tx.put(credential_key(record["id"]), record, i2=due(tx.now + KEPT_MS))
         tx.append("token.revoked", call.agent, record["id"], {"who": record["who"]})
     return record
 
 
-def shown(tx: Transaction, record: Record) -> dict[str, Any]:
+def shown(tx: Transaction, record: Credential) -> dict[str, Any]:
     """A credential as people see it, without its hash."""
     found = {
         "id": record["id"], "kind": record["kind"], "who": record["who"], "role": record["role"],
@@ -212,14 +208,14 @@ def shown(tx: Transaction, record: Record) -> dict[str, Any]:
     return found
 
 
-def is_live(tx: Transaction, record: Record) -> bool:
+def is_live(tx: Transaction, record: Credential) -> bool:
     """May this credential be used now?"""
     return _state(tx, record) == "live"
 
 
 def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool:
     """Was this id given to another bearer, by a credential that counts? Then no machine takes it for an agent."""
-    rows = tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    rows = tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows
     return any(
         one["who"] == identifier and one["kind"] != MACHINE_KIND and (one["kind"], one["who"]) != (kind, who)
         for _, one in rows
@@ -227,7 +223,7 @@ def is_of_another(tx: Transaction, identifier: str, kind: str, who: str) -> bool
     )
 
 
-def _state(tx: Transaction, record: Record) -> str:
+def _state(tx: Transaction, record: Credential) -> str:
     return "revoked" if record["revoked"] else "live" if record["until"] > tx.now else "expired"
 
 
@@ -236,7 +232,7 @@ def _state(tx: Transaction, record: Record) -> str:
 
 def _of_server(tx: Transaction, call: Call, hash: str, before: str = "") -> dict[str, Any]:
     """A person's credential for the local user of a server that starts, in the place of the last one's."""
-    last = tx.get(key_of(before)) if before else None
+    last = tx.get(credential_key(before)) if before else None
     if last is not None:
         end(tx, call, last)
     made = make(tx, call, PERSON_KIND, call.agent, PERSON, MAX_DURATION_MS, "dibs serve", hash)
@@ -251,7 +247,7 @@ def _bearer(tx: Transaction, call: Call, id: str, hash: str) -> dict[str, Any]:
 
 def _bearers(tx: Transaction, call: Call) -> dict[str, Any]:
     """All credentials with the hashes of their secrets, for a server that compares them itself."""
-    rows = tx.fetch([prefix_range(PREFIX)], MAX_CREDENTIALS).rows
+    rows = tx.fetch([prefix_range(CREDENTIAL_KEYS)], MAX_CREDENTIALS).rows
     return {"bearers": [{
         **{name: record[name] for name in ("id", "hash", "kind", "who", "role")},
         "why": "" if (state := _state(tx, record)) == "live" else state,

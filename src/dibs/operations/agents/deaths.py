@@ -7,7 +7,7 @@ coordinates. A subagent runs in its parent's process, so only the parent's death
 
 from __future__ import annotations
 
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import agent_key, get_agent, put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, process_name, within
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -28,11 +29,11 @@ MAX_SHOWN = 4  # claims that the alert names as evidence
 
 def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
     """Report the dead holders of these claims, which were just ended."""
-    keys = sorted({f"a\t{claim['agent'].partition('/')[0]}" for claim in claims})
+    keys = sorted({agent_key(claim["agent"].partition("/")[0]) for claim in claims})
     tell(tx, call, [agent for agent in tx.get_many(keys).values() if agent is not None], claims)
 
 
-def is_news(call: Call, agent: Record) -> bool:
+def is_news(call: Call, agent: Agent) -> bool:
     """Is its process gone, and was this not noticed yet?"""
     process = agent["process"]
     if process is None or agent["left"] or agent["killed"] or "/" in agent["agent"] or "same" in agent:
@@ -42,14 +43,15 @@ def is_news(call: Call, agent: Record) -> bool:
     return call.facts.get(process_name(process)) is False
 
 
-def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[Record]) -> int:
+def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[Record]) -> int:
     """Report the newly dead agents among these; `ended`: claims that this transaction ended. Returns how many."""
     told = 0
     for identifier in [agent["agent"] for agent in agents if is_news(call, agent)]:
-        agent = tx.get(f"a\t{identifier}")  # the end of its claims may have changed it
-        if agent is None or not is_news(call, agent):
+        agent = get_agent(tx, identifier)  # the end of its claims may have changed it
+        process = agent["process"] if agent is not None else None
+        if agent is None or process is None or not is_news(call, agent):
             continue
-        name = process_name(agent["process"])
+        name = process_name(process)
         agent["mourned"] = name
         put_agent(tx, agent)
         if tx.now - agent["seen"] > DEATH_NEWS_MS:
@@ -60,7 +62,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Record], ended: Sequence[
         left = [claim for claim in live if not claim["tied"]]
         shows = [[COMMIT, claim["claim"]] for claim in mine] + [[claim["token"], claim["claim"]] for claim in live]
         suspicions.put(
-            tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=agent["process"][3], process=name,
+            tx, "dead", identifier, identifier, since=agent["seen"], event="", pid=process[3], process=name,
             commits=shows[:MAX_SHOWN], held=[resource for claim in void for resource in claim["resources"]],
             kept=[resource for claim in left for resource in claim["resources"]],
             left=[[claim["token"], resources.shown(claim["resources"])] for claim in left],
@@ -76,7 +78,7 @@ def _ended(tx: Transaction, call: Call) -> dict[str, Any]:
 
     A client that only connects again keeps what it holds; its next calls take the note away (entry.py).
     """
-    agent = tx.get(f"a\t{call.agent}")
+    agent = get_agent(tx, call.agent)
     if agent is not None and agent["process"] is not None:
         agent["ended"] = process_name(agent["process"])
         put_agent(tx, agent)

@@ -9,23 +9,25 @@
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import agent_key, get_agent, name_key, process_key, subagents_range
 from dibs.operations.claims import holds
 from dibs.operations.core.call import process_name
-from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, agent_key
+from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, member_key
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 KILLED_LIFE_MS = 366 * 86_400_000  # no client resumes a session of a year ago
 AGENTS_PER_SWEEP = 50  # the next sweep continues
 
 
-def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
+def some(tx: Transaction, call: Call, agents: Iterable[Agent]) -> int:
     """Forget the agents among these that are gone for good; returns how many."""
     keep: int = call.policy.work["agents"]["keep"]
     old = [a for a in agents if a["seen"] + (max(keep, KILLED_LIFE_MS) if a["killed"] else keep) <= tx.now]
@@ -41,33 +43,33 @@ def some(tx: Transaction, call: Call, agents: Iterable[Record]) -> int:
 
 def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
     """Does a live record still refer to it? `same`: the agent that this id is an alias of."""
-    if same and tx.get(f"a\t{same}") is not None:
+    if same and get_agent(tx, same) is not None:
         return True
     if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
         return True
     if tx.scan(1, f"mine\t{agent}\t", 1).rows:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
-    keys = [f"mb\t{agent}", *[agent_key(run, agent) for run in runs]]
-    ranges = [prefix_range(f"a\t{agent}/"), prefix_range(f"l\t{agent}\t")]
+    keys = [f"mb\t{agent}", *[member_key(run, agent) for run in runs]]
+    ranges = [subagents_range(agent), prefix_range(f"l\t{agent}\t")]
     tx.prefetch(keys, ranges, 1)
     box, *memberships = tx.get_many(keys).values()
     return bool(tx.fetch(ranges, 1).rows or (box is not None and box["count"]) or any(memberships))
 
 
-def _forget(tx: Transaction, agent: Record) -> None:
+def _forget(tx: Transaction, agent: Agent) -> None:
     from dibs.operations.messages import subscriptions
 
     identifier, process = agent["agent"], agent["process"]
     subscriptions.drop(tx, identifier)
-    keys = [f"a\t{identifier}", f"mb\t{identifier}", f"tl\t{identifier}"]
-    if agent.get("name", identifier) != identifier:
-        keys.append(f"nm\t{agent['name']}")
-    others = [f"nm\t{other}" for other in agent.get("also", ())]
+    keys = [agent_key(identifier), f"mb\t{identifier}", f"tl\t{identifier}"]
+    if agent["name"] != identifier:
+        keys.append(name_key(agent["name"]))
+    others = [name_key(other) for other in agent.get("also", ())]
     owners = tx.get_many(others)
     keys += [key for key in others if owners[key] is not None and owners[key]["agent"] == identifier]
     if process is not None:
-        runs_in = f"p\t{process_name(process)}"
+        runs_in = process_key(process_name(process))
         known = tx.get(runs_in)
         if known is not None and known["agent"] == identifier:
             keys.append(runs_in)

@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import departures
+from dibs.operations.agents.records import AGENT_KEYS
 from dibs.operations.core.paging import KEYS, MAX_PAGE_ROWS, read
 
 TYPE_CHECKING = False
@@ -20,49 +21,53 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-EVERY = "all"  # whom `kill` means by this word
 MAX_SHOWN = 200  # agents in the answer, which also has the total
 
 
-def _agents(tx: Transaction, is_meant: Callable[[Record], bool]) -> list[Record]:
-    def meant(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+def _agents(tx: Transaction, is_meant: Callable[[Agent], bool]) -> list[Agent]:
+    def meant(rows: list[tuple[str, Agent]]) -> list[tuple[str, Agent]]:
         return [row for row in rows if "same" not in row[1] and is_meant(row[1])]
 
-    found: list[Record] = []
+    found: list[Agent] = []
     after = ""
     while True:
-        page = read(tx, [(KEYS, "a\t", meant)], MAX_PAGE_ROWS, after)
+        page = read(tx, [(KEYS, AGENT_KEYS, meant)], MAX_PAGE_ROWS, after)
         found += page.records
         if page.cursor is None:
             return found
         after = page.cursor
 
 
-def _is_meant(agent: Record, own: str) -> bool:
+def _is_meant(agent: Agent, own: str) -> bool:
     """Whole families, by their parents."""
     if "/" in agent["agent"] or agent["agent"] == own:
         return False
     return agent.get("kind") != "person" and not agent["left"] and not agent["killed"]
 
 
-def run(tx: Transaction, call: Call, why: str, stop: Callable[[Record], None]) -> dict[str, Any]:
+def run(tx: Transaction, call: Call, why: str, stop: Callable[[Agent], None]) -> dict[str, Any]:
     """Stop them all. `stop` writes the record of one; the answer has the records of those that are shown."""
     own = call.agent.partition("/")[0]
     found = _agents(tx, lambda agent: _is_meant(agent, own))
     call.know([agent["process"] for agent in found[:MAX_SHOWN]])
     for agent in found:
-        agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, EVERY: True}
+        agent["killed"] = {"by": call.agent, "why": why, "at": tx.now, "all": True}
         stop(agent)
     voided = departures.begin_all(tx, call.agent, [agent["agent"] for agent in found])
     return {"agents": found[:MAX_SHOWN], "killed": len(found), **voided, "running": []}
 
 
-def revive(tx: Transaction, bring_back: Callable[[Record], None]) -> dict[str, Any]:
+def _is_stopped_with_all(agent: Agent) -> bool:
+    return agent["killed"] is not None and agent["killed"].get("all", False)
+
+
+def revive(tx: Transaction, bring_back: Callable[[Agent], None]) -> dict[str, Any]:
     """Let those act again that it stopped. `bring_back` writes the record of one."""
-    found = _agents(tx, lambda agent: bool(agent["killed"]) and agent["killed"].get(EVERY, False))
+    found = _agents(tx, _is_stopped_with_all)
     for agent in found:
         bring_back(agent)
     return {"agents": found[:MAX_SHOWN], "revived": len(found)}

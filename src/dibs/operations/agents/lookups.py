@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dibs.operations.agents import names
+from dibs.operations.agents.records import NAME_KEYS
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import walk
 
@@ -25,7 +26,7 @@ def _found(tx: Transaction, _: Call, word: str) -> dict[str, Any]:
 def _named(tx: Transaction, _: Call, words: list[str]) -> dict[str, Any]:
     """For each word the agents whose name has it, and whose id has not: a log has ids."""
     found: list[list[str]] = [[] for _ in words]
-    for key, record in walk(tx, "nm\t"):
+    for key, record in walk(tx, NAME_KEYS):
         name = key[3:].lower()
         for place, word in enumerate(words):
             if word in name and word not in record["agent"].lower():

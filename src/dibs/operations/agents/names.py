@@ -7,7 +7,6 @@ client and an animal: `claude-otter`. A subagent's name is its parent's with a s
 - given: at registration, in that transaction, and kept in the agent's record; `nm⇥NAME` says whose it is. The animal
   follows from the id, so that the same session gets the same one in an empty workspace; if it is taken, the next.
 - unique: in a workspace, for as long as the agent is known; never another agent's id.
-- older records without a name get one at their next write; until then they are shown by the name that they would get.
 - retry: a name never changes, not even when the agent's type becomes known later.
 """
 
@@ -16,6 +15,7 @@ from __future__ import annotations
 from itertools import count, pairwise
 
 from dibs.errors import NotFound
+from dibs.operations.agents.records import AGENT_KEYS, agent_key, get_agent, name_key
 from dibs.stores.seam import digest_of, prefix_range
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Record
+    from dibs.operations.agents.records import Agent
     from dibs.stores.seam import Transaction
 
 ANIMALS = tuple(
@@ -119,20 +119,20 @@ def _animals(agent: str) -> tuple[str, ...]:
 # --- giving a name
 
 
-def give(tx: Transaction, agent: Record, kind: str = "") -> None:
+def give(tx: Transaction, agent: Agent, kind: str = "") -> None:
     """Name an agent that has no name. The caller writes its record."""
     identifier = agent["agent"]
     kind = kind or agent.get("client_type") or agent["type"]
     for names in _batches(_candidates(tx, identifier, kind)):
-        keys = [key for name in names for key in (f"nm\t{name}", f"a\t{name}")]
+        keys = [key for name in names for key in (name_key(name), agent_key(name))]
         taken = tx.get_many(keys)
         for name in names:
-            owner = taken[f"nm\t{name}"]
+            owner = taken[name_key(name)]
             free = owner is None or owner["agent"] == identifier
-            if free and (name == identifier or taken[f"a\t{name}"] is None):
+            if free and (name == identifier or taken[agent_key(name)] is None):
                 agent["name"] = name
                 if name != identifier:
-                    tx.put(f"nm\t{name}", {"agent": identifier})
+                    tx.put(name_key(name), {"agent": identifier})
                 return
 
 
@@ -163,30 +163,27 @@ def _batches(names: Iterator[str]) -> Iterator[list[str]]:
 # --- finding
 
 
-def name_of(tx: Transaction, agent: str, record: Record | None = None) -> str:
+def name_of(tx: Transaction, agent: str, record: Agent | None = None) -> str:
     """The name of an agent; `record` is its record, if the caller has it."""
     if record is None:
-        record = tx.get(f"a\t{agent}")
+        record = get_agent(tx, agent)
     return _told(agent, record)
 
 
 def names_of(tx: Transaction, agents: Iterable[str]) -> dict[str, str]:
     """The names of many agents, in one trip."""
     known = sorted(set(agents))
-    records = tx.get_many([f"a\t{agent}" for agent in known])
-    return {agent: _told(agent, records[f"a\t{agent}"]) for agent in known}
+    records = tx.get_many([agent_key(agent) for agent in known])
+    return {agent: _told(agent, records[agent_key(agent)]) for agent in known}
 
 
-def _told(agent: str, record: Record | None) -> str:
-    if record is None:
-        return computed(agent)
-    name: str = record.get("name") or computed(agent, record.get("client_type") or record["type"])
-    return name
+def _told(agent: str, record: Agent | None) -> str:
+    return computed(agent) if record is None else record["name"]
 
 
 def found(tx: Transaction, word: str) -> str:
     """The id of the agent that this word means: an id, or a name. An unknown word is returned as it is."""
-    record, named = tx.get_many([f"a\t{word}", f"nm\t{word}"]).values()
+    record, named = tx.get_many([agent_key(word), name_key(word)]).values()
     if record is not None:
         return str(record.get("same", word))  # an alias, see aliases.py
     return word if named is None else str(named["agent"])
@@ -212,7 +209,7 @@ def slip(tx: Transaction, word: str) -> str:
 
 def _words(tx: Transaction) -> list[str]:
     """The ids and names of agents."""
-    found = [record for _, record in tx.fetch([prefix_range("a\t")], MAX_AGENTS_READ).rows if not record["left"]]
+    found = [record for _, record in tx.fetch([prefix_range(AGENT_KEYS)], MAX_AGENTS_READ).rows if not record["left"]]
     return list(dict.fromkeys(word for record in found for word in (_told(record["agent"], record), record["agent"])))
 
 
@@ -253,9 +250,9 @@ def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
         wanted.update([value] if isinstance(value, str) else value)
     missing = [agent for agent in wanted if agent not in known]
     if missing:
-        records = tx.get_many([f"a\t{agent}" for agent in sorted(missing)])
+        records = tx.get_many([agent_key(agent) for agent in sorted(missing)])
         for agent in missing:
-            record = records[f"a\t{agent}"]
+            record = records[agent_key(agent)]
             if record is not None:
                 known[agent] = _told(agent, record)
     for place, field in places:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents import credentials
+from dibs.operations.agents.records import agent_key, credential_key, machine_key, process_key
 from dibs.operations.core.call import due, process_name
 
 TYPE_CHECKING = False
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.agents.records import Credential, MachineOwner
+    from dibs.operations.core.call import Call, Process
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Transaction
 
@@ -31,7 +33,7 @@ def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
     """Leave of what the caller says about processes what its credential can say."""
     assert call.credential is not None
     identifier, digest = call.credential
-    own, place = credentials.key_of(identifier), f"ch\t{call.here}"
+    own, place = credential_key(identifier), machine_key(call.here)
     credential, owner = tx.get_many([own, place]).values()
     record = credentials.live(tx, identifier, digest, credential)
     named = [fields[field.name] for field in operation.fields if field.kind == "process" and fields.get(field.name)]
@@ -47,17 +49,19 @@ def enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, A
         _bind(tx, record, call.here)
 
 
-def _leave_own(tx: Transaction, call: Call, record: Record, named: list[Process]) -> None:
+def _leave_own(tx: Transaction, call: Call, record: Credential, named: list[Process]) -> None:
     """Of the processes there, those of agents that the credential does not speak for are none of its business.
 
     On a store that machines open themselves such a machine may have agents that no credential registered.
     """
     known = {process_name(one): one for one in [*named, *call.ancestors, *([call.client] if call.client else ())]}
-    keys = {f"p\t{name}": name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]}
+    keys = {
+        process_key(name): name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]
+    }
     agents = {keys[key]: found["agent"] for key, found in tx.get_many(list(keys)).items() if found is not None}
-    records = tx.get_many([f"a\t{agent}" for agent in set(agents.values())])
+    records = tx.get_many([agent_key(agent) for agent in set(agents.values())])
     others = {
-        name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[f"a\t{agent}"])
+        name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[agent_key(agent)])
     }
     if not others:
         return
@@ -76,22 +80,22 @@ def check(host: str, processes: Iterable[Process | None]) -> None:
             raise Forbidden("a caller names processes of its own machine alone.", process=process)
 
 
-def _is_free(tx: Transaction, mine: Record, owner: Record | None) -> bool:
+def _is_free(tx: Transaction, mine: Credential, owner: MachineOwner | None) -> bool:
     """Is the machine this credential's, or nobody's?"""
     if owner is None or (owner["kind"], owner["who"]) == (mine["kind"], mine["who"]):
         return True
     if mine["kind"] == credentials.MACHINE_KIND != owner["kind"]:
         return True
-    former = tx.get(credentials.key_of(owner["credential"]))
+    former = tx.get(credential_key(owner["credential"]))
     return former is None or not credentials.is_live(tx, former)
 
 
-def _bind(tx: Transaction, record: Record, host: str) -> None:
+def _bind(tx: Transaction, record: Credential, host: str) -> None:
     machines = [*[one for one in record.get("machines", ()) if one != host], host]
-    old = [f"ch\t{one}" for one in machines[:-MAX_MACHINES]]
+    old = [machine_key(one) for one in machines[:-MAX_MACHINES]]
     for key, owner in tx.get_many(old).items():
         if owner is not None and owner["credential"] == record["id"]:
             tx.delete(key)
     until = due(record["until"] + credentials.KEPT_MS)
-    tx.put(credentials.key_of(record["id"]), {**record, "machines": machines[-MAX_MACHINES:]}, i2=until)
-    tx.put(f"ch\t{host}", {"credential": record["id"], "kind": record["kind"], "who": record["who"]}, i2=until)
+    tx.put(credential_key(record["id"]), {**record, "machines": machines[-MAX_MACHINES:]}, i2=until)
+    tx.put(machine_key(host), {"credential": record["id"], "kind": record["kind"], "who": record["who"]}, i2=until)

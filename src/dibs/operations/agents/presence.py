@@ -8,11 +8,12 @@ process is refused when it uses the old ones.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents import aliases, beliefs, departures, names, roles, stops
-from dibs.operations.agents.records import put_agent, register, set_process
+from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops
+from dibs.operations.agents.records import AGENT_KEYS, get_agent, put_agent, registered_agent
+from dibs.operations.agents.registration import register, set_process
 from dibs.operations.claims import endings, holds, releases, resources
 from dibs.operations.core import long_jobs
-from dibs.operations.core.call import check_agent_id, iso, name_caller, process_name, related
+from dibs.operations.core.call import check_agent_id, iso, process_name, related
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
 from dibs.operations.messages import mailbox
 from dibs.stores.seam import COMMIT
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core import paging
     from dibs.operations.core.call import Call, Process, Record
     from dibs.stores.seam import Transaction
@@ -52,7 +54,7 @@ def _boot(
     """Register the agent, compare its beliefs with the live record, and brief it."""
     process = pid if pid is not None else call.client
     before = aliases.earlier_id(tx, call.agent, process_name(process)) if process is not None else ""
-    agent, moved = _started(tx, call, tx.get(f"a\t{call.agent}"), process, type, client_type, can)
+    agent, moved = _started(tx, call, get_agent(tx, call.agent), process, type, client_type, can)
     known, told = agent.get("rules", ""), agent.get("files", {})
     if call.rules and known != call.rules:  # showing the rules is the acknowledgement; the model need not confirm
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
@@ -85,12 +87,12 @@ def _boot(
 def _started(
     tx: Transaction,
     call: Call,
-    agent: Record | None,
+    agent: Agent | None,
     process: Process | None,
     type: str,
     client_type: str,
     can: Sequence[str],
-) -> tuple[Record, bool]:
+) -> tuple[Agent, bool]:
     """The record of an agent that starts, not written yet; and whether it comes from another process than before."""
     moved = False
     if agent is None:
@@ -125,7 +127,7 @@ def _move(tx: Transaction, agent: str, claims: list[Record]) -> None:
     endings.serve(tx, _drop_waits(tx, agent, "left"))  # no process is left that could pick up its turn
 
 
-def come_back(tx: Transaction, call: Call, agent: Record) -> None:
+def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
     """An earlier process of the agent goes on, because the later one is dead: the same as a boot from there."""
     assert call.client is not None
     set_process(tx, agent, call.client, program=call.is_program(call.client), host=call.host)
@@ -168,7 +170,7 @@ def _alerts(tx: Transaction, agent: str) -> list[dict[str, Any]]:
     return records.concerning(tx, agent, MAX_ALERTS_LISTED)
 
 
-def _take_on_type(tx: Transaction, agent: Record, was: str) -> None:
+def _take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
     """An agent that comes with a new type gets the messages that were kept for that type."""
     if agent["type"] != was:
         from dibs.operations.messages import broadcasts
@@ -221,14 +223,14 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
 def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
     """The agent ends. A subagent's claims pass to its parent; any other agent's are released."""
     parent = call.agent.rpartition("/")[0]
-    heir = tx.get(f"a\t{parent}") if parent else None
+    heir = get_agent(tx, parent) if parent else None
     tied = heir is not None and heir["process"] is not None
     given = departures.begin(tx, call.agent, call.agent, departures.LEFT, to=parent, tied=tied)
     if parent:
         from dibs.operations.messages import subscriptions
 
         subscriptions.drop(tx, call.agent)
-    agent = tx.get(f"a\t{call.agent}")  # a task lost on the way was counted there
+    agent = registered_agent(tx, call.agent)  # a task lost on the way was counted there
     agent["left"], agent["seen"] = True, tx.now
     _parts(tx, agent)
     put_agent(tx, agent)
@@ -236,7 +238,7 @@ def _leave(tx: Transaction, call: Call) -> dict[str, Any]:
     return {**given, "to": parent or None}
 
 
-def _parts(tx: Transaction, agent: Record) -> None:
+def _parts(tx: Transaction, agent: Agent) -> None:
     """Remove the agent from the list of its type."""
     if agent["type"]:
         from dibs.operations.messages import broadcasts
@@ -280,7 +282,7 @@ def _kill(tx: Transaction, call: Call, agent: str, why: str) -> dict[str, Any]:
     return {"agents": [found], "killed": 1, **voided, "running": []}
 
 
-def _killed(tx: Transaction, call: Call, target: Record, why: str) -> None:
+def _killed(tx: Transaction, call: Call, target: Agent, why: str) -> None:
     """Write the record of an agent that is killed from now on."""
     _parts(tx, target)
     put_agent(tx, target)
@@ -309,7 +311,7 @@ def _revive(tx: Transaction, call: Call, agent: str) -> dict[str, Any]:
     return {"agents": [shown(tx, call, target)], "revived": 1}
 
 
-def _revived(tx: Transaction, call: Call, target: Record) -> None:
+def _revived(tx: Transaction, call: Call, target: Agent) -> None:
     """Write the record of an agent that may act again."""
     target["killed"] = None
     if not target["left"]:
@@ -318,8 +320,8 @@ def _revived(tx: Transaction, call: Call, target: Record) -> None:
     tx.append("agent.revived", call.agent, target["agent"], {})
 
 
-def _known(tx: Transaction, agent: str) -> Record:
-    record: Record | None = tx.get(f"a\t{agent}")
+def _known(tx: Transaction, agent: str) -> Agent:
+    record = get_agent(tx, agent)
     if record is None:
         raise names.unknown(tx, agent)
     return record
@@ -343,7 +345,7 @@ def _agents(
 ) -> dict[str, Any]:
     from dibs.operations.core import paging
 
-    def fits(agent: Record) -> bool:
+    def fits(agent: Agent) -> bool:
         return (not type or agent["type"] == type) and (not state or _state(call, agent) == state)
 
     page = listed(tx, call, paging.check_limit(limit), after, all=all or state == LEFT, fits=fits)
@@ -362,16 +364,16 @@ def listed(
     after: str,
     *,
     all: bool = False,
-    fits: Callable[[Record], bool] = bool,
+    fits: Callable[[Agent], bool] = bool,
 ) -> paging.Page:
     """The present agents, then those that were killed or are gone; with `all`, also those that left."""
     from dibs.operations.core import paging
 
-    def there(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def there(rows: list[tuple[str, Agent]]) -> list[tuple[str, Agent]]:
         call.know([agent["process"] for _, agent in rows])
         return [row for row in rows if _is_present(call, row[1]) and fits(row[1])]
 
-    def elsewhere(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def elsewhere(rows: list[tuple[str, Agent]]) -> list[tuple[str, Agent]]:
         call.know([agent["process"] for _, agent in rows])
         return [
             row
@@ -382,15 +384,15 @@ def listed(
             and fits(row[1])
         ]
 
-    return paging.read(tx, [(paging.KEYS, "a\t", there), (paging.KEYS, "a\t", elsewhere)], limit, after)
+    return paging.read(tx, [(paging.KEYS, AGENT_KEYS, there), (paging.KEYS, AGENT_KEYS, elsewhere)], limit, after)
 
 
-def _is_present(call: Call, agent: Record) -> bool:
+def _is_present(call: Call, agent: Agent) -> bool:
     """Is this agent there, as far as is known?"""
     return not agent["left"] and not agent["killed"] and call.alive(agent["process"]) is not False
 
 
-def is_listed(agent: Record) -> bool:
+def is_listed(agent: Agent) -> bool:
     """Do listings show it without `--all`? Not if it left; a killed agent is shown."""
     return not agent["left"] or bool(agent["killed"])
 
@@ -398,11 +400,11 @@ def is_listed(agent: Record) -> bool:
 def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     """Who dibs takes the caller for, and why. Read-only: asking registers nobody."""
     if not call.agent:
-        name_caller(tx, call)
+        speech.name_caller(tx, call)
     check_agent_id(call.agent)
     identifier = names.found(tx, call.agent)
     call.agent = identifier
-    record = tx.get(f"a\t{identifier}")
+    record = get_agent(tx, identifier)
     live = [claim for claim in holds.of_agent(tx, holds.CLAIM, identifier) if claim["until"] > tx.now]
     return {
         "agent": identifier,
@@ -416,7 +418,7 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     }
 
 
-def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
+def _at_work(tx: Transaction, agents: list[Agent]) -> dict[str, list[str]]:
     """The running tasks of each of these agents, by their claims."""
     found: dict[str, list[str]] = {}
     for agent in agents:
@@ -426,7 +428,7 @@ def _at_work(tx: Transaction, agents: list[Record]) -> dict[str, list[str]]:
     return found
 
 
-def _assigned(tx: Transaction, agent: Record) -> dict[str, list[str]]:
+def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     """The tasks that wait for this agent to take them, if its record says that there may be some."""
     if agent.get("assigned", 0) <= tx.now:
         return {}
@@ -435,7 +437,7 @@ def _assigned(tx: Transaction, agent: Record) -> dict[str, list[str]]:
     return {"assigned": found} if found else {}
 
 
-def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
+def shown(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     """An agent as people and programs see it. `state` is what is known: killed, left, gone, alive, or unknown."""
     process = agent["process"]
     shown = {
@@ -466,7 +468,7 @@ def shown(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
     return shown
 
 
-def _state(call: Call, agent: Record) -> str:
+def _state(call: Call, agent: Agent) -> str:
     """An agent's state, as far as it was checked."""
     if agent["killed"]:
         return "killed"
@@ -477,7 +479,7 @@ def _state(call: Call, agent: Record) -> str:
     return "unknown" if known is None else "alive" if known else "gone"
 
 
-def _health(tx: Transaction, call: Call, agent: Record) -> str:
+def _health(tx: Transaction, call: Call, agent: Agent) -> str:
     """Dead (its local process is gone), seen (it acted lately), idle (alive, no recent act), silent (not known)."""
     alive = call.facts.get(process_name(agent["process"])) if agent["process"] is not None else None
     if alive is False:
@@ -487,7 +489,7 @@ def _health(tx: Transaction, call: Call, agent: Record) -> str:
     return "idle" if alive else "silent"
 
 
-def _breaker(tx: Transaction, call: Call, agent: Record) -> str:
+def _breaker(tx: Transaction, call: Call, agent: Agent) -> str:
     """Does it get work, or does its breaker hold it back? Most agents never failed."""
     if not agent.get("strikes"):
         return "closed"

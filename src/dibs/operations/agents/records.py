@@ -1,63 +1,158 @@
-"""An agent's record: made at its first call, with its process. presence.py has boot, leave and kill."""
+"""What is stored of agents: their records, names, processes, credentials. Nothing is decided here."""
 
 from __future__ import annotations
 
-from dibs.operations.agents import names
-from dibs.operations.core.call import process_name
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Process, Record
-    from dibs.stores.seam import Transaction
+    from collections.abc import Iterable
+    from typing import Any, Literal, NotRequired, TypedDict
 
-MAX_FORMER_PROCESSES = 8  # earlier processes of an agent, kept so that they are recognised as fenced
+    from dibs.stores.seam import Range, Transaction
+
+    Process = list[Any]  # host, boot, process id, start time; for a process elsewhere also its namespace
+
+    class Kill(TypedDict):
+        """That an agent was killed: each of its calls is refused."""
+
+        at: int  # ms
+        by: str  # who did it
+        why: str
+        all: NotRequired[bool]  # by a kill of all agents
+
+    class Worker(TypedDict):
+        """What a task may ask of whoever takes it."""
+
+        type: str  # what it does, such as `tester`; the agent says so at its boot
+        can: list[str]  # what it can do
+
+    class Agent(Worker):
+        """An agent, from its first call on."""
+
+        agent: str  # its id; a subagent's is `PARENT/OWN`
+        name: str  # short, for people and refusals
+        incarnation: int  # rises with each start of its process
+        process: Process | None  # where it runs
+        former: list[Process]  # where it ran before: calls from there are fenced
+        killed: Kill | None
+        since: int  # ms: its first call
+        seen: int  # ms: its last call, roughly
+        left: bool  # it signed off
+        kind: NotRequired[Literal["person"]]
+        machine: NotRequired[str]  # the machine's credential that it came with
+        client: NotRequired[str]  # the program that it runs in, such as `claude`
+        client_type: NotRequired[str]  # what the client calls it: a subagent's type
+        where: NotRequired[str]  # its machine's name, for people
+        works: NotRequired[bool]  # it asked for tasks, so tasks may be assigned to it
+        assigned: NotRequired[int]  # ms: until then tasks may be waiting for it alone
+        strikes: NotRequired[int]  # tasks that failed one after the other
+        struck: NotRequired[int]  # ms: when the last one did
+        heard: NotRequired[dict[str, int]]  # type → ms: messages to that type up to then were received
+        rules: NotRequired[str]  # the digest of the rules that it was shown last
+        rules_at: NotRequired[int | str]  # the commit of that; before it is done, its placeholder
+        files: NotRequired[dict[str, str]]  # shared texts that it was shown at boot: name → digest
+        mourned: NotRequired[str]  # the process whose death was told
+        ended: NotRequired[str]  # the process that ended in order
+        also: NotRequired[list[str]]  # other ids of the same agent
+        same: NotRequired[str]  # this is such an id: the agent that it means
+
+    class Named(TypedDict):
+        """Whose name it is."""
+
+        agent: str
+
+    class ProcessOwner(TypedDict):
+        """Which agent runs in a process."""
+
+        agent: str
+        program: NotRequired[bool]  # it calls dibs from Python: what it starts is no shell of an agent
+
+    class Credential(TypedDict):
+        """A credential for callers from afar. Its secret is not stored."""
+
+        id: str
+        kind: str  # whom it is for: an agent, a machine, a person
+        who: str
+        role: str  # the highest rank that it gives
+        hash: str  # of the secret
+        note: str
+        by: str  # who made it
+        since: int  # ms
+        until: int  # ms
+        revoked: int  # ms; 0: it is not
+        machines: NotRequired[list[str]]  # the machines whose processes it speaks for
+
+    class MachineOwner(TypedDict):
+        """Which credential's word counts for the processes of a machine."""
+
+        credential: str  # its id
+        kind: str  # as in the credential
+        who: str
 
 
-def register(
-    tx: Transaction, identifier: str, *, process: Process | None, kind: str = "", program: bool = False,
-    person: bool = False, machine: str = "", client: str = "", host: str = "",
-) -> Record:  # fmt: skip
-    """Make an agent known, and give it a name. Its parent is in its id."""
-    agent: Record = {
-        "agent": identifier, "type": "", "can": [], "incarnation": 1, "process": None, "former": [],
-        "killed": None, "since": tx.now, "seen": tx.now, "left": False,
-    }  # fmt: skip
-    if person:
-        agent["kind"] = "person"
-    if machine:  # by its credential: see credentials.py
-        agent["machine"] = machine
-    if client:
-        agent["client"] = client
-    if process is not None:
-        set_process(tx, agent, process, program=program, host=host)
-    names.give(tx, agent, kind)
-    data = {"process": process, "name": agent["name"], **({"machine": machine} if machine else {})}
-    tx.append("agent.registered", identifier, identifier, data)
-    put_agent(tx, agent)
-    return agent
+def agent_key(agent: str) -> str:
+    """An agent."""
+    return f"a\t{agent}"
 
 
-def set_process(tx: Transaction, agent: Record, process: Process, *, program: bool = False, host: str = "") -> None:
-    """Set the process that the agent runs in; the one before is fenced.
-
-    `program`: it calls dibs itself, from Python; a process that it starts is no agent's shell (see speech.py). `host`:
-    its machine's name, for people.
-    """
-    agent["where"] = host
-    before = agent["process"]
-    if before is not None:
-        if "/" not in agent["agent"]:
-            tx.delete(f"p\t{process_name(before)}")
-        agent["former"] = [*[p for p in agent["former"] if p != process], before][-MAX_FORMER_PROCESSES:]
-    agent["former"] = [p for p in agent["former"] if p != process]
-    agent["process"] = process
-    if "/" not in agent["agent"]:  # a subagent runs in its parent's process, under the parent's name
-        mine = {"agent": agent["agent"], "program": True} if program else {"agent": agent["agent"]}
-        tx.put(f"p\t{process_name(process)}", mine)
+def agent_keys(agents: Iterable[str]) -> list[str]:
+    """Several agents."""
+    return [f"a\t{agent}" for agent in agents]
 
 
-def put_agent(tx: Transaction, agent: Record) -> None:
-    """Write an agent's record. A record from before there were names gets one now."""
-    if "name" not in agent:
-        names.give(tx, agent)
+AGENT_KEYS = "a\t"  # before every agent's id
+
+
+def subagents_range(agent: str) -> Range:
+    """The agents below this one."""
+    return prefix_range(f"a\t{agent}/")
+
+
+def name_key(name: str) -> str:
+    """The agent with this name, if that is not its id; also an alias of it."""
+    return f"nm\t{name}"
+
+
+NAME_KEYS = "nm\t"  # before every name
+
+
+def process_key(process: str) -> str:
+    """The agent in this client process."""
+    return f"p\t{process}"
+
+
+def credential_key(identifier: str) -> str:
+    """A credential: for whom, its role and end, the hash of its secret."""
+    return f"cr\t{identifier}"
+
+
+CREDENTIAL_KEYS = "cr\t"  # before every credential's id
+
+
+def machine_key(host: str) -> str:
+    """The credential that has this machine: the one whose word counts for its processes."""
+    return f"ch\t{host}"
+
+
+def get_agent(tx: Transaction, agent: str) -> Agent | None:
+    """The record of an agent; None if it is unknown."""
+    record: Agent | None = tx.get(f"a\t{agent}")
+    return record
+
+
+def registered_agent(tx: Transaction, agent: str) -> Agent:
+    """The record of an agent that has one, such as the caller of an operation that writes."""
+    record: Agent = tx.get(f"a\t{agent}")
+    return record
+
+
+def get_agents(tx: Transaction, agents: Iterable[str]) -> dict[str, Agent | None]:
+    """The records of many agents by their ids, in one trip."""
+    ids = list(dict.fromkeys(agents))
+    return dict(zip(ids, tx.get_many(agent_keys(ids)).values(), strict=True))
+
+
+def put_agent(tx: Transaction, agent: Agent) -> None:
+    """Write an agent's record."""
     tx.put(f"a\t{agent['agent']}", agent)

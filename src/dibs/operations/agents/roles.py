@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents.marks import safe
+from dibs.operations.agents.records import get_agent
 from dibs.operations.core.declare import AGENT, ANYWHERE, BY_AGENT, PERSON, RANKS, VIEWER, WORKER, Field, Operation
 from dibs.operations.core.policy import covers, matches
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 LOCAL_FOLDER = ".dibs/local"  # dibs' own record: only dibs writes there, and agents into their scratch folders
@@ -31,7 +33,7 @@ def scratch_of(agent: str) -> str:
     return f"{LOCAL_FOLDER}/scratch/{'/'.join([safe(part) for part in agent.split('/')])}"
 
 
-def of(call: Call, agent: Record | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
+def of(call: Call, agent: Agent | None, client: str = "", who: str = "") -> tuple[str, dict[str, Any] | None]:
     """The role of the caller (or of `who`) and its rights; ("", None) for an agent without one."""
     roles = call.policy.guards["roles"]
     identifier = who or call.agent
@@ -62,7 +64,7 @@ def _is_own_promotion(call: Call, pattern: str, agent: str, given: str) -> bool:
     return RANKS[rank_of(call, given or AGENT)] > RANKS[rank_of(call, usual or AGENT)]
 
 
-def told(call: Call, agent: Record) -> dict[str, Any] | None:
+def told(call: Call, agent: Agent) -> dict[str, Any] | None:
     """The caller's role and what it lets it do, for its briefing; None without one, and for a person's credential."""
     name, rights = of(call, agent, call.kind)
     if rights is None or rank_of(call, name) == PERSON:
@@ -103,7 +105,7 @@ def may_hold(role: dict[str, Any], resource: Sequence[str]) -> bool:
 
 
 def refusal_of_write(
-    call: Call, agent: Record | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
+    call: Call, agent: Agent | None, resource: Sequence[str], *, local: bool, client: str = "", tool: str = ""
 ) -> Forbidden | None:
     """Why the caller may not write this path, or None. `local`: it is in the working tree that has `.dibs/local/`."""
     kind, text = resource[0], resource[1]
@@ -158,14 +160,14 @@ def _banned(name: str, tool: str) -> Forbidden:
 
 def _use(tx: Transaction, call: Call, tool: str, client: str = "") -> Any:
     """May the agent use this tool at all?"""
-    name, role = of(call, tx.get(f"a\t{call.agent}"), client)
+    name, role = of(call, get_agent(tx, call.agent), client)
     if role is None or not bans(role, tool):
         return {}
     tx.append("command.refused", call.agent, tool, {"code": Forbidden.code, "role": name})
     return _banned(name, tool)
 
 
-def refusal_to(call: Call, agent: Record | None, act: str, client: str = "") -> Forbidden | None:
+def refusal_to(call: Call, agent: Agent | None, act: str, client: str = "") -> Forbidden | None:
     """Why the caller may not `commit` or `deploy`, or None."""
     name, role = of(call, agent, client)
     if role is None or role[act]:

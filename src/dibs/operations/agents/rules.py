@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dibs.operations.agents import roles
-from dibs.operations.agents.records import put_agent, register
+from dibs.operations.agents.records import get_agent, put_agent
+from dibs.operations.agents.registration import register
 from dibs.operations.core.declare import Field, Operation
 from dibs.stores.seam import COMMIT
 
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 def _rules(tx: Transaction, call: Call, ack: bool = False) -> dict[str, Any]:
     """The present version, and the one that the caller was shown; `ack` records that it knows the present one."""
-    agent = tx.get(f"a\t{call.agent}")
-    if agent is None:  # a question alone does not register the caller
-        agent = register(tx, call.agent, process=call.client, person=call.is_person) if ack else {}
-    known = agent.get("rules", "")
-    if ack and call.rules and known != call.rules:
+    agent = get_agent(tx, call.agent)
+    if agent is None and ack:  # a question alone does not register the caller
+        agent = register(tx, call.agent, process=call.client, person=call.is_person)
+    known = "" if agent is None else agent.get("rules", "")
+    if agent is not None and ack and call.rules and known != call.rules:
         agent["rules"], agent["rules_at"] = call.rules, COMMIT
         known = call.rules
         put_agent(tx, agent)

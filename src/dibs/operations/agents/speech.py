@@ -12,16 +12,29 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden, quoted
 from dibs.operations.agents import names
+from dibs.operations.agents.records import agent_key, process_key, subagents_range
 from dibs.operations.core.call import PROGRAM, process_name, within
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent, ProcessOwner
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
     Spoken = Sequence[tuple[str, str]]  # what a shell command would have dibs do, and as which agent ("": as itself)
+
+
+def name_caller(tx: Transaction, call: Call) -> None:
+    """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
+    keys = [process_key(process_name(process)) for process in call.ancestors]
+    owner: ProcessOwner | None
+    for owner in tx.get_many(keys).values():
+        if owner is not None:
+            call.agent, call.how = owner["agent"], "process"
+            return
+    call.agent, call.how = call.fallback, "user"
 
 
 def shells_of(tx: Transaction, call: Call) -> list[str]:
@@ -29,7 +42,7 @@ def shells_of(tx: Transaction, call: Call) -> list[str]:
     program = not call.typed and call.how == PROGRAM
     if not (call.typed or program):
         return []
-    keys, own = [f"p\t{process_name(process)}" for process in call.ancestors], f"a\t{call.session}"
+    keys, own = [process_key(process_name(process)) for process in call.ancestors], agent_key(call.session)
     found = tx.get_many([*keys, own])
     clients = [found[key]["agent"] for key in keys if found[key] is not None and not found[key].get("program")]
     nearest = clients[0] if clients else ""
@@ -58,7 +71,7 @@ def refusal_of_other_agent(tx: Transaction, own: str, other: str) -> Forbidden:
     )  # fmt: skip
 
 
-def subagents(tx: Transaction, agent: str) -> list[Record]:
+def subagents(tx: Transaction, agent: str) -> list[Agent]:
     """The agent's subagents that have not ended, as far as is known; a few of them."""
-    found = tx.fetch([(f"a\t{agent}/", f"a\t{agent}0")], 64).rows
+    found = tx.fetch([subagents_range(agent)], 64).rows
     return [record for _, record in found if not record["left"] and not record["killed"]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.errors import Killed
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import stop_mark_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.core.call import lineage_of
 from dibs.operations.core.declare import ANYWHERE, Operation
 
@@ -16,11 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def mark(tx: Transaction, agent: Record) -> None:
+def mark(tx: Transaction, agent: Agent) -> None:
     """Leave the marks of an agent that is killed."""
     for known in {agent["agent"], agent.get("name", ""), *agent.get("also", ())} - {""}:
         tx.wake(stop_mark_of(known))
@@ -29,7 +31,7 @@ def mark(tx: Transaction, agent: Record) -> None:
 def _stopped(tx: Transaction, call: Call) -> Any:
     """The refusal of a killed agent, or of one below it. It leaves no event: a loop would fill the log."""
     for ancestor in lineage_of(call.agent):
-        record = tx.get(f"a\t{names.found(tx, ancestor)}")
+        record = get_agent(tx, names.found(tx, ancestor))
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
     return {}

@@ -10,7 +10,7 @@
 | silent | an agent is alive, gave no sign for `[alerts] silent`, and holds what others wait for | error | it gave a sign, ended, or nobody wants it any more |
 | violation | a file was changed although another agent held it | error, warning if the actor is not certain | the path is settled: restored, accepted, edited |
 | bypass | a commit or a push bypassed the guards | error if it is a push or has files that others held, else warning | a day after it was acknowledged |
-| removed | a working tree was removed with unfinished work in it | error | a day after it was acknowledged |
+| removed | a working tree was removed with unfinished work in it | error | all of it was restored; else a day after it was acknowledged |
 | deploy_stale | a deploy ended that was not compared with the remote (`--unsynced`) | warning | a later deploy of the target was compared and is good |
 | deploy_unverified | a deploy ended unverified, interrupted, or without its claim | error, warning if nothing was to be checked | a later deploy of the target is good |
 | poison | a task failed too often and is quarantined | error | the task is in another state, or gone |
@@ -28,6 +28,7 @@ stands. Both only read, but for what `records.py` writes.
 from __future__ import annotations
 
 from dibs.errors import quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import records
 from dibs.operations.alerts.records import ERROR, WARNING, name_of
 from dibs.operations.claims import endings, holds, resources
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -55,7 +57,7 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     judged = _KINDS[kind][0](tx, call, suspicion)
     if judged is None:
         return False
-    known: Record | None = tx.get(records.key_of(kind, suspicion["subject"]))
+    known = tx.get(records.key_of(kind, suspicion["subject"]))
     if known is not None:
         why = gone(tx, call, known)
         if not why:
@@ -77,17 +79,21 @@ def gone(tx: Transaction, call: Call, alert: Record) -> str:
     return ""
 
 
+def recheck(tx: Transaction, call: Call, kind: str, subject: str) -> None:
+    """Clear an alert whose cause this very transaction took away: what is read next no longer has it."""
+    key = records.key_of(kind, subject)
+    alert = tx.get(key)
+    why = "" if alert is None else gone(tx, call, alert)
+    if alert is not None and why:
+        records.clear(tx, call, alert, why)
+
+
 def _observed(alert: Record) -> bool:
     """Does something say when this alert's cause is gone, although that is not so for all of its kind?"""
     return "lasts" in alert["facts"]
 
 
-def _agent(tx: Transaction, agent: str) -> Record | None:
-    found: Record | None = tx.get(f"a\t{agent}")
-    return found
-
-
-def _is_there(agent: Record | None) -> bool:
+def _is_there(agent: Agent | None) -> bool:
     return agent is not None and not agent["left"] and not agent["killed"]
 
 
@@ -200,7 +206,7 @@ def _deadlock_gone(tx: Transaction, call: Call, alert: Record) -> str:
 
 def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     """Is the holder alive? A process that cannot be seen from here counts as alive if its agent acted lately."""
-    agent = _agent(tx, suspicion["agent"])
+    agent = get_agent(tx, suspicion["agent"])
     if not _is_there(agent) or _expired_gone(tx, call, suspicion):
         return None
     assert agent is not None
@@ -217,7 +223,7 @@ def _expired(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -252,7 +258,7 @@ def _dead(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _dead_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if agent is None:
         return "the agent was forgotten"
     if agent["killed"] or agent["left"]:
@@ -277,7 +283,7 @@ def _silent(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _silent_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -311,7 +317,7 @@ def _rules(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _rules_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     assert agent is not None
@@ -366,7 +372,24 @@ def _removed(tx: Transaction, call: Call, suspicion: Record) -> Judged:
     more = facts["count"] - len(facts["paths"])
     files = _few(facts["paths"]) + (f" and {more} more" if more and len(facts["paths"]) <= FEW else "")
     text = f"the working tree {facts['tree']} was removed with unfinished work of {_few(facts['owners'])}: {files}."
-    return {"severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"]}
+    return {
+        "severity": ERROR, "text": text, "remedy": "dibs restore --list", "resources": facts["paths"],
+        "left": facts["count"],
+    }  # fmt: skip
+
+
+def _removed_gone(tx: Transaction, call: Call, alert: Record) -> str:
+    return "all of it was restored" if alert["facts"].get("left") == 0 else ""
+
+
+def note_restored(tx: Transaction, call: Call, ledger: str) -> None:
+    """One more content of a removed working tree was restored; with the last one its alert ends."""
+    key = records.key_of("removed", ledger)
+    alert = tx.get(key)
+    if alert is not None and "left" in alert["facts"]:  # an earlier version did not count
+        alert["facts"]["left"] -= 1
+        records.put(tx, alert)
+        recheck(tx, call, "removed", ledger)
 
 
 def _never(tx: Transaction, call: Call, alert: Record) -> str:
@@ -433,7 +456,7 @@ def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 def _breaker_gone(tx: Transaction, call: Call, alert: Record) -> str:
     from dibs.operations.tasks import workforce
 
-    agent = _agent(tx, alert["agent"])
+    agent = get_agent(tx, alert["agent"])
     if not _is_there(agent):
         return "the agent is gone"
     return "the breaker is closed" if workforce.breaker(tx, call, agent)[0] == "closed" else ""
@@ -466,7 +489,7 @@ _KINDS: dict[str, tuple[Callable[..., Judged], Callable[..., str]]] = {
     "silent": (_silent, _silent_gone),
     "violation": (_violation, _violation_gone),
     "bypass": (_bypass, _never),
-    "removed": (_removed, _never),
+    "removed": (_removed, _removed_gone),
     "deploy_stale": (_deploy, _deploy_gone),
     "deploy_unverified": (_deploy, _deploy_gone),
     "poison": (_poison, _poison_gone),

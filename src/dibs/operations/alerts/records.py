@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dibs.errors import quoted
 from dibs.operations.agents import names
+from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.claims import holds
 from dibs.operations.core import paging
 from dibs.operations.core.call import DIBS_SENDER, due, iso, within
@@ -189,9 +190,9 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
     found = {run["coordinator"] for run in active if not agent or joined[f"ua\t{run['run']}\t{agent}"] is not None}
     found |= {record["agent"] for record in holds.rows(tx, [ROLE_RANGE]) if holds.CLAIM in record}
     assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
-    known = tx.get_many([f"a\t{pattern}" for pattern in assigned])
+    known = tx.get_many([agent_key(pattern) for pattern in assigned])
     found |= {record["agent"] for record in known.values() if record is not None}
-    for _, record in paging.every(tx, "a\t") if persons else ():
+    for _, record in paging.every(tx, AGENT_KEYS) if persons else ():
         if record.get("kind") == PERSON and not record["left"] and tx.now - record["seen"] <= PERSON_IS_THERE_MS:
             found.add(record["agent"])
     return sorted(one for one in found if not within(one, agent))

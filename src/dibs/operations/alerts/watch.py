@@ -12,6 +12,7 @@ Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the ag
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import agent_key, get_agent
 from dibs.operations.alerts import kinds, records, suspicions
 from dibs.operations.claims import holds
 from dibs.operations.core.call import due as due_entry
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -105,7 +107,7 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[st
         holders[agent] = []
     if not holders:
         return
-    found = tx.get_many([f"a\t{agent}" for agent in sorted(holders)])
+    found = tx.get_many([agent_key(agent) for agent in sorted(holders)])
     limit: int = call.policy.work["alerts"]["silent"]
     quiet = [
         agent
@@ -169,12 +171,23 @@ def _notice_rules(tx: Transaction, call: Call, agent: str, commits: list[list[An
     tx.put(_rules_key(agent), record, i2=due_entry(later))
 
 
+def _is_silent(agent: Agent, suspicion: Record) -> bool:
+    """Has the agent done nothing since the suspicion, or is it stopped?"""
+    return agent["left"] or agent["killed"] is not None or agent["seen"] <= suspicion["since"]
+
+
 def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
-        agent = tx.get(f"a\t{suspicion['agent']}")
-        told = agent is None or not call.rules or agent.get("rules") == call.rules
-        if told or agent["left"] or agent["killed"] or agent["seen"] <= suspicion["since"]:
+        agent = get_agent(tx, suspicion["agent"])
+        if (
+            agent is None
+            or not call.rules
+            or agent.get("rules") == call.rules
+            or agent["left"]
+            or agent["killed"]
+            or agent["seen"] <= suspicion["since"]
+        ):
             tx.delete(key)
             return False
     return kinds.look_into(tx, call, key, suspicion)

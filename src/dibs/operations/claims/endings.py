@@ -7,6 +7,7 @@ queue.
 from __future__ import annotations
 
 from dibs.errors import Quota
+from dibs.operations.agents.records import agent_key
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, TOKEN, due, related
 from dibs.stores.seam import walk
@@ -106,12 +107,12 @@ def grant(tx: Transaction, record: Record, via: str, request: list[str] | None =
 def gone(tx: Transaction, call: Call, claims: list[Record]) -> list[Record]:
     """The claims among these whose holder's local process is dead."""
     claims = [claim for claim in claims if claim["tied"]]
-    keys = sorted({f"a\t{claim['agent']}" for claim in claims})
+    keys = sorted({agent_key(claim["agent"]) for claim in claims})
     agents = tx.get_many(keys)
     call.know([agent["process"] for agent in agents.values() if agent is not None])
     dead = []
     for claim in claims:
-        agent = agents[f"a\t{claim['agent']}"]
+        agent = agents[agent_key(claim["agent"])]
         if agent is not None and call.alive(agent["process"]) is False:
             dead.append(claim)
     return dead

@@ -13,6 +13,7 @@ In short (docs/PROMISES.md has it in full):
 from __future__ import annotations
 
 from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
@@ -202,7 +203,7 @@ def _asks(
         call
     ):
         return "orchestrator", []
-    allowed = roles.of(call, tx.get(f"a\t{call.agent}"))[1]
+    allowed = roles.of(call, get_agent(tx, call.agent))[1]
     fine = mode == "watch" or allowed is None or all(roles.may_hold(allowed, one) for one in resources)
     return ("" if fine else "agent"), []
 

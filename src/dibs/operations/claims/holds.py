@@ -9,6 +9,7 @@ and a new deadline one row. (Records of version 0.2 and earlier stand whole in e
 from __future__ import annotations
 
 from dibs.errors import Quota
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import resources
 from dibs.operations.core.call import due, in_words, iso, process_name
 
@@ -229,9 +230,10 @@ def blocker(tx: Transaction, record: Record, wanted: Sequence[Sequence[str]], as
 
 def _is_dead(tx: Transaction, agent: str) -> bool:
     """Was it noticed that the agent's process is gone? A claim that is not tied to it lasts until its deadline."""
-    known = tx.get(f"a\t{agent}")
-    process = known["process"] if known is not None else None
-    return process is not None and known.get("mourned") == process_name(process)
+    known = get_agent(tx, agent)
+    if known is None or known["process"] is None:
+        return False
+    return known.get("mourned") == process_name(known["process"])
 
 
 def contested(in_the_way: Sequence[Record], asked: Sequence[Sequence[str]]) -> list[Sequence[str]]:

@@ -25,10 +25,10 @@ def _recall(tx: Transaction, call: Call, connection: str, number: int, waiter: s
         return {"recalled": False}
     decided = known.get("result") if known is not None else None
     decided = decided if isinstance(decided, dict) else {}
-    claim = "" if kept or decided.get("renewed") else decided.get("claim", "")
+    claims = [] if kept else waiters.taken_by(decided)
     place = decided.get("waiting") or waiter
-    if place or claim:
-        waiters.WITHDRAW.body(tx, call, waiter=place, claim=claim)
+    if place or claims:
+        waiters.WITHDRAW.body(tx, call, waiter=place, claims=claims)
     return {"recalled": True}
 
 

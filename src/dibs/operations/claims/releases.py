@@ -7,6 +7,7 @@ present holder's name, and then nothing is changed at all.
 from __future__ import annotations
 
 from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
+from dibs.operations.agents.records import agent_key
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
@@ -294,7 +295,7 @@ def _without_doubles(given: list[Record]) -> list[Record]:
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
-    keys = [f"a\t{ancestor}" for ancestor in lineage_of(to)]
+    keys = [agent_key(ancestor) for ancestor in lineage_of(to)]
     known = tx.get_many(keys)
     if known[keys[-1]] is None:
         from dibs.operations.agents import names as known_names

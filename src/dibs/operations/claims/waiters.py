@@ -18,6 +18,7 @@ from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
@@ -126,8 +127,8 @@ def suspect(tx: Transaction, record: Record) -> None:
     )  # fmt: skip
 
 
-def _withdraw(tx: Transaction, call: Call, waiter: str, claim: str) -> dict[str, Any]:
-    """An interrupted call leaves nothing: neither its place, nor a claim whose grant its caller never heard of.
+def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -> dict[str, Any]:
+    """An interrupted call leaves nothing: neither its place, nor claims whose grant its caller never heard of.
 
     A granted upgrade stays: it replaced a claim that the agent knows of and must not lose.
     """
@@ -140,18 +141,27 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claim: str) -> dict[str,
             endings.drop_waiter(tx, place, "gave_up")
     for held in holds.of_agent(tx, holds.CLAIM, call.agent):
         handed = held["pending"] and held.get("place") == waiter
-        if (handed or held["claim"] == claim) and not held.get("upgrade"):
+        if (handed or held["claim"] in claims) and not held.get("upgrade"):
             freed += held["resources"]
             endings.give_back(tx, held, held["resources"], "released")
     endings.serve(tx, freed)
     return {}
 
 
+def taken_by(answer: Mapping[str, Any]) -> list[str]:
+    """The claims that an answer gave its caller. What the agent had before is not among them.
+
+    A finished task stays finished: of `task done` and `task turn` it is what they took next.
+    """
+    given = [answer.get("next") or {}] if "next" in answer else answer.get("tasks", [answer])
+    return [one["claim"] for one in given if one.get("claim") and not one.get("renewed")]
+
+
 WITHDRAW = Operation(
     "withdraw", _withdraw, "Release the place or claim of an interrupted call.", sent_by=ANYWHERE,
     fields=(
         Field("waiter", "text", "the place", default=""),
-        Field("claim", "text", "the claim", default=""),
+        Field("claims", "words", "the claims", default=()),
     ),
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
 """The answers: what each operation gives back, as types. One TypedDict for each answer, and for each thing shown in it.
 
 An operation's declaration names its answer (`Operation(..., answer="ClaimAnswer")`). From that `make generate` writes
-the return types of the Python methods, the line of keys in each command's help, and `schema.json` beside this file; the
-test suite holds every answer to its type. Nothing imports this module while a command runs.
+the return types of the Python methods and the keys in help and docstrings (`answer_keys.py`); a server derives JSON
+Schema (`schema.py`). The test suite holds every answer to its type. Nothing imports this module while a command runs.
 
 A key that is not in every answer is `NotRequired`. The name of an agent stands beside its id (`agent` and `name`,
 `holder` and `holder_name`) as long as the agent is known; see names.py. Times are ISO 8601 in UTC.
@@ -1473,7 +1473,7 @@ class RunUsageAnswer(TypedDict):
     kept: bool
 
 
-# --- for help and generated files
+# --- for the schema, and for tests
 
 
 def hints_of(answer: str) -> dict[str, Any]:
@@ -1494,18 +1494,6 @@ def is_sometimes(hint: Any) -> bool:
 def plain(hint: Any) -> Any:
     """The type itself, whether or not its key may be missing."""
     return hint.__args__[0] if is_sometimes(hint) else hint
-
-
-def keys_of(answer: str) -> str:
-    """The keys of an answer in one line, for people: those that are always there, then the others."""
-    from typing import get_origin
-
-    always: list[str] = []
-    sometimes: list[str] = []
-    for key, hint in hints_of(answer).items():
-        shown = f"{key}[]" if get_origin(plain(hint)) is list else key
-        (sometimes if is_sometimes(hint) else always).append(shown)
-    return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
 # --- queries: what is asked of the log

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents import names, roles, speech
+from dibs.operations.agents.records import AGENT_KEYS, get_agent, process_key
 from dibs.operations.core import paging
 from dibs.operations.core.call import process_name, within
 from dibs.operations.core.declare import AGENT, ANYWHERE, ORCHESTRATOR, PERSON, RANKS, Field, Operation
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 MAX_AGENTS_NAMED = 3
@@ -42,7 +44,7 @@ ACTS = {"kill": ORCHESTRATOR, "revive": ORCHESTRATOR, "seal": ORCHESTRATOR, "pru
 
 
 def refusal(
-    tx: Transaction, call: Call, operation: Operation, agent: Record | None, needed: str, owners: Sequence[str]
+    tx: Transaction, call: Call, operation: Operation, agent: Agent | None, needed: str, owners: Sequence[str]
 ) -> Forbidden | None:
     """Why this caller may not do this, or None. `agent` is its record, `owners` own the thing."""
     have = rank(tx, call, agent)
@@ -61,11 +63,11 @@ def refusal(
 def refusal_to(tx: Transaction, call: Call, act: str, own: str = "") -> Forbidden | None:
     """The same for a command that is no operation (ACTS), or that an agent's shell is about to run."""
     who = own or call.agent
-    have = rank(tx, call, tx.get(f"a\t{who}"), who)
+    have = rank(tx, call, get_agent(tx, who), who)
     return None if RANKS[have] >= RANKS[ACTS[act]] else _forbidden(tx, call, who, have, ACTS[act], act, ())
 
 
-def rank(tx: Transaction, call: Call, agent: Record | None, who: str = "") -> str:
+def rank(tx: Transaction, call: Call, agent: Agent | None, who: str = "") -> str:
     """The caller's rank: by the config, else a person if no client is above the call."""
     role, _ = roles.of(call, agent, who=who)
     if role:
@@ -80,7 +82,7 @@ def comes_from_agent(tx: Transaction, call: Call) -> bool:
     """Is there a client, or a client's shell, above this call? A program that calls dibs itself is no client."""
     if call.model or call.inside or call.session or (call.client is not None and not call.is_program(call.client)):
         return True
-    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
+    keys = [process_key(process_name(process)) for process in call.ancestors]
     found = tx.get_many(keys)
     return any(record is not None and not record.get("program") for record in found.values())
 
@@ -122,7 +124,7 @@ def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
     """Present agents and persons with the rank, the last seen first; a few of them."""
     found = [
         agent
-        for _, agent in paging.every(tx, "a\t")
+        for _, agent in paging.every(tx, AGENT_KEYS)
         if not agent["left"] and not agent["killed"] and RANKS[_rank_known(call, agent)] >= RANKS[needed]
     ]
     found.sort(key=lambda agent: (-agent["seen"], agent["agent"]))
@@ -130,7 +132,7 @@ def _who_could(tx: Transaction, call: Call, needed: str) -> list[str]:
     return [agent["agent"] for agent in found if call.alive(agent["process"]) is not False][:MAX_AGENTS_NAMED]
 
 
-def _rank_known(call: Call, agent: Record) -> str:
+def _rank_known(call: Call, agent: Agent) -> str:
     """The rank of an agent that is not calling now, by the config and its record."""
     role, _ = roles.of(call, agent, who=agent["agent"])
     if role:
@@ -141,7 +143,7 @@ def _rank_known(call: Call, agent: Record) -> str:
 def _may(tx: Transaction, call: Call, act: str) -> dict[str, Any]:
     """For doors whose command is no operation."""
     if not call.agent:
-        from dibs.operations.core.call import name_caller
+        from dibs.operations.agents.speech import name_caller
 
         name_caller(tx, call)
     error = speech.refusal(tx, call) or refusal_to(tx, call, act)

@@ -174,17 +174,6 @@ def process_name(process: Process) -> str:
     return ":".join([str(part) for part in process])
 
 
-def name_caller(tx: Transaction, call: Call) -> None:
-    """The registered agent whose process is among the caller's ancestors, else the person at the terminal."""
-    keys = [f"p\t{process_name(process)}" for process in call.ancestors]
-    found = tx.get_many(keys)
-    for key in keys:
-        if found[key] is not None:
-            call.agent, call.how = found[key]["agent"], "process"
-            return
-    call.agent, call.how = call.fallback, "user"
-
-
 def lineage_of(agent: str) -> list[str]:
     """An agent's ancestors, the eldest first, and the agent itself: `a`, `a/b`, `a/b/c`."""
     found = []

@@ -339,7 +339,7 @@ class Operation:
     `wants` ("rules": the digest of the workspace's rules; "deliveries": what the agent subscribes to comes first;
     "here": a query about the caller's own machine),
     `beforehand` (completes the request), `afterwards` (completes the answer), `around` (runs it as a part of more).
-    `withdraws`: a caller that is interrupted before it has the answer leaves nothing behind.
+    `withdraws`: what a caller takes that is interrupted before it has the answer is given back.
     """
 
     __slots__ = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
 from dibs.jsontext import is_text
+from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
     FOLLOW_UPS,
     PROGRAM,
@@ -18,7 +19,6 @@ from dibs.operations.core.call import (
     check_request_id,
     due,
     lineage_of,
-    name_caller,
 )
 from dibs.operations.core.declare import AGENT, PREFETCH_ROWS, RANKS, VIEWER, WORKER, Operation
 from dibs.stores.seam import digest_of
@@ -27,6 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -74,7 +75,7 @@ def _write(
     operation: Operation,
     raw_fields: dict[str, Any],
     fields: dict[str, Any],
-    agent: Record | None,
+    agent: Agent | None,
 ) -> Any:
     """Run an operation that writes: refuse its caller, or repeat the first answer, or let it decide."""
     call.tied = _is_from_its_process(call, agent)
@@ -103,12 +104,12 @@ def _write(
             return _same_answer(known, digest, call)
     active = False  # a boot renews the claims itself, before it lists them
     if agent is None and not operation.registers:
-        call.name = _name_of(tx, call.agent, None)
+        call.name = _computed_name(call.agent)
     elif not operation.boots:
         if agent is None and call.how == "--as" and call.typed:
             _refuse_misspelt_name(tx, call)
         record, active = _touched_record(tx, call, agent)
-        call.name = record.get("name") or _name_of(tx, call.agent, record)
+        call.name = record["name"]
     result = _run_body(tx, call, operation.body, fields)
     if active:
         from dibs.operations.claims import releases
@@ -138,11 +139,11 @@ def _check_caller(call: Call) -> None:
         raise Invalid("as: the caller's id is not valid Unicode: it contains half of a character", field="as")
 
 
-def _name_of(tx: Transaction, agent: str, record: Record | None) -> str:
-    """The name of an agent whose record has none yet."""
+def _computed_name(agent: str) -> str:
+    """The name of an agent that has no record yet."""
     from dibs.operations.agents import names
 
-    return names.name_of(tx, agent, record)
+    return names.computed(agent)
 
 
 def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) -> Any:
@@ -154,9 +155,11 @@ def _run_body(tx: Transaction, call: Call, body: Any, fields: dict[str, Any]) ->
         raise
 
 
-def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Record | None:
+def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Agent | None:
     """Name the caller, and prefetch what the call needs in one trip; returns the caller's record."""
     if not call.agent:
+        from dibs.operations.agents.speech import name_caller
+
         name_caller(tx, call)
     check_agent_id(call.agent)
     if call.request:
@@ -167,18 +170,18 @@ def _enter(tx: Transaction, call: Call, operation: Operation, fields: dict[str, 
     return record
 
 
-def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Record | None:
+def _prefetch(tx: Transaction, call: Call, operation: Operation, fields: dict[str, Any]) -> Agent | None:
     """Read the caller's record, its ancestors' records, and what the operation names; returns the first."""
-    own, *keys = [f"a\t{ancestor}" for ancestor in reversed(lineage_of(call.agent))]
+    own, *keys = [agent_key(ancestor) for ancestor in reversed(lineage_of(call.agent))]
     if call.request:
         keys.append(_request_key(call, operation))
     if call.via is not None:
         keys.append(f"x\t{call.via[0]}")  # exchanges.key_of, without loading that file
     if call.credential is not None:
-        keys.append(f"cr\t{call.credential[0]}")
+        keys.append(credential_key(call.credential[0]))
     more, ranges = operation.ahead(call, **fields) if operation.ahead is not None else ((), ())
     tx.prefetch([own, *keys, *more], ranges, PREFETCH_ROWS)
-    record: Record | None = tx.get(own)
+    record: Agent | None = tx.get(own)
     return record
 
 
@@ -198,7 +201,7 @@ def _read_refusal(tx: Transaction, call: Call, operation: Operation, fields: dic
     if refusal is not None:
         return refusal
     if agent is not None:
-        call.name = agent.get("name", "")  # else the answer's names would read it again
+        call.name = agent["name"]  # else the answer's names would read it again
     if operation.may != VIEWER:
         refusal = _speech_refusal(tx, call, operation) or _rank_refusal(tx, call, operation, agent, fields)
     return refusal
@@ -222,9 +225,9 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
     return Forbidden(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
 
 
-def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: Record | None) -> DibsError | None:
+def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: Agent | None) -> DibsError | None:
     """Why this caller may do nothing at all: it was killed, or its agent has another process by now."""
-    for record in (*[tx.get(f"a\t{ancestor}") for ancestor in lineage_of(call.agent)[:-1]], agent):
+    for record in (*[get_agent(tx, ancestor) for ancestor in lineage_of(call.agent)[:-1]], agent):
         if record is not None and record["killed"]:
             return Killed(agent=record["agent"], why=record["killed"]["why"])
     if agent is not None and not operation.boots and _is_fenced(call, agent):
@@ -263,7 +266,7 @@ def _speech_refusal(tx: Transaction, call: Call, operation: Operation) -> DibsEr
 
 
 def _rank_refusal(
-    tx: Transaction, call: Call, operation: Operation, agent: Record | None, fields: dict[str, Any]
+    tx: Transaction, call: Call, operation: Operation, agent: Agent | None, fields: dict[str, Any]
 ) -> DibsError | None:
     """Why the caller's rank does not allow this operation (authority.py)."""
     if not operation.may:  # a guard's own operation goes by the role itself; a credential that only reads has none
@@ -281,7 +284,7 @@ def _rank_refusal(
     return authority.refusal(tx, call, operation, agent, needed, owners)
 
 
-def _only_reads(call: Call, agent: Record | None) -> bool:
+def _only_reads(call: Call, agent: Agent | None) -> bool:
     """Is the caller a viewer, by its credential or by the config?"""
     from dibs.operations.agents import roles
 
@@ -304,7 +307,7 @@ def _with_names(tx: Transaction, call: Call, result: Any) -> Any:
     return result
 
 
-def _is_from_its_process(call: Call, agent: Record | None) -> bool:
+def _is_from_its_process(call: Call, agent: Agent | None) -> bool:
     """Does this call come from the agent's current client process? An agent without one takes the caller's."""
     current = agent["process"] if agent is not None else None
     if current is None:
@@ -312,7 +315,7 @@ def _is_from_its_process(call: Call, agent: Record | None) -> bool:
     return current == call.client or current in call.ancestors
 
 
-def _is_fenced(call: Call, agent: Record) -> bool:
+def _is_fenced(call: Call, agent: Agent) -> bool:
     """Does this call come from a process that is not the agent's current one? Unknown counts as current."""
     if agent["process"] is None or call.tied:
         return False
@@ -320,7 +323,7 @@ def _is_fenced(call: Call, agent: Record) -> bool:
     return former or call.client is not None
 
 
-def _comes_back(call: Call, agent: Record) -> bool:
+def _comes_back(call: Call, agent: Agent) -> bool:
     """Does this call come from an earlier process of the agent, and is the later one dead?
 
     One session may run in two processes (a second window on it); when the second ends, the first goes on.
@@ -338,10 +341,10 @@ def _refuse(tx: Transaction, call: Call, operation: Operation, error: DibsError)
     return error
 
 
-def _touched_record(tx: Transaction, call: Call, agent: Record | None) -> tuple[Record, bool]:
+def _touched_record(tx: Transaction, call: Call, agent: Agent | None) -> tuple[Agent, bool]:
     """The caller's record, made at its first call, with a recent `seen`; and whether it was written now."""
     if agent is None:
-        from dibs.operations.agents.records import register
+        from dibs.operations.agents.registration import register
 
         program = call.is_program(call.client)
         person = call.is_person
@@ -353,7 +356,8 @@ def _touched_record(tx: Transaction, call: Call, agent: Record | None) -> tuple[
     every = min(SEEN_EVERY_MS, call.policy.shortest // 4)  # in time to renew a claim before it expires
     if tx.now - agent["seen"] <= every and (agent["process"] is not None or call.client is None):
         return agent, False
-    from dibs.operations.agents.records import put_agent, set_process
+    from dibs.operations.agents.records import put_agent
+    from dibs.operations.agents.registration import set_process
 
     agent["seen"] = tx.now
     agent.pop("ended", None)  # it connected again

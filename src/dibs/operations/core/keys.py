@@ -259,7 +259,8 @@ KEYS: dict[str, tuple[str, str, str, str]] = {
         "guards",
         (
             'a reported change, by the ledger\'s id: `path, tree, holder, by` ("" if not certain), `suspects,'
-            " how` (`violated`, `unattributed`, `taken`, `doubted`; `forced`: kept when a claim was taken away), "
+            " how` (`violated`, `unattributed`, `taken`, `doubted`; `forced`: kept when a claim was taken away; "
+            "`removed`: with its working tree, whose `ledger` is named, and whether it was `restored`), "
             "`blob` (the content before; it can be restored), `overwritten` (the content after), `grade` (how "
             "certain), `place` (the far caller that reported it, by whom alone it is restored)"
         ),

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dibs.operations.core.call import within
 from dibs.operations.guards.ledger import (
+    FORMATTER_NS,
     INODE_LAG_NS,
     LIKELY,
     MERGES,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from dibs.operations.guards.ledger import Call, Head, State
 
 FIRM_EDIT_NS, FIRM_COMMAND_NS = 120 * SECOND_NS, 600 * SECOND_NS  # how long a call without an end counts firmly
-AFTER_NAMED_NS = 10 * SECOND_NS  # after the end of a call that names the path: a client's formatter
+AFTER_NAMED_NS = FORMATTER_NS  # after the end of a call that names the path
 AFTER_EDIT_NS = 60 * SECOND_NS  # the same, if it left the words as they were: clients give a hook a minute
 WORD_SHARE = 20  # a formatter drops at most one of this many different words (an unused import), and brings none
 AFTER_OPEN_NS = 2 * SECOND_NS  # after the end of any other call: a program that runs late
@@ -48,12 +49,15 @@ BLIND = "?"  # an agent's knowledge of a path that it changed without reading it
 class Verdict:
     """Who changed a path, how certain that is, and the other suspects."""
 
-    __slots__ = ("actor", "grade", "how", "suspects")
+    __slots__ = ("actor", "grade", "how", "own", "suspects")
 
-    def __init__(self, actor: str, grade: str, suspects: Iterable[str] = (), how: str = "") -> None:
+    def __init__(
+        self, actor: str, grade: str, suspects: Iterable[str] = (), how: str = "", *, own: bool = False
+    ) -> None:
         self.actor, self.grade = actor, grade
         self.suspects = sorted(set(suspects))
         self.how = how  # how the call that named the path writes it; "" if none did
+        self.own = own  # it alone ran, on its own work; the calls of the other suspects had ended
 
 
 class _Suspect:
@@ -167,16 +171,16 @@ def _first_fit(
     owners = head.owners if head is not None else []
     if len(running) == 1 and running[0].agent in owners:  # its own work, and the others' calls had ended
         suspects = [one for one in suspects if one.running or one.late or not one.after]
-        names = [one.agent for one in suspects]
     alone = len(suspects) == 1
+    certain = SURE if alone and len(names) == 1 else LIKELY  # a program may go on for a moment after its call
     if len(named) > 1:
         return nobody
     if named and named[0].announced and not alone and not any(tidies(one) for one in named[0].announced):
         return nobody
     if named:
-        return Verdict(named[0].agent, SURE if alone else LIKELY, names, named[0].how)
+        return Verdict(named[0].agent, certain, names, named[0].how)
     if alone and running:
-        return Verdict(names[0], SURE, names)
+        return Verdict(running[0].agent, certain, names, own=certain == LIKELY)
     format_ = [one.agent for one in suspects if one.after and one.agent in owners]
     there = head is not None and head.content != MISSING  # a formatter makes no file
     if format_ and there and not git and (alone or format_[0] in state.formats):

@@ -6,12 +6,12 @@ Internal: only the doors around the agents' tool calls run these, and bring the 
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import agent_key, get_agent, put_agent, registered_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, SHELL, is_present
+from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
 from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
@@ -121,7 +121,7 @@ def _news(tx: Transaction, call: Call) -> dict[str, Any]:
 
     Showing the rules is the acknowledgement: it is recorded here, and the model need not confirm.
     """
-    agent = tx.get(f"a\t{call.agent}")
+    agent = registered_agent(tx, call.agent)
     news: list[dict[str, Any]] = []
     for key, message in mailbox.deliverable(tx, call.agent)[0]:
         mailbox.mark_shown(tx, key, message)
@@ -184,7 +184,7 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
 
 def _known(tx: Transaction, call: Call) -> dict[str, Any]:
     """Is the caller registered? A client may report the end of a session that never began."""
-    return {"known": tx.get(f"a\t{call.agent}") is not None}
+    return {"known": get_agent(tx, call.agent) is not None}
 
 
 def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]:
@@ -194,7 +194,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     """
     there, mine = [], []
     agents = list(dict.fromkeys(agents))
-    for agent, record in zip(agents, tx.get_many([f"a\t{one}" for one in agents]).values(), strict=True):
+    for agent, record in zip(agents, tx.get_many([agent_key(one) for one in agents]).values(), strict=True):
         if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:
@@ -235,7 +235,7 @@ KNOWN = Operation("known", _known, "Am I registered?", sent_by=ANYWHERE, writes=
 _RELEASE = Field("release", "words", "the claims that end with the call", default=())
 _UNMADE = Field(
     "unmade", "rows", "files that the call named, and that are as missing as before it", default=(),
-    items=(Field("tree", "tree", "the working tree", required=True), Field("path", "resource", "it", required=True)),
+    items=(IN_TREE, PATH),
 )  # fmt: skip
 AUDIT = Operation(
     "audit", _audit, "What did this call change that others hold?", sent_by=ANYWHERE,

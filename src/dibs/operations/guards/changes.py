@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import agent_key, get_agent
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import check_text, due, related
 from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 CONTENT_LIFE_MS = 30 * 86_400_000  # how long a content can be restored
 MAX_SUSPECTS_TOLD = 5  # with more, one more message helps nobody
+YOU = "you"  # the reader among the suspects
 
 
 def tell(
@@ -53,8 +55,8 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    owners = tx.get_many([f"a\t{one}" for one in change["owners"]])
-    change["owners"] = [one for one in change["owners"] if owners[f"a\t{one}"] is not None]
+    owners = tx.get_many([agent_key(one) for one in change["owners"]])
+    change["owners"] = [one for one in change["owners"] if owners[agent_key(one)] is not None]
     change["suspects"] = accused(tx, call, change["suspects"])
     if change["actor"] and not accused(tx, call, [change["actor"]]):
         change.update(actor="", grade=NOBODY)
@@ -64,10 +66,10 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
     """Those of these agents that the caller can say something against: all; for a far caller, its credential's own."""
     if not call.place:
         return list(agents)
-    known = tx.get_many([f"a\t{one}" for one in agents])
+    known = tx.get_many([agent_key(one) for one in agents])
 
     def is_own(agent: str) -> bool:
-        record = known[f"a\t{agent}"]
+        record = known[agent_key(agent)]
         if call.machine:
             return record is not None and record.get("machine") == call.machine
         return related(agent, call.agent)
@@ -92,6 +94,8 @@ def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, dire
     if actor and any(related(victim, actor) for victim in victims):
         _put_back(tx, report)
         if change["grade"] == SURE or change["named"]:
+            return None
+        if not change["owners"] and not report.suspects:  # nobody's work was there, and nobody else may have done it
             return None
         return _record(tx, report, "doubted")
     there = [victim for victim in victims if not _is_gone(tx, call, victim)]
@@ -132,7 +136,7 @@ def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Record | Non
 
 def _is_gone(tx: Transaction, call: Call, agent: str) -> bool:
     """Has that agent's session ended, or its process? One that is not registered may be there."""
-    record = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     return record is not None and (bool(record["left"]) or call.alive(record["process"]) is False)
 
 
@@ -166,9 +170,9 @@ class _Report:
             return f"which {names} {'hold' if ' and ' in names else 'holds'}"
         return f"in which {names} {'have' if ' and ' in names else 'has'} uncommitted work"
 
-    def did(self, tx: Transaction) -> str:
-        """Who did it, as far as is known."""
-        return who_did_it(self.grade, [name_of(tx, one) for one in ([self.actor] if self.actor else self.suspects)])
+    def did(self, tx: Transaction, reader: str = "") -> str:
+        """Who did it, as far as is known, for one reader."""
+        return _who(tx, self.grade, [self.actor] if self.actor else self.suspects, reader)
 
     def may_restore(self, agent: str) -> bool:
         """Would `dibs restore` be granted to that agent? Not while another one holds the file."""
@@ -183,14 +187,22 @@ def who_did_it(grade: str, names: Sequence[str]) -> str:
         return f"{names[0]} did it"
     if grade == LIKELY and names:
         return f"probably {names[0]} did it"
+    if names and names[0] == YOU:
+        return f"who did it is not known: it may have been {' or '.join(names[:MAX_SUSPECTS_TOLD])}"
     return "who did it is not known" + (f": {' or '.join(names[:MAX_SUSPECTS_TOLD])}" if names else "")
 
 
-def actor_of(tx: Transaction, identifier: str) -> str:
+def _who(tx: Transaction, grade: str, agents: Sequence[str], reader: str) -> str:
+    """The same for one reader, which comes first among the suspects and is not called by its name."""
+    own = [YOU] if reader in agents else []
+    return who_did_it(grade, [*own, *[name_of(tx, one) for one in agents if one != reader]])
+
+
+def actor_of(tx: Transaction, identifier: str, reader: str) -> str:
     """The same about a change that was reported."""
     record = tx.get(f"v\t{identifier}") or {"grade": "", "by": "", "suspects": ()}
     agents = [record["by"]] if record["by"] else record["suspects"]
-    return who_did_it(record.get("grade", ""), [name_of(tx, one) for one in agents])
+    return _who(tx, record.get("grade", ""), agents, reader)
 
 
 def _record(tx: Transaction, report: _Report, how: str) -> dict[str, Any]:
@@ -237,7 +249,7 @@ def _alert(tx: Transaction, report: _Report, how: str, told: Iterable[str]) -> N
         f"{report.name}, {whose}, was changed; {report.did(tx)}."
     )  # fmt: skip
     suspicions.put(
-        tx, "violation", f"{report.tree}/{report.name}" if report.tree else report.name, by or report.victims[0],
+        tx, "violation", _subject(report.tree, report.name), by or report.victims[0],
         event=report.name, told=told, path=report.name, tree=report.tree, holder=report.victims[0], how=how,
         id=report.id, blob=report.was, text=text, reporter=report.call.reporter,
     )  # fmt: skip
@@ -319,11 +331,11 @@ def _told(tx: Transaction, report: _Report, victim: str, how: str) -> str:
         settle = (
             f" Read it. It cannot be committed before that is settled: edit it, or {accept} to keep it as it is{back}"
         )
-        return f"{path}, {whose}, was changed; {report.did(tx)}.{settle}"
+        return f"{path}, {whose}, was changed; {report.did(tx, victim)}.{settle}"
     settle = f" It cannot be committed before that is settled: {'restore it, ' if restore else ''}edit it, or {accept}."
     if how == "violated":
         return f"{name_of(tx, report.actor)} changed {path}, {whose}, by a command.{_back(tx, report, victim)}{settle}"
-    return f"{path}, {whose}, was changed; {report.did(tx)}.{_back(tx, report, victim)}{settle}"
+    return f"{path}, {whose}, was changed; {report.did(tx, victim)}.{_back(tx, report, victim)}{settle}"
 
 
 # --- what is unsettled
@@ -331,6 +343,11 @@ def _told(tx: Transaction, report: _Report, victim: str, how: str) -> str:
 
 def _key(tree: str, name: str) -> str:
     return f"vu\t{tree}\t{name}"  # not `u`: that is a run, and a sweep would take this for one
+
+
+def _subject(tree: str, name: str) -> str:
+    """The subject of the alert about an unsettled path."""
+    return f"{tree}/{name}" if tree else name
 
 
 def _unsettle(tx: Transaction, tree: str, name: str, identifier: str) -> None:
@@ -352,7 +369,7 @@ def _put_back(tx: Transaction, report: _Report) -> str:
             if place:
                 tx.put(key, {**record, "ids": record["ids"][:place]}, i2=due(record["until"]))
             else:
-                tx.delete(key)
+                settle(tx, report.call, report.tree, [report.name])
             return str(one["violation"])
     return ""
 
@@ -374,11 +391,14 @@ def owed_to(tx: Transaction, call: Call, kept: Record) -> str:
     return owner if is_owed else ""
 
 
-def settle(tx: Transaction, tree: str, names: Iterable[str]) -> None:
-    """Settle these paths: an agent decided what they should contain."""
+def settle(tx: Transaction, call: Call, tree: str, names: Iterable[str]) -> None:
+    """Settle these paths: an agent decided what they should contain. Their alerts end with it."""
     for name in names:
         if tx.get(_key(tree, name)) is not None:
+            from dibs.operations.alerts import kinds
+
             tx.delete(_key(tree, name))
+            kinds.recheck(tx, call, "violation", _subject(tree, name))
 
 
 def accept(tx: Transaction, call: Call, identifier: str) -> str:
@@ -386,6 +406,6 @@ def accept(tx: Transaction, call: Call, identifier: str) -> str:
     record = tx.get(f"v\t{identifier}")
     if record is None:
         raise NotFound(f"there is no change {identifier}; `dibs restore --list` shows what is kept", id=identifier)
-    settle(tx, record["tree"], [record["path"]])
+    settle(tx, call, record["tree"], [record["path"]])
     tx.append("edit.accepted", call.agent, record["path"], {"id": identifier, "tree": record["tree"]})
     return str(record["path"])

@@ -14,11 +14,12 @@ from __future__ import annotations
 from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
-from dibs.operations.guards.edit_guard import BY, is_present
+from dibs.operations.guards.edit_guard import BY, OWNERS, PATH, READ, is_present
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -53,7 +54,7 @@ def _check(
     owned: Sequence[tuple[Sequence[str], Sequence[str], bool]] = (),
 ) -> Any:
     """May the caller commit these paths of this working tree? `owned`: whose unfinished work is in them; read by it?"""
-    refusal: DibsError | None = roles.refusal_to(call, tx.get(f"a\t{call.agent}"), "commit", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "commit", client)
     if refusal is not None:
         return _refuse(tx, call, refusal, paths, tree)
     for _ in range(MAX_ROUNDS):
@@ -79,9 +80,9 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
         found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
         for name, ids in found.items():
             return Conflict(
-                f"{name} was changed; {changes.actor_of(tx, ids[-1])}, and it is not settled what it should contain. "
-                f"`dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; or "
-                f"`dibs ack {ids[-1]}` if it is right as it is.",
+                f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
+                f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "
+                f"or `dibs ack {ids[-1]}` if it is right as it is.",
                 path=name,
                 violations=ids,
             )
@@ -352,7 +353,6 @@ def _report_bypass(
     return unseen
 
 
-_PATH = Field("path", "resource", "the path", required=True)
 _TREE = Field("tree", "tree", "the top of the working tree", default="")
 CHECK = Operation(
     "commit-check", _check, "May these paths be committed?", sent_by=ANYWHERE,
@@ -361,11 +361,7 @@ CHECK = Operation(
         _TREE,
         Field("client", "text", "the client", default=""),
         Field("owned", "rows", "paths with unfinished work", default=(),
-              items=(
-                  _PATH,
-                  Field("owners", "words", "the agents whose work it is", required=True),
-                  Field("read", "flag", "the caller has read what is there", required=True),
-              )),
+              items=(PATH, OWNERS, READ)),
     ),
     errors=(Held, Fenced, Conflict, Forbidden),
 )  # fmt: skip
@@ -375,7 +371,7 @@ COMMITTED = Operation(
         Field("commit", "ref", "the commit", default=""),
         _TREE,
         Field("items", "rows", "its paths", default=(),
-              items=(_PATH, Field("same", "flag", "the file equals what was committed", required=True))),
+              items=(PATH, Field("same", "flag", "the file equals what was committed", required=True))),
         Field("how", "choice", "how the guard met it", choices=HOW, default=HOW[0]),
         Field("suspects", "words", "who may have made it, if that is not certain", default=()),
     ),

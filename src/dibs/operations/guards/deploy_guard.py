@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Invalid, Unavailable
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -63,7 +64,7 @@ def pushed_targets(policy: Policy, branch: str) -> list[str]:
 
 def _check(tx: Transaction, call: Call, targets: Sequence[str] = (), client: str = "") -> Any:
     """May the caller deploy to these targets now? Returns their last deploys."""
-    refusal: DibsError | None = roles.refusal_to(call, tx.get(f"a\t{call.agent}"), "deploy", client)
+    refusal: DibsError | None = roles.refusal_to(call, get_agent(tx, call.agent), "deploy", client)
     last: dict[str, Any] = {}
     for target in targets:
         refusal = refusal or _held(tx, call, target)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import related, within
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
@@ -70,7 +72,7 @@ class _Caller:
 
     __slots__ = ("agent", "client", "tool")
 
-    def __init__(self, agent: Record, client: str, tool: str) -> None:
+    def __init__(self, agent: Agent, client: str, tool: str) -> None:
         self.agent, self.client, self.tool = agent, client, tool
 
 
@@ -86,7 +88,7 @@ def _edit(
 ) -> Any:
     """All targets or none. `more` has the files in further working trees."""
     taken: list[dict[str, Any]] = []
-    caller = _Caller(tx.get(f"a\t{call.agent}"), client, tool)
+    caller = _Caller(registered_agent(tx, call.agent), client, tool)
     for part in ({"targets": targets, "tree": tree, "local": local}, *more):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
         if isinstance(answer, DibsError):
@@ -150,7 +152,7 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if disputed:
         from dibs.operations.guards import changes
 
-        changes.settle(tx, tree, disputed)
+        changes.settle(tx, call, tree, disputed)
     return [held]
 
 
@@ -383,7 +385,7 @@ def _who(tx: Transaction, agent: str) -> str:
 
 def is_present(tx: Transaction, call: Call, agent: str) -> bool:
     """Is that agent still at work, as far as is known?"""
-    record = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     return record is not None and not record["left"] and call.alive(record["process"]) is not False
 
 
@@ -456,6 +458,11 @@ _TARGETS = Field(
     ),
 )  # fmt: skip
 _TREE = Field("tree", "tree", "the top of their working tree", required=True)
+# Columns of the rows in which doors bring paths, and the unfinished work in them, to this guard's neighbours.
+IN_TREE = Field("tree", "tree", "the working tree", required=True)
+PATH = Field("path", "resource", "the path", required=True)
+OWNERS = Field("owners", "words", "the agents whose work it is", required=True)
+READ = Field("read", "flag", "the caller has read what is there", required=True)
 EDIT = Operation(
     "edit", _edit, "May these files be written now?", sent_by=ANYWHERE,
     fields=(

@@ -32,9 +32,10 @@ A line is a kind and its fields:
     A agent                                     its files change by themselves right after an edit
 
 The flags of a change end in the kinds of the file before and after it, unless both are plain: `0` plain, `x`
-executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, and `p` that
-uncommitted changes of a person are in it which the actor had not read. A time is
-nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one since boot.
+executable, `l` a symbolic link. Before them `u` says that it is not known whether there was a file before, `p` that
+uncommitted changes of a person are in it which the actor had not read, and `o` that the actor's program alone ran, on
+its own work. A time is nanoseconds of the wall clock, a colon, and the seconds by which that clock is ahead of the one
+since boot.
 """
 
 from __future__ import annotations
@@ -59,10 +60,12 @@ UNSURE = "u"  # a flag: the first look at a path found it, and no look at the wh
 NAMED, GITTED = "n", "g"  # flags of a change: a call named the path, and git has the new content
 STAGED = "s"  # a flag with GITTED: git has it only in the index, so it is not committed
 CARRIED = "p"  # a flag: it contains uncommitted changes that no agent made, and that its actor had not read
+OWN = "o"  # a flag of a likely change: its actor's program alone ran on its own work, just after others' had ended
 CLOSED, OPEN = "closed", "open"  # classes of calls
 NOT_NAMED = ("", "")
 UNDO = "undo-"  # how the id of an undo's call begins: it does not mean that hooks report the agent's calls
 SECOND_NS = 1_000_000_000
+FORMATTER_NS = 10 * SECOND_NS  # after an edit: a client's formatter
 INODE_LAG_NS = SECOND_NS // 100  # an inode's time may be this much older than the clock
 MINUTE_NS, HOUR_NS = 60 * SECOND_NS, 3600 * SECOND_NS
 WATCH_NS = 8 * HOUR_NS  # a path that was named and not committed since is watched for a working day
@@ -195,8 +198,8 @@ class Change:
 class State:
     """The state that the lines of a ledger describe together."""
 
-    __slots__ = ("began", "calls", "changes", "cost", "count", "ended", "formats", "full", "heads", "left", "looks",
-                 "moves", "spare", "told", "untold")  # fmt: skip
+    __slots__ = ("began", "calls", "changes", "cost", "count", "ended", "followed", "formats", "full", "heads", "left",
+                 "looks", "moves", "spare", "told", "untold")  # fmt: skip
 
     def __init__(self, lines: Iterable[Line] = ()) -> None:
         self.heads: dict[str, Head] = {}
@@ -204,6 +207,7 @@ class State:
         self.began: dict[str, int] = {}  # agent whose calls are reported → when it first appeared
         self.ended: dict[str, int] = {}  # agent → when its session ended
         self.formats: set[str] = set()  # agents whose files change by themselves right after an edit
+        self.followed: set[str] = set()  # agents of which that was seen once, while another's program ran
         self.told: set[str] = set()
         self.untold: dict[str, Change] = {}
         self.full = 0  # when the whole tree was last looked at
@@ -308,7 +312,8 @@ class State:
         if change.is_drop and head.change is not None and head.change.grade == NOBODY:
             # What is thrown away may be the work of any of them.
             change.was_owned = [*dict.fromkeys([*head.owners, *head.change.suspects])]
-        returns = head.change is not None and head.change.before == change.after and not _is_plain(head.change)
+        last = head.change
+        returns = last is not None and last.before == change.after and not _is_plain(last)
         head.owners = owners_after(head.owners, change)
         head.content, head.signature, head.change = change.after, change.signature, change
         head.looked, head.offset = change.looked, change.offset
@@ -317,6 +322,7 @@ class State:
         head.authors[change.after] = maker
         if len(head.authors) > MAX_AUTHORS:
             del head.authors[next(iter(head.authors))]
+        usual = False  # its client's formatter again: the agent was told of the first time
         if change.is_named:
             self._spend(change)
             head.named = max(head.named, change.looked)
@@ -326,10 +332,23 @@ class State:
             and GITTED not in change.flags
             and change.after != MISSING
         ):
+            usual = change.actor in self.formats
             self.formats.add(change.actor)
-        if change.id not in self.told and (returns or not _is_plain(change)):
+        elif self._follows_edit(last, change):
+            # Another's program ran, as before: twice is no chance.
+            owner = change.was_owned[0]
+            (self.formats if owner in self.followed else self.followed).add(owner)
+        if change.id not in self.told and (returns or not (usual or _is_plain(change))):
             self.untold[change.id] = change  # what was taken away is there again: that settles it, by whoever it came
         return change
+
+    def _follows_edit(self, last: Change | None, change: Change) -> bool:
+        """Did the content of a fresh edit change within seconds, by its owner's formatter or by another's program?"""
+        if last is None or not last.is_named or change.grade != LIKELY or change.was_owned != [last.actor]:
+            return False
+        if change.actor == last.actor or GITTED in change.flags or change.after == MISSING:
+            return False
+        return 0 <= _written(change.signature) - last.looked < FORMATTER_NS
 
     def _spend(self, change: Change) -> None:
         """A name with an announced content explains one change; a second change is judged as if it were unnamed."""
@@ -616,7 +635,7 @@ def _is_plain(change: Change) -> bool:
         own = all(related(owner, change.actor) for owner in change.was_owned)
         if change.is_drop and any(owner != change.actor for owner in change.was_owned):
             return False  # a subagent's sweep may take its parent's work away, and the other way round
-        return own and (change.grade == SURE or change.is_named)
+        return own and (change.grade == SURE or change.is_named or OWN in change.flags)
     return change.is_named
 
 

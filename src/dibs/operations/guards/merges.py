@@ -1,4 +1,4 @@
-"""The files of a merge, rebase, cherry-pick or revert that stopped on a conflict: they are its agent's while it lasts.
+"""The files of a merge, rebase, cherry-pick, revert or stash that stopped on a conflict: its agent's while it lasts.
 
 - success: the files that it brought and that no other agent holds are claimed for its agent, as an edit does. They are
   released with the commits of them; what is left, when the operation is over.
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from dibs.stores.seam import Transaction
 
 REASON = "a {what} is under way"
-REASONS = tuple(REASON.format(what=what) for what in ("merge", "cherry-pick", "revert", "rebase"))
+KINDS = ("merge", "cherry-pick", "revert", "rebase", "conflict resolution")
+REASONS = tuple(REASON.format(what=what) for what in KINDS)
 
 
 def _merging(
@@ -55,7 +56,7 @@ MERGING = Operation(
     fields=(
         Field("tree", "tree", "the top of the working tree", required=True),
         Field("what", "choice", "what is under way; nothing, if it ended",
-              choices=("merge", "cherry-pick", "revert", "rebase"), default=""),
+              choices=KINDS, default=""),
         Field("paths", "resources", "the files that it brought", default=()),
     ),
     takes=True,

@@ -16,6 +16,7 @@ from dibs.operations.core import kept_contents
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
 from dibs.operations.guards.changes import CONTENT_LIFE_MS
+from dibs.operations.guards.edit_guard import OWNERS, PATH
 from dibs.operations.messages import mailbox
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def _removed(
         text = resources.show(path)
         record: Record = {
             "violation": f"v{identifier}", "path": text, "tree": tree, "holder": owners[0], "by": "", "at": tx.now,
-            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW,
+            "blob": content, "overwritten": "", "until": tx.now + CONTENT_LIFE_MS, "how": HOW, "ledger": name,
         }  # fmt: skip
         kept_contents.keep(tx, call, record)
         for owner in owners:
@@ -70,7 +71,8 @@ def _tell(tx: Transaction, call: Call, tree: str, name: str, by_owner: dict[str,
         files = _few(by_owner[owner])
         text = (
             f"the working tree {tree} was removed with what you had not committed in it: {files}. It is kept: "
-            "`dibs restore --list` names it, and `dibs restore ID` writes it into the working tree in which you run it."
+            "`dibs restore --list` names it, and `dibs restore PATH` writes it into the working tree in which you run "
+            "it."
         )
         mailbox.post(tx, owner, call.voice, HOW, text, tree=tree)
     suspicions.put(
@@ -93,9 +95,9 @@ REMOVED = Operation(
         Field("work", "rows", "the unfinished work in it", default=(),
               items=(
                   Field("id", "channel", "its copy", required=True),
-                  Field("path", "resource", "the path", required=True),
+                  PATH,
                   Field("content", "text", "the content", required=True),
-                  Field("owners", "words", "the agents whose work it is", required=True),
+                  OWNERS,
               )),
         Field("age", "integer", "for how many ms another working tree is there", default=0),
     ),

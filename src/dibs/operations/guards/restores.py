@@ -14,6 +14,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Held, NotFound
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import grants, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core import kept_contents, paging
@@ -100,7 +101,7 @@ def _restore(
         raise NotFound(f"nothing is kept as {kept}; `dibs restore --list` shows what is", kept=kept)
     _check_path(record["path"])
     _check_path(resource[1])  # by its real name: a folder of the path may be a link
-    refusal = roles.refusal_of_write(call, tx.get(f"a\t{call.agent}"), resource, local=local)
+    refusal = roles.refusal_of_write(call, get_agent(tx, call.agent), resource, local=local)
     if refusal is not None:
         tx.append("edit.refused", call.agent, resources.show(resource), {"code": refusal.code, "tree": tree})
         return refusal
@@ -112,7 +113,12 @@ def _restore(
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide
     if owner:
         _tell(tx, call, owner, record)
-    changes.settle(tx, tree, [record["path"]])
+    changes.settle(tx, call, tree, [record["path"]])
+    if record.get("ledger") and not record.get("restored"):
+        from dibs.operations.alerts import kinds
+
+        kept_contents.keep(tx, call, {**record, "restored": True})
+        kinds.note_restored(tx, call, record["ledger"])
     undo = ""
     if now and now != record["blob"]:
         undo = f"v{tx.id()}"

@@ -21,19 +21,36 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
-from dibs.operations.guards.edit_guard import SHELL
+from dibs.operations.guards.edit_guard import IN_TREE, OWNERS, PATH, READ, SHELL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
+
+    class Command(TypedDict):
+        """A command that is about to run: the fields of `COMMAND`, where each is explained."""
+
+        tree: str
+        sweeps: Sequence[dict[str, Any]]
+        unresolved: Sequence[dict[str, Any]]
+        index: Sequence[Sequence[str]]
+        acts: Sequence[str]
+        deploys: Sequence[tuple[str, str, str]]
+        client: str
+        owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]]
+        loose: Sequence[tuple[str, Sequence[str], bool]]
+        spoken: Sequence[tuple[str, str]]
+        waits: bool
+
 
 # A git command takes seconds. A longer one continues without the claim; git itself lets no second one write its index
 # meanwhile. The claim ends with the call, or with the process.
@@ -45,27 +62,28 @@ MAX_FILES_NAMED = 5  # files in the text of a refusal
 MAX_COMMAND_CHARS = 120  # of a command, in the text of a refusal
 
 
-def _command(
-    tx: Transaction,
-    call: Call,
-    tree: str,
-    sweeps: Sequence[dict[str, Any]] = (),
-    unresolved: Sequence[dict[str, Any]] = (),
-    index: Sequence[Sequence[str]] = (),
-    acts: Sequence[str] = (),
-    deploys: Sequence[Sequence[str]] = (),
-    client: str = "",
-    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]] = (),
-    loose: Sequence[tuple[str, Sequence[str], bool]] = (),
-    spoken: Sequence[tuple[str, str]] = (),
-) -> Any:
-    """May it run? `owned` has the unfinished work in the ledger: working tree, path, owners, read by the caller?
+def _command(tx: Transaction, call: Call, **command: Unpack[Command]) -> Any:
+    """May it run? What it may write, and git's index, are held for it while it runs."""
+    refusal = _forbidden(tx, call, command)
+    if refusal is not None:
+        return refusal
+    tree, unresolved, index = command["tree"], command["unresolved"], command["index"]
+    files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
+    if command["sweeps"] or unresolved:
+        refusal = _in_the_way(tx, call, command, exact=bool(files))
+        if refusal is not None:
+            return refusal
+    taken = _hold_files(tx, call, files) if files else []
+    if isinstance(taken, DibsError) or not index:
+        return taken if isinstance(taken, DibsError) else {"claims": taken}
+    held = _hold(tx, call, index, waits=command["waits"])
+    return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
 
-    `loose`: uncommitted changes that no agent made and the caller has not read; made since it began?
-    `spoken`: the dibs commands that it would run, and as which agent.
-    """
-    agent = tx.get(f"a\t{call.agent}")
-    for act in acts:
+
+def _forbidden(tx: Transaction, call: Call, command: Command) -> DibsError | None:
+    """Refuse what the agent's role forbids, what speaks for another agent, and a deploy by its bare command."""
+    agent, client, spoken = get_agent(tx, call.agent), command["client"], command["spoken"]
+    for act in command["acts"]:
         refusal: DibsError | None = roles.refusal_to(call, agent, act, client)
         if refusal is not None:
             return _refuse(tx, call, act, refusal)
@@ -75,36 +93,36 @@ def _command(
         refusal = authority.refusal_to_speak(tx, call, spoken)
         if refusal is not None:
             return _refuse(tx, call, f"dibs {spoken[0][0]}", refusal)
-    for command, target, against in deploys:
-        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, command, target, against)
-        return _refuse(tx, call, command, refusal)
-    files = [(doubt.get("tree", tree), doubt.get("below") or ()) for doubt in unresolved if doubt.get("exact")]
-    if sweeps or unresolved:
-        others = audits.others(tx, call, "")
-        normal = resources.normal(index) if index else []
-        busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
-        if busy:  # what lies in git's index now is of a moment
-            blockers = [holds.blocker(tx, one, normal) for one in busy]
-            return _index_held(tx, call, normal, Held(blockers=blockers))
-        unfinished = working_tree.unfinished(tx, call, owned, others) if sweeps or files else []
-        concerned = [*others, *unfinished, *working_tree.loose(tx, loose, [*others, *unfinished])]
-        dropped: list[str] = []
-        for found in sweeps:
-            sweep = {"tree": tree, **found, "here": tree}
-            counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
-            refusal = working_tree.refusal(tx, call, sweep, counting)
-            if refusal is not None:
-                return _refuse(tx, call, sweep["what"], refusal)
-            dropped += working_tree.dropped(sweep, counting)
-        refusal = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
+    for words, target, against in command["deploys"]:
+        refusal = roles.refusal_to(call, agent, "deploy", client) or _undeployed(call, words, target, against)
+        return _refuse(tx, call, words, refusal)
+    return None
+
+
+def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -> DibsError | None:
+    """Refuse a command that would take what others hold or have not finished. `exact`: it may write files it names."""
+    tree, sweeps, unresolved = command["tree"], command["sweeps"], command["unresolved"]
+    others = audits.others(tx, call, "")
+    normal = resources.normal(command["index"]) if command["index"] else []
+    busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
+    if busy:  # what lies in git's index now is of a moment
+        blockers = [holds.blocker(tx, one, normal) for one in busy]
+        return _command_runs(tx, blockers) if _running_commands(tx, call, normal) else Held(blockers=blockers)
+    unfinished = working_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
+    concerned = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
+    dropped: list[str] = []
+    for given in sweeps:
+        sweep = {"tree": tree, **given, "here": tree}
+        counting = [one for one in concerned if one["tree"] in {"", sweep["tree"]}]
+        refusal = working_tree.refusal(tx, call, sweep, counting)
         if refusal is not None:
-            return _refuse(tx, call, refusal.fields["words"][0], refusal)
-        edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
-    taken = _hold_files(tx, call, files) if files else []
-    if isinstance(taken, DibsError) or not index:
-        return taken if isinstance(taken, DibsError) else {"claims": taken}
-    held = _hold(tx, call, index)
-    return held if isinstance(held, DibsError) else {"claims": [*taken, *held["claims"]]}
+            return _refuse(tx, call, sweep["what"], refusal)
+        dropped += working_tree.dropped(sweep, counting)
+    doubt = _being_changed(tx, unresolved, unfinished, tree) or _unreadable(tx, unresolved, others, tree)
+    if doubt is not None:
+        return _refuse(tx, call, doubt.fields["words"][0], doubt)
+    edit_guard.note_dropped(tx, call, list(dict.fromkeys(dropped)))
+    return None
 
 
 def _hold_files(
@@ -142,8 +160,11 @@ def _being_changed(
     return None
 
 
-def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
-    """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is."""
+def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits: bool) -> Any:
+    """Hold git's index and the like while the command runs. What the agent holds anyway stays as it is.
+
+    `waits`: the caller asks again while another agent's git command runs. That is no refusal yet: the log has none.
+    """
     normal = resources.normal(wanted)
     own = [
         claim
@@ -152,6 +173,10 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     ]
     if any(claim["by"] != SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
+    if waits:
+        running = _running_commands(tx, call, normal)
+        if running:
+            return _command_runs(tx, [holds.blocker(tx, record, normal) for record in running[:MAX_CLAIMS_SHOWN]])
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Any] = []
     for claim in own:
@@ -164,22 +189,32 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Any:
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
-    return _index_held(tx, call, normal, held) if isinstance(held, Held) else held
+    if isinstance(held, Held) and _running_commands(tx, call, normal):
+        return _command_runs(tx, held.fields["blockers"], held.fields.get("more", 0))
+    return held
 
 
-def _index_held(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], held: Held) -> Held:
-    """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
+def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> list[Record]:
+    """The claims of other agents' git commands, if nothing else is in the way: these end within moments."""
+    running = []
     for record in holds.meeting(tx, wanted, ""):
-        lasting = holds.CLAIM in record and record["until"] > tx.now and record["by"] != SHELL
-        if holds.WAITER in record or (lasting and endings.blocks(record, resources.WRITE, call.agent)):
-            return held
-    blockers = held.fields["blockers"]
+        if holds.WAITER in record:
+            return []
+        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks(record, resources.WRITE, call.agent):
+            if record["by"] != SHELL:
+                return []
+            running.append(record)
+    return running
+
+
+def _command_runs(tx: Transaction, blockers: Sequence[dict[str, Any]], more: int = 0) -> Held:
+    """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     from dibs.operations.agents import names
 
     known = names.names_of(tx, [blocker["agent"] for blocker in blockers])
     return Held(
         f"a git command of {', '.join(known.values())} runs in this repository. Try again in a few seconds.",
-        blockers=blockers, more=held.fields.get("more", 0), transient=True,
+        blockers=blockers, more=more, transient=True,
     )  # fmt: skip
 
 
@@ -329,6 +364,7 @@ COMMAND = Operation(
                   Field("exact", "flag", "it may write these very files"),
               )),
         Field("index", "resources", "what of git's it touches", default=()),
+        Field("waits", "flag", "the caller asks again while another agent's git command runs", default=False),
         Field("acts", "words", "the acts that a role may forbid", default=(), choices=("commit", "deploy")),
         Field("deploys", "rows", "deploys by their bare command", default=(),
               items=(
@@ -337,19 +373,9 @@ COMMAND = Operation(
                   Field("against", "text", "why it would be refused now; empty if not", required=True, longest=0),
               )),
         Field("client", "text", "the client", default=""),
-        Field("owned", "rows", "unfinished work", default=(),
-              items=(
-                  Field("tree", "tree", "the working tree", required=True),
-                  Field("path", "resource", "the path", required=True),
-                  Field("owners", "words", "the agents whose work it is", required=True),
-                  Field("read", "flag", "the caller has read what is there", required=True),
-              )),
+        Field("owned", "rows", "unfinished work", default=(), items=(IN_TREE, PATH, OWNERS, READ)),
         Field("loose", "rows", "uncommitted changes of no agent that the caller has not read", default=(),
-              items=(
-                  Field("tree", "tree", "the working tree", required=True),
-                  Field("path", "resource", "the path", required=True),
-                  Field("later", "flag", "made since the caller began", required=True),
-              )),
+              items=(IN_TREE, PATH, Field("later", "flag", "made since the caller began", required=True))),
         Field("spoken", "rows", "the dibs commands that it would run", default=(),
               items=(
                   Field("command", "raw", "the command", required=True),

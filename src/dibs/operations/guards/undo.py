@@ -13,6 +13,7 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants, holds, resources
 from dibs.operations.claims.resources import ranges_for
 from dibs.operations.core.call import check_text, related, within
@@ -219,7 +220,7 @@ def _take(
     local: bool = True,
 ) -> Any:
     """Claim all files, as an edit does, or none."""
-    agent = tx.get(f"a\t{call.agent}")
+    agent = get_agent(tx, call.agent)
     for resource in paths:
         refusal = roles.refusal_of_write(call, agent, resource, local=local)
         if refusal is not None:
@@ -271,7 +272,7 @@ def _done(
         return {"undo": undo}
     from dibs.operations.messages import mailbox
 
-    changes.settle(tx, tree, paths)
+    changes.settle(tx, call, tree, paths)
     data = {
         "of": list(of), "what": what, "tree": tree, "paths": list(paths[:SHOWN]), "restored": restored,
         "conflicts": conflicts, "claim": claim,
@@ -279,7 +280,7 @@ def _done(
     tx.append("undo.finished", call.agent, undo, {**data, "commit": commit} if commit else data)
     some = ", ".join(paths[:5]) + (f" and {restored - 5} more" if restored > 5 else "")  # noqa: PLR2004 - as many as named
     for agent in of:
-        if not related(agent, call.agent) and tx.get(f"a\t{agent}") is not None:
+        if not related(agent, call.agent) and get_agent(tx, agent) is not None:
             where = f" (commit {commit[:12]})" if commit else ""
             text = (
                 f"{name_of(tx, call.agent)} undid what you changed in {some}{where}. Read it again before you continue."

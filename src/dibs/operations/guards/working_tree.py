@@ -25,6 +25,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import holds, resources
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import Field
@@ -418,7 +419,7 @@ def rewritten(tx: Transaction, call: Call, fact: dict[str, Any]) -> Forbidden | 
 
 def is_at_work(tx: Transaction, call: Call, name: str) -> bool:
     """Is this a known agent that neither left, nor was killed, nor died?"""
-    agent = tx.get(f"a\t{name}")
+    agent = get_agent(tx, name)
     if agent is None or agent["left"] or agent["killed"]:
         return False
     return agent["process"] is None or call.alive(agent["process"]) is not False

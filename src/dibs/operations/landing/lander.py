@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Fenced, Forbidden, Held, quoted
 from dibs.operations.agents import roles
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, grants
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
@@ -49,7 +50,7 @@ MAX_STOPPED = 64  # landings whose agents are told why nothing lands
 def _take(tx: Transaction, call: Call, onto: str, lander: Process, pushes: bool = False) -> Any:
     """Become the lander."""
     target = queue.target_of(call, onto)
-    agent = tx.get(f"a\t{call.agent}")
+    agent = get_agent(tx, call.agent)
     for act in ("commit", "deploy") if pushes else ("commit",):
         refusal: DibsError | None = roles.refusal_to(call, agent, act)
         if refusal is not None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound, Quota, from_parts
 from dibs.operations.agents import names
+from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
 from dibs.operations.core.policy import WORK
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -71,8 +73,8 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     """Leave copies for further agents, up to `room` records."""
     used, more = 0, True
     while more and used < room:
-        low, high = prefix_range("a\t")
-        low = f"a\t{job['after']}{AFTER_KEY}" if job["after"] else low
+        low, high = prefix_range(AGENT_KEYS)
+        low = f"{agent_key(job['after'])}{AFTER_KEY}" if job["after"] else low
         page = tx.fetch([(low, high)], max(1, min(AGENTS_PER_TRIP, (room - used) // (1 + RECORDS_PER_COPY))))
         agents: list[Record] = [agent for _, agent in page.rows]
         copies = _leave(tx, job, _fitting(tx, job, agents))
@@ -89,7 +91,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
 
 def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str]:
     """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
-    above = {f"a\t{name}" for agent in agents for name in lineage_of(agent["agent"])[:-1]}
+    above = {agent_key(name) for agent in agents for name in lineage_of(agent["agent"])[:-1]}
     killed = {key[2:] for key, found in tx.get_many(sorted(above)).items() if found is not None and found["killed"]}
     killed |= {agent["agent"] for agent in agents if agent["killed"]}
     return [
@@ -200,7 +202,7 @@ def _kept_for(tx: Transaction, kind: str) -> list[tuple[str, Record]]:
     return tx.fetch([prefix_range(f"ml\t{kind}\t")], 2 * MAX_MESSAGES_KEPT).rows
 
 
-def take_on_type(tx: Transaction, agent: Record, was: str) -> None:
+def take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
     """An agent takes its type on (the caller writes its record): it gets the messages kept for that type.
 
     `was`: its type so far; "" for a new agent, or one that was not there.
@@ -228,7 +230,7 @@ def take_on_type(tx: Transaction, agent: Record, was: str) -> None:
         tx.put(key, {**kept, "given": kept["given"] + 1}, i2=due(kept["until"]))
 
 
-def parts(tx: Transaction, agent: Record, kind: str) -> None:
+def parts(tx: Transaction, agent: Agent, kind: str) -> None:
     """An agent gives a type up: it has got the messages so far (the caller writes its record)."""
     if kind:
         agent["heard"] = {**agent.get("heard", {}), kind: tx.now - 1}

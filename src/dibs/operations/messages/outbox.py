@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
+from dibs.operations.agents.records import agent_key, get_agent, registered_agent
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
@@ -104,7 +105,7 @@ def _is_party(tx: Transaction, call: Call, origin: Record) -> bool:
     if any(within(one, call.agent) for one in [origin["from"], *origin["to"]]):
         return True
     spec = origin.get("spec", "")
-    return spec == broadcasts.ALL or bool(spec and tx.get(f"a\t{call.agent}")["type"] == spec[5:])
+    return spec == broadcasts.ALL or bool(spec and registered_agent(tx, call.agent)["type"] == spec[5:])
 
 
 def _message(tx: Transaction, call: Call, text: str, type: str, payload: Any) -> Record:
@@ -156,7 +157,7 @@ def _to_come(tx: Transaction, to: str) -> list[str]:
 
 
 def _known(tx: Transaction, agent: str) -> str:
-    if tx.get(f"a\t{agent}") is None:
+    if get_agent(tx, agent) is None:
         error = names.unknown(tx, agent)
         if "near" not in error.fields:
             text = f"no agent {agent} is known here; `dibs agents` lists them, and --later keeps it for a later agent"
@@ -167,10 +168,10 @@ def _known(tx: Transaction, agent: str) -> str:
 
 def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
     """The agents among these that have not left and were not killed, nor an ancestor of theirs; at least one."""
-    above = {f"a\t{name}" for agent in wanted for name in lineage_of(agent)}
+    above = {agent_key(name) for agent in wanted for name in lineage_of(agent)}
     known = tx.get_many(sorted(above))
     killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
-    there = [agent for agent in wanted if (found := known[f"a\t{agent}"]) is not None and not found["left"]]
+    there = [agent for agent in wanted if (found := known[agent_key(agent)]) is not None and not found["left"]]
     there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
     if not there:
         text = "none of its recipients is here any more; `dibs agents` lists all agents"

@@ -181,7 +181,7 @@ def _fits(what: str, kind: str, subject: str) -> bool:
 def pending(tx: Transaction, call: Call) -> Record | None:
     """The caller's subscriptions, with the cursor; None if there are none, or nothing new is in the log."""
     if not call.agent:
-        from dibs.operations.core.call import name_caller
+        from dibs.operations.agents.speech import name_caller
 
         name_caller(tx, call)
     known = _record(tx, call.agent)

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -81,7 +82,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _agent(tx: Transaction, call: Call, agent: Record) -> dict[str, Any]:
+def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     role = roles.of(call, agent, who=agent["agent"])[0]
     is_person = agent.get("kind") == PERSON
     rank = roles.rank_of(call, role) if role else PERSON if is_person else AGENT

@@ -14,7 +14,7 @@ asked for.
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, Killed, NotFound, Quota
-from dibs.operations.agents.records import put_agent
+from dibs.operations.agents.records import put_agent, registered_agent
 from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.stores.seam import prefix_range
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -135,7 +136,7 @@ def shown(tx: Transaction, run: Record) -> dict[str, Any]:
 # --- who takes part
 
 
-def agent_key(run: str, agent: str) -> str:
+def member_key(run: str, agent: str) -> str:
     """The key of an agent's part in a run."""
     return f"ua\t{run}\t{agent}"
 
@@ -143,7 +144,7 @@ def agent_key(run: str, agent: str) -> str:
 def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Sequence[str] = ()) -> dict[str, Any]:
     """Join a run. The given type and capabilities are the agent's from now on, as at a boot."""
     record = chosen(tx, run)
-    agent = tx.get(f"a\t{call.agent}")
+    agent = registered_agent(tx, call.agent)
     kind, able = type, sorted(set(can))
     if (kind and kind != agent["type"]) or (able and able != agent["can"]):
         was, agent["type"], agent["can"] = agent["type"], kind or agent["type"], able or agent["can"]
@@ -156,13 +157,13 @@ def _join(tx: Transaction, call: Call, run: str = "", type: str = "", can: Seque
 
     workforce.mark_as_worker(tx, agent)
     member = _member(tx, record["run"], agent)
-    tx.put(agent_key(record["run"], call.agent), member)
+    tx.put(member_key(record["run"], call.agent), member)
     return {"run": shown(tx, record), "agent": member_shown(tx, member)}
 
 
-def _member(tx: Transaction, run: str, agent: Record) -> Record:
+def _member(tx: Transaction, run: str, agent: Agent) -> Record:
     """An agent's part in a run, existing or new, with its present type and capabilities."""
-    member: Record | None = tx.get(agent_key(run, agent["agent"]))
+    member: Record | None = tx.get(member_key(run, agent["agent"]))
     if member is None:
         if len(tx.fetch([prefix_range(f"ua\t{run}\t")], MAX_AGENTS).rows) >= MAX_AGENTS:
             raise Quota(
@@ -194,10 +195,10 @@ def _usage(
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 2**53:
             raise Invalid(f"{name}: a number that is not negative", field=name)
     used: Record = {"cpu": round(float(cpu), 1), "memory": int(memory), "threads": int(threads)}
-    return {"kept": bool(run) and keep_use(tx, check_id(run), tx.get(f"a\t{call.agent}"), used)}
+    return {"kept": bool(run) and keep_use(tx, check_id(run), registered_agent(tx, call.agent), used)}
 
 
-def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
+def keep_use(tx: Transaction, run: str, agent: Agent, used: Record) -> bool:
     """Store an agent's usage for an active run: the latest, and the maximum."""
     record: Record | None = tx.get(key_of(run))
     if record is None or record["state"] != ACTIVE:
@@ -207,7 +208,7 @@ def keep_use(tx: Transaction, run: str, agent: Record, used: Record) -> bool:
     before = member["peak"] or used
     member["peak"] = {name: max(used[name], before[name]) for name in used}
     member["usage"] = {**used, "at": tx.now}
-    tx.put(agent_key(run, agent["agent"]), member)
+    tx.put(member_key(run, agent["agent"]), member)
     return True
 
 

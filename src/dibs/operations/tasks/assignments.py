@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents import names
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
@@ -106,7 +107,7 @@ def _answer(tx: Transaction, task: Record, agent: str | None) -> dict[str, Any]:
 def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) -> Forbidden | None:
     """Why the named agent cannot have the task; None if it can."""
     check_agent_id(to)
-    record: Record | None = tx.get(f"a\t{to}")
+    record = get_agent(tx, to)
     if record is None:
         raise names.unknown(tx, to)
     identifier = task["task"]
@@ -153,7 +154,7 @@ def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -
 
 def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     """Offer to do a task; the highest offer gets it."""
-    agent = tx.get(f"a\t{call.agent}")
+    agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     task = _open(tx, id)

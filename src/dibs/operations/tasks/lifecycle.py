@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Worker
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
@@ -324,11 +325,11 @@ def shown(tx: Transaction, task: Record) -> dict[str, Any]:
     return found
 
 
-def fits(agent: Record | None, needs: Sequence[str], for_type: str) -> bool:
-    """Is this agent of the type, and has it all the capabilities, that a task asks for?"""
-    if agent is None:
+def fits(worker: Worker | None, needs: Sequence[str], for_type: str) -> bool:
+    """Is this worker of the type, and has it all the capabilities, that a task asks for?"""
+    if worker is None:
         return not needs and not for_type
-    return (not for_type or agent["type"] == for_type) and all(need in agent["can"] for need in needs)
+    return (not for_type or worker["type"] == for_type) and all(need in worker["can"] for need in needs)
 
 
 def unfit(task: Record, agent: str = "") -> str:

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
+from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
@@ -203,7 +204,7 @@ def _keep_use(tx: Transaction, call: Call, task: Record, used: Record | None) ->
     if used is None:
         return
     task["used"] = used
-    agent = tx.get(f"a\t{call.agent}") if task["run"] else None
+    agent = get_agent(tx, call.agent) if task["run"] else None
     if agent is not None:
         from dibs.operations.runs import run_records
 
@@ -486,7 +487,7 @@ def _task_of(tx: Transaction, claim: Record) -> Record | None:
 
 def _strike(tx: Transaction, agent: str, *, failed: str = "") -> None:
     """Count failures in a row against an agent, by the `failed` task; a success clears them (workforce.py)."""
-    record: Record | None = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     if record is None or (not failed and not record.get("strikes")):
         return
     from dibs.operations.agents.records import put_agent
@@ -543,6 +544,7 @@ OPERATIONS = (
         ahead=ahead,
         may="worker",
         answer="TaskDoneAnswer",
+        withdraws=True,
     ),
     Operation(
         "task fail",

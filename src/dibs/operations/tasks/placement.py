@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
@@ -30,7 +31,7 @@ MAX_RUNNERS_UP = 16  # bidders that are kept in case the winner does not come
 PREEMPTION_INTERVAL_MS = 5 * SECOND  # between two tries of a waiting preemptive task to displace another
 
 
-def fits(agent: Record, task: Record) -> bool:
+def fits(agent: Agent, task: Record) -> bool:
     """Does the agent have the type and the capabilities that the task needs?"""
     return lifecycle.fits(agent, task["needs"], task["for"])
 
@@ -168,7 +169,7 @@ def _displaced_agent(tx: Transaction, call: Call, task: Record) -> str | None:
     return displace(tx, call, task, there)
 
 
-def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record]) -> str | None:
+def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Agent]) -> str | None:
     """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
     found: list[tuple[tuple[int, int, str], Record, Record]] = []
     for agent in there:
@@ -193,7 +194,7 @@ def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Record])
     return loser
 
 
-def has_room(tx: Transaction, call: Call, agent: Record, task: Record, how: str, facts: Facts) -> bool:
+def has_room(tx: Transaction, call: Call, agent: Agent, task: Record, how: str, facts: Facts) -> bool:
     """May the agent have one more? For a preemptive task, less important assigned tasks do not count."""
     name = agent["agent"]
     waiting = facts.assigned.get(name, [])

@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
+from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -40,11 +42,11 @@ READY_TASKS_PER_TRIP = 32  # where the strategy may skip the first ones for this
 
 def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str = "", wake: str = "") -> Any:
     """The best task that is ready for this agent, in one transaction."""
-    agent = _agent(tx, call)
+    agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due = due_tasks.promote(tx, call)
     if due.done:  # one of them may be assigned to this agent now
-        agent = _agent(tx, call)
+        agent = registered_agent(tx, call.agent)
     refusal = _refused(tx, call, agent)
     task = None
     if refusal is None:
@@ -69,11 +71,6 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
 
 
-def _agent(tx: Transaction, call: Call) -> Record:
-    agent: Record = tx.get(f"a\t{call.agent}")
-    return agent
-
-
 def _nothing(tx: Transaction, run: str) -> str:
     """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
     others = [head for head in board.pools(tx) if not run or head["run"] == run]
@@ -84,7 +81,7 @@ def _nothing(tx: Transaction, run: str) -> str:
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
-def best(tx: Transaction, call: Call, agent: Record, run: str) -> Record | None:
+def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Record | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
         mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
@@ -107,7 +104,7 @@ def _rank(task: Record) -> tuple[int, str]:
 
 
 def _first(
-    tx: Transaction, call: Call, agent: Record, prefix: str, run: str, head: Record | None = None
+    tx: Transaction, call: Call, agent: Agent, prefix: str, run: str, head: Record | None = None
 ) -> Record | None:
     """The first task below a prefix that this agent may have; `head` is the very first, if it was read already."""
     if head is not None and _may_have(tx, call, agent, head, run):
@@ -124,7 +121,7 @@ def _first(
         after = page.rows[-1][0]
 
 
-def _may_have(tx: Transaction, call: Call, agent: Record, task: Record, run: str) -> bool:
+def _may_have(tx: Transaction, call: Call, agent: Agent, task: Record, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and the holder of its name?"""
     if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
         return False
@@ -187,14 +184,14 @@ def follow_up(tx: Transaction, call: Call, run: str) -> dict[str, Any] | None:
 
 def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[str, Any]]:
     """The best tasks: as many as are ready, were asked for, and this agent may have."""
-    agent: Record | None = tx.get(f"a\t{call.agent}")
+    agent = get_agent(tx, call.agent)
     if agent is None:
         return []
     workforce.mark_as_worker(tx, agent)
     if _refused(tx, call, agent) is not None:
         return []
     if due_tasks.promote(tx, call).done:
-        agent = _agent(tx, call)
+        agent = registered_agent(tx, call.agent)
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
@@ -210,7 +207,7 @@ def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[st
 # --- who may
 
 
-def _refused(tx: Transaction, call: Call, agent: Record) -> Any:
+def _refused(tx: Transaction, call: Call, agent: Agent) -> Any:
     """Why this agent gets no task now: it has one already, or its breaker is open."""
     state, until = workforce.breaker(tx, call, agent)
     if state == "open":
@@ -262,7 +259,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
 
 
 def _wait(
-    tx: Transaction, call: Call, agent: Record, run: str, waiter: str, wake: str, task: str = ""
+    tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = ""
 ) -> dict[str, Any]:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
     key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
@@ -291,7 +288,7 @@ def _forget(tx: Transaction, waiter: str) -> None:
 
 def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = "", wake: str = "") -> Any:
     """Take a specific task, or wait for it: first come, first served, before waiters for any task."""
-    agent = _agent(tx, call)
+    agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
@@ -315,7 +312,7 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
 
 
 def _wait_for(
-    tx: Transaction, call: Call, agent: Record, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
+    tx: Transaction, call: Call, agent: Agent, identifier: str, waiter: str, wake: str, refusal: Held | Conflict
 ) -> dict[str, Any]:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
@@ -402,7 +399,7 @@ def take(
         raise Conflict(
             f"task {name} is {task['state']}; only a planned task can be taken.", task=name, state=task["state"]
         )
-    refusal = _cannot(tx, call, tx.get(f"a\t{call.agent}"), task, told=not patient) or _after_others(
+    refusal = _cannot(tx, call, registered_agent(tx, call.agent), task, told=not patient) or _after_others(
         tx, call, task, waiter
     )
     if refusal is not None:
@@ -438,7 +435,7 @@ def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: 
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Record, task: Record, *, told: bool) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Agent, task: Record, *, told: bool) -> Any:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:

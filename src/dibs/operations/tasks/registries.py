@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds, resources
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
@@ -185,7 +186,7 @@ def _holder(tx: Transaction, call: Call, name: str) -> Record | None:
 
 def _known_as(tx: Transaction, agent: str) -> str:
     """The id by which the scripts know an agent."""
-    record = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     also = record.get("also", ()) if record is not None else ()
     return str(also[-1]) if also else agent
 

@@ -5,6 +5,7 @@ Read-only; the worker decides. Internal: no command.
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import get_agent
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.tasks import board, lifecycle
 
@@ -12,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 TASKS_PER_TRIP = 256
@@ -23,7 +24,7 @@ MAX_TASKS_READ = 4_096
 
 def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
-    who: Record | None = tx.get(f"a\t{agent}")
+    who = get_agent(tx, agent)
     pools = [f"ready\t{lifecycle.pool_of(head)}\t" for head in board.pools(tx)
              if lifecycle.fits(who, head["needs"], head["for"])]  # fmt: skip
     later = ("tasks\tdelayed\t", "tasks\tauction\t", "mine\t")

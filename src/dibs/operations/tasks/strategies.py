@@ -19,6 +19,7 @@ was killed, is known to be dead or has an open breaker never competes.
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
@@ -30,10 +31,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
-    Rank = Callable[[Record, Sequence[Record], "Facts"], list[Record]]
+    Rank = Callable[[Record, Sequence[Agent], "Facts"], list[Agent]]
 
 # An agent that was seen or asked within this counts as present; five times the interval of "seen".
 PRESENCE_MS = 5 * MINUTE
@@ -60,7 +62,7 @@ class Facts:
         self.waiting: dict[str, list[Record]] = {}  # agent → its places among the waiters for work
         self.place: dict[str, int] = {}  # agent → the number of waiters before it
         self.bids: dict[str, Record] = {}
-        self.live: list[Record] = []
+        self.live: list[Agent] = []
         # strategies, demands and runs for which other agents come first
         self.not_mine: set[tuple[str, str, str]] = set()
         self.opened = 0
@@ -77,34 +79,34 @@ class Facts:
 # --- the strategies
 
 
-def priority(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def priority(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent that has waited longest, then the least busy one."""
     return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
 
 
-def round_robin(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def round_robin(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent whose last task is longest ago."""
     return sorted(candidates, key=lambda one: (facts.given.get(_id(one), []), facts.in_line(_id(one)), _id(one)))
 
 
-def load_balanced(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def load_balanced(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent with the fewest tasks."""
     return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
 
 
-def capability(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def capability(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The least over-qualified agent."""
     needs = set(task["needs"])
     return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
 
 
-def sticky(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def sticky(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """Each key (the task's sticky key, else its key, its parent or its id) gives the agents an order of their own."""
     word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
     return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
 
 
-def auction(task: Record, candidates: Sequence[Record], facts: Facts) -> list[Record]:
+def auction(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The highest bidder, the earlier of equal ones; agents without a bid are left out."""
     bidders = [one for one in candidates if _id(one) in facts.bids]
     return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
@@ -116,7 +118,7 @@ RANKS: dict[str, Rank] = {
 }  # fmt: skip
 
 
-def _id(agent: Record) -> str:
+def _id(agent: Agent) -> str:
     return str(agent["agent"])
 
 
@@ -141,7 +143,7 @@ def gather(tx: Transaction, without: str = "") -> Facts:
     return facts
 
 
-def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | None = None) -> list[Record]:
+def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | None = None) -> list[Agent]:
     """The agents (or those named in `among`) that are there to work, as far as is known."""
     known = _agents(tx, among)
     killed = {name for name, agent in known.items() if agent["killed"]}
@@ -151,23 +153,23 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
     return [agent for agent in there if _is_there(tx, call, agent, facts)]
 
 
-def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Record]:
+def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Agent]:
     """Agents by their names; named ones with their ancestors, since a kill covers subagents."""
     if among is not None:
-        values = tx.get_many(sorted({f"a\t{one}" for name in among for one in lineage_of(name)}))
+        values = tx.get_many(sorted({agent_key(one) for name in among for one in lineage_of(name)}))
         return {agent["agent"]: agent for agent in values.values() if agent is not None}
-    found = [agent for _, agent in paging.every(tx, "a\t")]
+    found = [agent for _, agent in paging.every(tx, AGENT_KEYS)]
     return {agent["agent"]: agent for agent in found if agent.get("works") or agent["killed"]}
 
 
-def _is_there(tx: Transaction, call: Call, agent: Record, facts: Facts) -> bool:
+def _is_there(tx: Transaction, call: Call, agent: Agent, facts: Facts) -> bool:
     alive = call.alive(agent["process"])
     if alive is False or workforce.breaker(tx, call, agent)[0] == "open":
         return False
     return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + PRESENCE_MS > tx.now)
 
 
-def asks(facts: Facts, agent: Record, task: Record) -> bool:
+def asks(facts: Facts, agent: Agent, task: Record) -> bool:
     """Will this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
     name, run = _id(agent), task["run"]
     asked = facts.asked.get(name, {}).get(run, 0)
@@ -195,7 +197,7 @@ def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
 # --- pull
 
 
-def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str) -> bool:
+def may_pull(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: str) -> bool:
     """Does this ready task go to the caller?"""
     if strategy in {"priority", "preemptive"}:
         return True
@@ -223,7 +225,7 @@ def may_pull(tx: Transaction, call: Call, agent: Record, task: Record, strategy:
     return True
 
 
-def _competes(tx: Transaction, call: Call, agent: Record, task: Record, strategy: str, facts: Facts) -> bool:
+def _competes(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: str, facts: Facts) -> bool:
     """Would this agent come for the task?"""
     if not lifecycle.fits(agent, task["needs"], task["for"]):
         return False

@@ -84,5 +84,6 @@ OPERATIONS = (
         may="worker",
         answer="TaskTurnAnswer",
         takes=True,
+        withdraws=True,
     ),
 )

@@ -5,6 +5,7 @@ pulls.py takes tasks, placement.py assigns them; both use this.
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import endings, holds
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import lifecycle
@@ -13,7 +14,9 @@ from dibs.operations.tasks.lifecycle import PLANNED
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -41,13 +44,13 @@ def expect(tx: Transaction, agent: str, until: int) -> None:
     """A task is assigned to an agent: its record says until when the agent has to look for one."""
     from dibs.operations.agents.records import put_agent
 
-    record: Record | None = tx.get(f"a\t{agent}")
+    record = get_agent(tx, agent)
     if record is not None and record.get("assigned", 0) < until:
         record["assigned"] = until
         put_agent(tx, record)
 
 
-def limit_of(tx: Transaction, call: Call, agent: Record) -> int:
+def limit_of(tx: Transaction, call: Call, agent: Agent) -> int:
     """How many tasks this agent may have; an agent with an open breaker gets one to try."""
     most: int = call.policy.work["tasks"]["max_tasks"]
     return 1 if breaker(tx, call, agent)[0] == "half-open" else most
@@ -62,7 +65,7 @@ def live_tasks(tx: Transaction, agent: str) -> list[Record]:
     ]
 
 
-def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int]:
+def breaker(tx: Transaction, call: Call, agent: Agent | None) -> tuple[str, int]:
     """Closed, open or half-open, and until when it is open: by the failures in a row, and the last one's time."""
     strikes = agent.get("strikes", 0) if agent is not None else 0
     settings = call.policy.work["tasks"]
@@ -73,7 +76,7 @@ def breaker(tx: Transaction, call: Call, agent: Record | None) -> tuple[str, int
     return ("open", until) if until > tx.now else ("half-open", until)
 
 
-def mark_as_worker(tx: Transaction, agent: Record) -> None:
+def mark_as_worker(tx: Transaction, agent: Agent) -> None:
     """The agent asks for work: from now on it may be given some. One that only looks, or runs a script, never is."""
     if not agent.get("works"):
         from dibs.operations.agents.records import put_agent
@@ -101,7 +104,7 @@ def turn_of(waiter: Record | None) -> int:
 
 def wake(tx: Transaction, ready: Sequence[Record]) -> None:
     """Tasks became ready: wake as many waiters for such work. A wake is a hint; each waiter looks for itself."""
-    waiting: Iterable[Record] | None = None
+    waiting: Iterable[Any] | None = None  # a waiter has the fields of a worker
     for task in ready:
         if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
             continue

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.agents.records import Agent
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _recovered(tx: Transaction, call: Call, agents: Sequence[Record] = (), aside: str = "") -> dict[str, Any]:
+def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, Any]:
     kept = []
     for agent in agents:
         if agent.get("killed") and agent["agent"] != call.agent:

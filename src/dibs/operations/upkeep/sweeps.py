@@ -8,6 +8,7 @@ are to leave the store: the caller's machine archives them first (log_retention.
 
 from __future__ import annotations
 
+from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.claims import endings, holds
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
@@ -19,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
@@ -183,12 +185,12 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple
 
 def _agents(tx: Transaction) -> tuple[Fetched, Record | None]:
     """The agents that the next sweep looks at, and the one after which they come."""
-    low, high = prefix_range("a\t")
+    low, high = prefix_range(AGENT_KEYS)
     last: Record | None = tx.get(SWEEP_PLACE_KEY)
-    return tx.fetch([(low if last is None else f"a\t{last['agent']}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
+    return tx.fetch([(low if last is None else f"{agent_key(last['agent'])}{AFTER_KEY}", high)], AGENTS_PER_SWEEP), last
 
 
-def _suspects(call: Call, agents: list[Record]) -> list[Record]:
+def _suspects(call: Call, agents: list[Agent]) -> list[Agent]:
     """The agents whose process may be gone; it was looked whether they are."""
     found = [agent for agent in agents if agent["process"] is not None and not agent["left"]]
     call.know([agent["process"] for agent in found])

@@ -601,7 +601,7 @@ class _Transaction(BaseTransaction):
     def wall(self) -> int:
         """The wall clock at `now`."""
         if not self._wall:
-            offset = self._store._wall_offset(clock.wall() - clock.since_boot() - self.base, self.sql)
+            offset = self._store._wall_offset(clock.ahead() - self.base, self.sql)
             self._wall, self._store._ahead = self.now + offset, self.base + offset
         return self._wall
 

@@ -8,7 +8,7 @@ from dibs import jsontext
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
-from dibs.errors import YES, Invalid
+from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
@@ -26,6 +26,10 @@ FIELDS = (
 )  # fmt: skip
 PIPE = (160, 50)
 LEAST, MOST = (40, 10), (500, 1_000)
+MISSING = (
+    "`dibs top` needs the extra `top`: `uv tool install 'FOLDER[top]'` (a clone of dibs). "
+    "`dibs top --once` works without it."
+)
 
 
 def run(words: Words) -> int:
@@ -60,17 +64,18 @@ def _size(text: str) -> tuple[int, int]:
 def _once(asker: Asker, state: State, size: tuple[int, int], *, as_json: bool) -> int:
     """One picture."""
     from dibs.doors.top.draw import text_of
+    from dibs.doors.top.picture import frame
     from dibs.doors.top.reader import Reader
     from dibs.doors.top.view import View
 
-    reader = Reader(asker, state, lambda: None)
+    reader = Reader(asker, state)
     reader.snapshot()
     reader.whole()
     view = View(state)
     if as_json:
         sys.stdout.write(jsontext.encode({"ok": True, **_summary(view, state)}) + "\n")
     else:
-        sys.stdout.write(text_of(view.frame(*size)))
+        sys.stdout.write(text_of(frame(view, *size)))
     return YES
 
 
@@ -89,24 +94,18 @@ def _summary(view: Any, state: State) -> dict[str, Any]:
 
 
 def _live(words: Words, asker: Asker, state: State) -> int:
-    from dibs.doors.top.app import App
-    from dibs.doors.top.paint import Screen
-    from dibs.doors.top.reader import Asker, Desk, Reader
+    try:
+        from dibs.doors.top import app
+    except ImportError as error:
+        raise Unavailable(f"{MISSING} ({error})", missing=True) from None
+    from dibs.doors.top.desk import Desk
+    from dibs.doors.top.reader import Asker, Reader
 
-    screen = Screen()
-    reader = Reader(asker, state, screen.wake)
+    reader = Reader(asker, state)
     reader.snapshot()  # what cannot be read is said before the terminal is taken
     asker.close()
-    desk = Desk(Asker(lambda: open_session(words), words.common.get("as")), screen.wake)
-    app = App(state, desk, reader.want)
-    with screen:
-        reader.start()
-        desk.start()
-        try:
-            return app.run(screen, reader)
-        finally:
-            reader.stop()
-            desk.stop()
+    desk = Desk(Asker(lambda: open_session(words), words.common.get("as")))
+    return app.show(state, reader, desk, colored=terminal.colored(sys.stdout))
 
 
 COMMAND = Command(

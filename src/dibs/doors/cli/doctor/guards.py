@@ -13,7 +13,7 @@ from dibs.doors import clients
 from dibs.doors.cli.doctor import committed
 from dibs.doors.clients import BEFORE
 from dibs.doors.clients.adapter import MADE
-from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe, scripts
+from dibs.doors.install import githooks, launcher, mcp_probe, plan, probe
 from dibs.errors import DibsError, quoted
 from dibs.facts.git import queries as git
 from dibs.session.known_clients import NAMES
@@ -87,7 +87,7 @@ def _launcher(session: Session) -> dict[str, Any]:
 
 def _scripts(base: str) -> Iterator[dict[str, Any]]:
     """Are the launcher and the command, which are committed, as this dibs writes them?"""
-    for name, text in (("hook", scripts.hook()), ("dibs", scripts.COMMAND)):
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         path = f"{base}/.dibs/{name}"
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:

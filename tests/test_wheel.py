@@ -1,0 +1,53 @@
+"""What is derived is there wherever dibs is installed: from a wheel, from a zip, in folders that nobody may write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from dibs.doors.http import openapi
+from dibs.doors.mcp import tools
+from tests import wheel
+
+DESCRIBE = """
+import dibs, json, sys
+from dibs.doors.http import openapi
+from dibs.doors.mcp import tools
+shown = {name: tool.as_json() for name, tool in tools.derived(every=True).items()}
+json.dump([dibs.__file__, openapi.description(), shown], sys.stdout)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return wheel.built_in(tmp_path_factory.mktemp("wheel"))
+
+
+def test_a_wheel_has_the_types_and_no_file_of_schemas(wheel_file: Path) -> None:
+    names = set(zipfile.ZipFile(wheel_file).namelist())
+    assert {"dibs/py.typed", "dibs/doors/python/methods.py", "dibs/doors/python/methods.pyi"} <= names
+    assert not [name for name in names if name.endswith("schema.json")]
+
+
+@pytest.mark.parametrize("form", ["unpacked", "zipped"])
+def test_an_installed_server_describes_itself_as_one_in_the_tree(wheel_file: Path, form: str, tmp_path: Path) -> None:
+    place = wheel_file
+    if form == "unpacked":
+        place = tmp_path / "packages"
+        zipfile.ZipFile(wheel_file).extractall(place)
+    before = sorted(place.rglob("*"))
+    told = {**os.environ, "PYTHONPATH": str(place), "PYTHONDONTWRITEBYTECODE": "1"}
+    process = subprocess.run(
+        [sys.executable, "-c", DESCRIBE], check=True, capture_output=True, env=told, timeout=60, cwd=tmp_path
+    )
+    assert sorted(place.rglob("*")) == before, "nothing is written next to the modules"
+    file, description, shown = json.loads(process.stdout)
+    assert file.startswith(str(place))
+    assert description == openapi.description()
+    assert shown == {name: tool.as_json() for name, tool in tools.derived(every=True).items()}
