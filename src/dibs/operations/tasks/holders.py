@@ -9,30 +9,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
 
-def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Record | None:
+def live_claim(tx: Transaction, task: Record, *, over: bool = False) -> Claim | None:
     """The live claim on an executing task; with `over`, also one past its deadline that was not ended yet."""
-    from dibs.operations.claims import holds
+    from dibs.operations.claims import records as claim_records
 
     if task["state"] != EXECUTING:
         return None
-    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
-        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
-            return record
+    for claim in claim_records.overlapping_claims(tx, [lifecycle.resource_of(task["task"])], ""):
+        if claim["claim"] == task["claim"] and (over or claim["until"] > tx.now):
+            return claim
     return None
 
 
 def expired(tx: Transaction, tasks: Sequence[Record]) -> set[str]:
     """Those at work whose claim is past its deadline. Whoever looks for work next, or sweeps, returns them."""
-    from dibs.operations.claims import holds
+    from dibs.operations.claims import records as claim_records
 
     at_work = [one for one in tasks if one["state"] == EXECUTING]
     if not at_work:
         return set()
-    keys = {holds.key_of_claim(lifecycle.resource_of(one["task"]), one): one for one in at_work}
+    keys = {
+        claim_records.claim_key(lifecycle.resource_of(one["task"]), one["agent"], one["claim"]): one for one in at_work
+    }
     found = tx.get_many(list(keys))
     return {one["task"] for key, one in keys.items() if found[key] is not None and found[key]["until"] <= tx.now}
 
@@ -50,7 +53,7 @@ def having(task: Record) -> list[str]:
     return [task["assigned"]["agent"]] if task["assigned"] else []
 
 
-def follow(tx: Transaction, claim: Record) -> None:
+def follow(tx: Transaction, claim: Claim) -> None:
     """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
         kept = tx.get(lifecycle.key_of(resource[1][5:])) if resource[1].startswith("task:") else None

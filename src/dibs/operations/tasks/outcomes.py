@@ -17,7 +17,8 @@ from __future__ import annotations
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import endings, holds
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -29,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Range, Transaction
@@ -60,17 +62,19 @@ def _dependents(id: str) -> Range:
     return prefix_range(f"td\t{id}\t")
 
 
-def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Record, Record] | Fenced:
+def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Record, Claim] | Fenced:
     """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
     name = lifecycle.resource_of(identifier)
     task, jobs = lifecycle.load(tx, identifier), long_jobs.going(tx)
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
-    live: Record | None = None
-    for record in holds.rows(tx, [_holders(identifier)]):
-        is_task_claim = record.get(holds.CLAIM) == task["claim"]
-        if holds.CLAIM in record and record["until"] > tx.now:
+    live: Claim | None = None
+    for record in claim_records.within_ranges(tx, [_holders(identifier)]):
+        if not claim_records.is_claim(record):
+            continue
+        is_task_claim = record["claim"] == task["claim"]
+        if record["until"] > tx.now:
             live = record
             own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
             if is_task_claim and own and token in {None, record["token"]}:
@@ -83,7 +87,7 @@ def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tup
     return _late(tx, call, task, live, token)
 
 
-def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token: int | None) -> Fenced:
+def _late(tx: Transaction, call: Call, task: Record, live: Claim | None, token: int | None) -> Fenced:
     """The refusal of a late caller, with what the task became."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
@@ -276,7 +280,7 @@ def finish(
     return task
 
 
-def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Any) -> tuple[Record, Record] | Fenced:
+def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Any) -> tuple[Record, Claim] | Fenced:
     """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
     found = mine(tx, call, id, token)
     if isinstance(found, Fenced):
@@ -297,7 +301,7 @@ def _request(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
-def _let_go(tx: Transaction, task: Record, claim: Record, why: str) -> None:
+def _let_go(tx: Transaction, task: Record, claim: Claim, why: str) -> None:
     """Release the finished task's claim; the next waiter for the name gets it."""
     others = len(tx.fetch([_holders(task["task"])], 2).rows) > 1
     endings.give_back(tx, claim, claim["resources"], why)
@@ -397,7 +401,7 @@ def _release(tx: Transaction, call: Call, id: str, token: int | None = None, not
     return {"task": lifecycle.shown(tx, returned(tx, task, claim))}
 
 
-def returned(tx: Transaction, task: Record, claim: Record) -> Record:
+def returned(tx: Transaction, task: Record, claim: Claim) -> Record:
     """Plan the task again, and release its claim."""
     give_back(tx, claim["agent"], task, "released")
     _let_go(tx, task, claim, "returned")
@@ -451,7 +455,7 @@ def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | N
 # --- without the token: what the end of a claim means for its task. Called by endings.py and presence.py.
 
 
-def orphaned(tx: Transaction, claim: Record, why: str) -> None:
+def orphaned(tx: Transaction, claim: Claim, why: str) -> None:
     """A task's claim ended without its holder: the task goes back to the queue."""
     task = _task_of(tx, claim)
     if task is None:
@@ -474,7 +478,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _task_of(tx: Transaction, claim: Record) -> Record | None:
+def _task_of(tx: Transaction, claim: Claim) -> Record | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):

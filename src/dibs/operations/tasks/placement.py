@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
@@ -171,7 +172,7 @@ def _displaced_agent(tx: Transaction, call: Call, task: Record) -> str | None:
 
 def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Agent]) -> str | None:
     """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
-    found: list[tuple[tuple[int, int, str], Record, Record]] = []
+    found: list[tuple[tuple[int, int, str], Claim, Record]] = []
     for agent in there:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
         values = tx.get_many([lifecycle.key_of(claim["task"]) for claim in live.values()])

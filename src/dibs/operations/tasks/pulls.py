@@ -14,7 +14,8 @@ import itertools
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents.records import get_agent, registered_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim, Terms, Waiter, Want
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -147,13 +149,14 @@ def grant(
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
     ttl, life = call.policy.lifetime(wanted, None)
-    wish = {
+    terms: Terms = {
         "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
         "tied": call.tied and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    until = tx.now + min(left or ttl, ttl)
+    claim = claim_records.new_claim(tx, terms, until=until, pending=False, alert_at=alert_at, base={}, ends="")
     claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
@@ -165,7 +168,7 @@ def grant(
     return taken(tx, task, claim)
 
 
-def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str, Any]:
+def taken(tx: Transaction, task: Record, claim: Claim, **more: Any) -> dict[str, Any]:
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
@@ -238,8 +241,8 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
         names = {f"task:{record['task']}": record for _, _, record in page.rows}
         suspects = [
             record
-            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in names]))
-            if holds.CLAIM in record
+            for record in claim_records.within_ranges(tx, claim_records.ranges_of([["name", name] for name in names]))
+            if claim_records.is_claim(record)
             and any(names.get(one[1], {}).get("claim") == record["claim"] for one in record["resources"])
         ]
         over = [claim for claim in suspects if claim["until"] <= tx.now]
@@ -272,8 +275,8 @@ def _wait(
         if task:
             record.update(task=task, waiter=key[3:], **_wanted(task))
             turn = f"{record['turn']:0{COMMIT_DIGITS}d}" if workforce.turn_of(known) else COMMIT
-            places = f"line\t{task}\t{turn}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}"
-            tx.put(key, record, *places)
+            waiting = claim_records.task_wait(call.agent, key[3:])
+            tx.put(key, record, claim_records.task_line(task, turn, key[3:]), waiting)
         else:
             tx.put(key, record)
     return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
@@ -301,8 +304,10 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
     if wait > 0 and hopeful:
         from dibs.operations.claims import deadlocks
 
-        wish = {"agent": call.agent, **_wanted(id)}
-        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        want: Want = {
+            "agent": call.agent, "mode": "write", "tree": "", "resources": [lifecycle.resource_of(id)],
+        }  # fmt: skip
+        refusal = deadlocks.refusal_of(tx, call, want, lambda: deadlocks.find(tx, want, _holding(tx, want)))
         if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
         answer = refusal
@@ -347,7 +352,7 @@ def _in_line(tx: Transaction, identifier: str) -> Iterator[tuple[str, Record]]:
     """The present waiters for this task, in order; absent ones are dropped."""
     after = ""
     while True:
-        page = tx.scan(1, f"line\t{identifier}\t", workforce.MAX_WAITERS_READ, after)
+        page = tx.scan(1, claim_records.task_line(identifier), workforce.MAX_WAITERS_READ, after)
         for _, key, record in page.rows:
             if record["until"] > tx.now:
                 yield key, record
@@ -363,12 +368,12 @@ def _wanted(identifier: str) -> Record:
     return {"resources": [lifecycle.resource_of(identifier)], "mode": "write", "tree": "", "ticket": 0}
 
 
-def _holding(tx: Transaction, wish: Record) -> list[Record]:
+def _holding(tx: Transaction, want: Want) -> list[Claim]:
     """The live claims on a task's name that keep this agent from it."""
     return [
         record
-        for record in holds.meeting(tx, wish["resources"], "")
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, wish)
+        for record in claim_records.overlapping_claims(tx, want["resources"], "")
+        if record["until"] > tx.now and endings.blocks_request(record, want)
     ]
 
 
@@ -424,10 +429,10 @@ def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Hel
     return Held(blockers=[blocker], more=0) if first else None
 
 
-def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
+def _held_by(tx: Transaction, call: Call, task: Record, claim: Claim | Waiter, *, told: bool = True) -> Held:
     """Another agent has it. A waiter polls often, and only its first and last poll is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
-    blockers = [holds.blocker(tx, claim, wanted)]
+    blockers = [views.blocker(tx, claim, wanted)]
     if not told:
         return Held(blockers=blockers, more=0)
     data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}
