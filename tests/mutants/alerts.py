@@ -25,7 +25,7 @@ ROWS = (
     # bounded
     ("raise_", "never operand MAX_OPEN",
      f"{ALERTS}::test_only_so_many_alerts_are_open_and_the_graver_ones_have_the_room"),
-    ("records.put", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
+    ("alerts.records.put", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
     # true
     ("_expired", "drop boolop RECENT_MS",
      f"{ALERTS}::test_an_expired_claim_of_an_agent_that_cannot_be_seen_is_an_alert_only_if_it_acted_lately"),

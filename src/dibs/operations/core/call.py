@@ -30,7 +30,7 @@ RESERVED = {
     DIBS_SENDER: "that is dibs' own name", "all": "that means every agent", "-": "that means the other side of a talk",
 }  # fmt: skip
 OF_TYPE = "type:"  # before a type of agents
-TOKEN = COMMIT  # a token is the number of the commit that grants
+TOKEN: int = COMMIT  # type: ignore[assignment] # the number of the commit that grants: the engine fills it in
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.long_jobs import CancelJob, RaceJob, RunEndJob, UnblockJob
     from dibs.operations.messages.broadcasts import BroadcastJob
@@ -393,7 +394,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
 # --- consequences in a room above the one that decides
 
 
-def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:
+def _task_claim_ended(tx: Transaction, claim: Claim, why: str) -> None:
     from dibs.operations.tasks import outcomes
 
     outcomes.orphaned(tx, claim, why)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dibs.operations.agents import presence, roles
 from dibs.operations.alerts import delivery, records
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -35,7 +37,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     """Everything, in one snapshot."""
     cut: list[str] = []
 
-    def scanned(index: str, name: str) -> list[Record]:
+    def scanned(index: str, name: str) -> list[Any]:
         page = tx.scan(1, index, MOST)
         if page.truncated:
             cut.append(name)
@@ -50,9 +52,11 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     page = presence.listed(tx, call, MOST, "")
     if page.more:
         cut.append("agents")
-    claims = [claim for claim in scanned("claims\t", "claims") if claim["until"] > tx.now]
+    found = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
+    claims: list[Claim] = [claim for claim in found if claim["until"] > tx.now]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
-    waiting = [place for place in scanned("waits\t", "waiting") if place["until"] > tx.now]
+    places = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
+    waiting = [place for place in places if place["until"] > tx.now]
     subscribers = [key.split("\t")[1:] for key, _ in fetched("sk\t", "subscriptions", MAX_SUBSCRIPTIONS)]
     return {
         "agents": [_agent(tx, call, agent) for agent in page.records],
@@ -93,11 +97,9 @@ def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     return shown
 
 
-def _claim(tx: Transaction, claim: Record, gone: set[str]) -> dict[str, Any]:
-    shown = holds.held(tx, claim)
-    shown["held"] = (tx.now - claim["since"]) / 1000
-    shown["gone"] = claim["claim"] in gone
-    return shown
+def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> dict[str, Any]:
+    held = (tx.now - claim["since"]) / 1000
+    return {**views.held(tx, claim), "held": held, "gone": claim["claim"] in gone}
 
 
 def _task(stored: Record) -> dict[str, Any]:

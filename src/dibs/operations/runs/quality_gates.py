@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
@@ -57,7 +58,7 @@ class View:
                 self.complete.append(task)
         self.claims = self._claims()
 
-    def _claims(self) -> dict[str, Record | None]:
+    def _claims(self) -> dict[str, Claim | None]:
         """The claim of each running task; None if it has none, or only that of a dead process."""
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
@@ -174,13 +175,12 @@ def _archived(view: View) -> str:
 def _released(view: View) -> str:
     from dibs.operations.claims import resources
 
-    said = []
-    for kind, word in (("claim", "holds"), ("waiter", "waits for")):
-        said += [
-            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
-            for record in run_views.records_for_run(view.tx, view.run, kind)
-        ]
-    return _some(said)
+    claims = [("holds", claim) for claim in run_views.claims_for_run(view.tx, view.run)]
+    waiters = [("waits for", waiter) for waiter in run_views.waiters_for_run(view.tx, view.run)]
+    return _some([
+        f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
+        for word, record in (*claims, *waiters)
+    ])  # fmt: skip
 
 
 GATES: tuple[tuple[str, str, Gate], ...] = (

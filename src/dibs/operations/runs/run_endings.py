@@ -159,11 +159,12 @@ def _open(run: Record, still: list[Task], *, some: bool = False) -> Conflict:
 
 def _release(tx: Transaction, run: Record) -> list[str]:
     """Release the claims of the coordinator and its subagents for this run."""
-    from dibs.operations.claims import endings, holds, resources
+    from dibs.operations.claims import endings, resources
+    from dibs.operations.claims import records as claim_records
 
     freed: list[Any] = []
     names: list[str] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, run["coordinator"], family=True):
+    for claim in claim_records.claims_of(tx, run["coordinator"], family=True):
         if run_views.is_for(tx, run, claim):
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]

@@ -12,7 +12,7 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations.claims import resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
@@ -174,7 +174,7 @@ def _prefetch(tx: Transaction, specs: Sequence[TaskSpec]) -> None:
 
 def _name_ranges(names: Sequence[str]) -> list[Range]:
     """The claims on the names of these tasks, and the places of those who wait for them."""
-    return resources.ranges_of([lifecycle.resource_of(name) for name in names])
+    return claim_records.ranges_of([lifecycle.resource_of(name) for name in names])
 
 
 def _in_order(specs: dict[str, TaskSpec]) -> list[str]:

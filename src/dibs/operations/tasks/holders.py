@@ -9,31 +9,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.core.call import Record
+    from dibs.operations.claims.records import Claim
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 
-def live_claim(tx: Transaction, task: Task, *, over: bool = False) -> Record | None:
+def live_claim(tx: Transaction, task: Task, *, over: bool = False) -> Claim | None:
     """The live claim on an executing task; with `over`, also one past its deadline that was not ended yet."""
-    from dibs.operations.claims import holds
+    from dibs.operations.claims import records as claim_records
 
     if task["state"] != EXECUTING:
         return None
-    for record in holds.meeting(tx, [lifecycle.resource_of(task["task"])], ""):
-        if record.get(holds.CLAIM) == task["claim"] and (over or record["until"] > tx.now):
-            return record
+    for claim in claim_records.overlapping_claims(tx, [lifecycle.resource_of(task["task"])], ""):
+        if claim["claim"] == task["claim"] and (over or claim["until"] > tx.now):
+            return claim
     return None
 
 
 def expired(tx: Transaction, tasks: Sequence[Task]) -> set[str]:
     """Those at work whose claim is past its deadline. Whoever looks for work next, or sweeps, returns them."""
-    from dibs.operations.claims import holds
+    from dibs.operations.claims import records as claim_records
 
     executing = [task for task in tasks if task["state"] == EXECUTING]
     if not executing:
         return set()
-    names = {holds.key_of_claim(lifecycle.resource_of(task["task"]), dict(task)): task["task"] for task in executing}
+    names = {
+        claim_records.claim_key(lifecycle.resource_of(task["task"]), task["agent"], task["claim"]): task["task"]
+        for task in executing
+    }
     claims = tx.get_many(list(names))
     return {names[key] for key, claim in claims.items() if claim is not None and claim["until"] <= tx.now}
 
@@ -50,7 +53,7 @@ def having(task: Task) -> list[str]:
     return [task["assigned"]["agent"]] if task["assigned"] else []
 
 
-def follow(tx: Transaction, claim: Record) -> None:
+def follow(tx: Transaction, claim: Claim) -> None:
     """The task's claim has another holder, or another id: the task follows it."""
     for resource in claim["resources"]:
         task = records.get_task(tx, resource[1][5:]) if resource[1].startswith("task:") else None

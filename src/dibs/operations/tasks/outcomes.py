@@ -17,7 +17,8 @@ from __future__ import annotations
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.core.long_jobs import UnblockJob
     from dibs.operations.tasks.additions import TaskSpec
@@ -55,20 +57,22 @@ def ahead(call: Call, id: str, **_: Any) -> Ahead:
 
 def _holders(id: str) -> list[Range]:
     """The claim on a task's name, and its waiters."""
-    return resources.ranges_of([lifecycle.resource_of(id)])
+    return claim_records.ranges_of([lifecycle.resource_of(id)])
 
 
-def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Task, Record] | Fenced:
+def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Task, Claim] | Fenced:
     """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
     name = lifecycle.resource_of(identifier)
     task, jobs = records.load_task(tx, identifier), long_jobs.going(tx)
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
-    live: Record | None = None
-    for record in holds.rows(tx, _holders(identifier)):
-        is_task_claim = record.get(holds.CLAIM) == task["claim"]
-        if holds.CLAIM in record and record["until"] > tx.now:
+    live: Claim | None = None
+    for record in claim_records.within_ranges(tx, _holders(identifier)):
+        if not claim_records.is_claim(record):
+            continue
+        is_task_claim = record["claim"] == task["claim"]
+        if record["until"] > tx.now:
             live = record
             own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
             if is_task_claim and own and token in {None, record["token"]}:
@@ -81,7 +85,7 @@ def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tup
     return _late(tx, call, task, live, token)
 
 
-def _late(tx: Transaction, call: Call, task: Task, live: Record | None, token: int | None) -> Fenced:
+def _late(tx: Transaction, call: Call, task: Task, live: Claim | None, token: int | None) -> Fenced:
     """The refusal of a late caller, with what the task became."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
@@ -283,7 +287,7 @@ def finish(
     return task
 
 
-def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Json) -> tuple[Task, Record] | Fenced:
+def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Json) -> tuple[Task, Claim] | Fenced:
     """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
     held = mine(tx, call, id, token)
     if isinstance(held, Fenced):
@@ -304,7 +308,7 @@ def _request(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
-def release_task_claim(tx: Transaction, task: Task, claim: Record, why: str) -> None:
+def release_task_claim(tx: Transaction, task: Task, claim: Claim, why: str) -> None:
     """Release the finished task's claim; the next waiter for the name gets it."""
     others = len(tx.fetch(_holders(task["task"]), 2).rows) > 1
     endings.give_back(tx, claim, claim["resources"], why)
@@ -408,7 +412,7 @@ def _release(tx: Transaction, call: Call, id: str, token: int | None = None, not
     return {"task": lifecycle.shown(tx, returned(tx, task, claim))}
 
 
-def returned(tx: Transaction, task: Task, claim: Record) -> Task:
+def returned(tx: Transaction, task: Task, claim: Claim) -> Task:
     """Plan the task again, and release its claim."""
     give_back(tx, claim["agent"], task, "released")
     release_task_claim(tx, task, claim, "returned")
@@ -462,7 +466,7 @@ def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | N
 # --- without the token: what the end of a claim means for its task. Called by endings.py and presence.py.
 
 
-def orphaned(tx: Transaction, claim: Record, why: str) -> None:
+def orphaned(tx: Transaction, claim: Claim, why: str) -> None:
     """A task's claim ended without its holder: the task goes back to the queue."""
     task = _task_of(tx, claim)
     if task is None:
@@ -482,7 +486,7 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
     workforce.wake(tx, [task])
 
 
-def _task_of(tx: Transaction, claim: Record) -> Task | None:
+def _task_of(tx: Transaction, claim: Claim) -> Task | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.operations.tasks.records import Assignment, Task
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
@@ -170,7 +171,7 @@ def _displaced_agent(tx: Transaction, call: Call, task: Task) -> str | None:
 
 def displace(tx: Transaction, call: Call, task: Task, agents: Sequence[Agent]) -> str | None:
     """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
-    candidates: list[tuple[tuple[int, int, str], Record, Task]] = []
+    candidates: list[tuple[tuple[int, int, str], Claim, Task]] = []
     for agent in agents:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
         for other in records.get_tasks(tx, [claim["task"] for claim in live.values()]).values():

@@ -14,7 +14,8 @@ import itertools
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents.records import get_agent, registered_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
-    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, Waiter
+    from dibs.operations.claims.records import Claim, Terms, Waiter, Want
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, WorkWaiter
     from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
@@ -145,13 +147,14 @@ def grant(
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
     ttl, life = call.policy.lifetime(wanted, None)
-    wish = {
+    terms: Terms = {
         "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
         "tied": call.tied and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    until = tx.now + min(left or ttl, ttl)
+    claim = claim_records.new_claim(tx, terms, until=until, pending=False, alert_at=alert_at, base={}, ends="")
     claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
@@ -163,7 +166,7 @@ def grant(
     return taken(tx, task, claim)
 
 
-def taken(tx: Transaction, task: Task, claim: Record, **more: Any) -> dict[str, Any]:
+def taken(tx: Transaction, task: Task, claim: Claim, **more: Any) -> dict[str, Any]:
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
@@ -236,8 +239,9 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
         claims = {f"task:{task['task']}": task["claim"] for _, task in rows}
         suspects = [
             record
-            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in claims]))
-            if holds.CLAIM in record and any(claims.get(name) == record["claim"] for _, name in record["resources"])
+            for record in claim_records.within_ranges(tx, claim_records.ranges_of([["name", name] for name in claims]))
+            if claim_records.is_claim(record)
+            and any(claims.get(name) == record["claim"] for _, name in record["resources"])
         ]
         over = [claim for claim in suspects if claim["until"] <= tx.now]
         lost = endings.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
@@ -262,7 +266,7 @@ def _wait(
     known = records.get_waiter(tx, waiter) if waiter else None
     identifier = waiter or f"{tx.now:015d}-{tx.id()}"
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
-        record: Waiter = {
+        record: WorkWaiter = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
             "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
@@ -291,8 +295,10 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
     if wait > 0 and hopeful:
         from dibs.operations.claims import deadlocks
 
-        wish = {"agent": call.agent, **_wish(id)}
-        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        want: Want = {
+            "agent": call.agent, "mode": "write", "tree": "", "resources": [lifecycle.resource_of(id)],
+        }  # fmt: skip
+        refusal = deadlocks.refusal_of(tx, call, want, lambda: deadlocks.find(tx, want, _holding(tx, want)))
         if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
         answer = refusal
@@ -353,12 +359,12 @@ def _wish(identifier: str) -> TaskWish:
     return {"resources": [lifecycle.resource_of(identifier)], "mode": "write", "tree": "", "ticket": 0}
 
 
-def _holding(tx: Transaction, wish: Record) -> list[Record]:
+def _holding(tx: Transaction, want: Want) -> list[Claim]:
     """The live claims on a task's name that keep this agent from it."""
     return [
         record
-        for record in holds.meeting(tx, wish["resources"], "")
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, wish)
+        for record in claim_records.overlapping_claims(tx, want["resources"], "")
+        if record["until"] > tx.now and endings.blocks_request(record, want)
     ]
 
 
@@ -414,10 +420,10 @@ def _after_others(tx: Transaction, call: Call, task: Task, waiter: str) -> Held 
     return Held(blockers=[blocker], more=0) if first else None
 
 
-def _held_by(tx: Transaction, call: Call, task: Task, claim: Record, *, told: bool = True) -> Held:
+def _held_by(tx: Transaction, call: Call, task: Task, claim: Claim | Waiter, *, told: bool = True) -> Held:
     """Another agent has it. A waiter polls often, and only its first and last poll is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
-    blockers = [holds.blocker(tx, claim, wanted)]
+    blockers = [views.blocker(tx, claim, wanted)]
     if not told:
         return Held(blockers=blockers, more=0)
     data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}

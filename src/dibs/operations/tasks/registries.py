@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
@@ -26,7 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.operations.tasks.additions import TaskSpec
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
@@ -68,8 +70,8 @@ def _join(tx: Transaction, call: Call, spec: TaskSpec, place: int = 0) -> Task:
 def _convert(tx: Transaction, call: Call, task: Task) -> None:
     """Turn a claim on the name alone into the task's claim."""
     name = lifecycle.resource_of(task["task"])
-    met = [record for record in holds.meeting(tx, [name], "") if record.get("mode") == resources.WRITE]
-    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+    claims = claim_records.overlapping_claims(tx, [name], "")
+    live = [claim for claim in claims if claim["mode"] == resources.WRITE and claim["until"] > tx.now]
     for claim in endings.living(tx, call, [record for record in live if name in record["resources"]])[:1]:
         endings.give_back(tx, claim, [name], "upgraded")
         origin = _plan(tx, claim["agent"], task)
@@ -108,7 +110,7 @@ def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> 
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
     blocker = workforce.early_claim(tx, call, task)
     if blocker is not None:
-        return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
+        return Held(blockers=[views.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
     return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
 
@@ -182,9 +184,9 @@ def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     return {"tasks": views}
 
 
-def _holder(tx: Transaction, call: Call, name: str) -> Record | None:
-    met = holds.meeting(tx, [lifecycle.resource_of(name)], "")
-    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+def _holder(tx: Transaction, call: Call, name: str) -> Claim | None:
+    claims = claim_records.overlapping_claims(tx, [lifecycle.resource_of(name)], "")
+    live = [claim for claim in claims if claim["until"] > tx.now]
     return next(iter(endings.living(tx, call, [one for one in live if one["mode"] != resources.WATCH])), None)
 
 
