@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.claims.records import Claim, Terms, Want
-    from dibs.operations.claims.records import Waiter as ClaimWaiter
+    from dibs.operations.claims.records import Claim, Terms, Waiter, Want
     from dibs.operations.core.call import Call
-    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, Waiter
+    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, WorkWaiter
     from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
@@ -242,7 +241,7 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
             record
             for record in claim_records.within_ranges(tx, claim_records.ranges_of([["name", name] for name in claims]))
             if claim_records.is_claim(record)
-            and any(claims.get(resource[1]) == record["claim"] for resource in record["resources"])
+            and any(claims.get(name) == record["claim"] for _, name in record["resources"])
         ]
         over = [claim for claim in suspects if claim["until"] <= tx.now]
         lost = endings.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
@@ -267,7 +266,7 @@ def _wait(
     known = records.get_waiter(tx, waiter) if waiter else None
     identifier = waiter or f"{tx.now:015d}-{tx.id()}"
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
-        record: Waiter = {
+        record: WorkWaiter = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
             "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
@@ -421,7 +420,7 @@ def _after_others(tx: Transaction, call: Call, task: Task, waiter: str) -> Held 
     return Held(blockers=[blocker], more=0) if first else None
 
 
-def _held_by(tx: Transaction, call: Call, task: Task, claim: Claim | ClaimWaiter, *, told: bool = True) -> Held:
+def _held_by(tx: Transaction, call: Call, task: Task, claim: Claim | Waiter, *, told: bool = True) -> Held:
     """Another agent has it. A waiter polls often, and only its first and last poll is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
     blockers = [views.blocker(tx, claim, wanted)]

@@ -8,7 +8,7 @@ a time, for bids.
 from __future__ import annotations
 
 from dibs.errors import NotFound
-from dibs.operations.claims.records import task_line, task_wait
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import due
 from dibs.operations.tasks.lifecycle import (
     FINAL_STATES,
@@ -128,7 +128,7 @@ if TYPE_CHECKING:
 
         task: str
 
-    class Waiter(Worker):
+    class WorkWaiter(Worker):
         """An agent that waits for work."""
 
         agent: str
@@ -145,7 +145,7 @@ if TYPE_CHECKING:
         tree: str  # ""
         ticket: int  # 0
 
-    class TaskWaiter(Waiter, TaskWish):
+    class TaskWaiter(WorkWaiter, TaskWish):
         """An agent that waits for one task."""
 
         task: str
@@ -555,36 +555,36 @@ def delete_bid(tx: Transaction, task: str, agent: str) -> None:
 # --- agents that wait for work
 
 
-def is_for_one_task(waiter: Waiter) -> TypeGuard[TaskWaiter]:
+def is_for_one_task(waiter: WorkWaiter) -> TypeGuard[TaskWaiter]:
     """Does this agent wait for one task, and not for any?"""
     return "task" in waiter
 
 
-def get_waiter(tx: Transaction, waiter: str) -> Waiter | None:
+def get_waiter(tx: Transaction, waiter: str) -> WorkWaiter | None:
     """An agent that waits, by the id of its place."""
-    record: Waiter | None = tx.get(waiter_key(waiter))
+    record: WorkWaiter | None = tx.get(waiter_key(waiter))
     return record
 
 
-def get_waiters(tx: Transaction, limit: int) -> list[tuple[str, Waiter]]:
+def get_waiters(tx: Transaction, limit: int) -> list[tuple[str, WorkWaiter]]:
     """Some waiting agents, each with the id of its place."""
     return [(end_of(key), waiter) for key, waiter in tx.fetch([prefix_range(waiter_key(""))], limit).rows]
 
 
 def scan_line(tx: Transaction, task: str, limit: int, after: str) -> tuple[list[tuple[str, TaskWaiter]], bool]:
     """Up to `limit` agents that wait for one task, each with its entry, after an entry; and are there more?"""
-    page = tx.scan(1, task_line(task), limit, after)
+    page = tx.scan(1, claim_records.task_line(task), limit, after)
     return [(entry, waiter) for entry, _, waiter in page.rows], page.truncated
 
 
-def put_waiter(tx: Transaction, identifier: str, waiter: Waiter) -> None:
+def put_waiter(tx: Transaction, identifier: str, waiter: WorkWaiter) -> None:
     """Write an agent's place; one for a single task is in that task's line."""
     if not is_for_one_task(waiter):
         tx.put(waiter_key(identifier), waiter)
         return
     turn = waiter["turn"] if isinstance(waiter["turn"], str) else f"{waiter['turn']:0{COMMIT_DIGITS}d}"
-    place = task_line(waiter["task"], turn, identifier)
-    tx.put(waiter_key(identifier), waiter, place, task_wait(waiter["agent"], identifier))
+    entry = claim_records.task_line(waiter["task"], turn, identifier)
+    tx.put(waiter_key(identifier), waiter, entry, claim_records.task_wait(waiter["agent"], identifier))
 
 
 def delete_waiter(tx: Transaction, waiter: str) -> None:

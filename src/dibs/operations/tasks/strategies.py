@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
-    from dibs.operations.tasks.records import Bid, Task, Waiter
+    from dibs.operations.tasks.records import Bid, Task, WorkWaiter
     from dibs.stores.seam import Transaction
 
     Rank = Callable[[Task, Sequence[Agent], "Facts"], list[Agent]]
@@ -60,7 +60,7 @@ class Facts:
         self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks assigned to it
         self.given: dict[str, list[int | str]] = {}  # agent → its last task by a rotating strategy: time, commit, place
         self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for work
-        self.waiting: dict[str, list[Waiter]] = {}  # agent → its places among the waiters for work
+        self.waiting: dict[str, list[WorkWaiter]] = {}  # agent → its places among the waiters for work
         self.place: dict[str, int] = {}  # agent → the number of waiters before it
         self.bids: dict[str, Bid] = {}
         self.live: list[Agent] = []

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.claims.records import Claim
-    from dibs.operations.claims.records import Waiter as ClaimWaiter
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call
-    from dibs.operations.tasks.records import Task, Waiter
+    from dibs.operations.tasks.records import Task, WorkWaiter
     from dibs.stores.seam import Transaction
 
 
@@ -29,7 +28,7 @@ MAX_WAITERS_READ = 64  # when a task becomes ready
 MAX_BREAKER_PAUSE_MS = 30 * MINUTE
 
 
-def early_claim(tx: Transaction, call: Call, task: Task) -> Claim | ClaimWaiter | None:
+def early_claim(tx: Transaction, call: Call, task: Task) -> Claim | Waiter | None:
     """The claim on a task's name from before the task existed; a planned task's name has no other holder."""
     if not task["named"]:
         return None
@@ -85,7 +84,7 @@ def mark_as_worker(tx: Transaction, agent: Agent) -> None:
         put_agent(tx, agent)
 
 
-def present(tx: Transaction) -> list[Waiter]:
+def present(tx: Transaction) -> list[WorkWaiter]:
     """The agents that wait for work now, first come first; absent ones are dropped."""
     waiting = []
     for identifier, waiter in records.get_waiters(tx, MAX_WAITERS_READ):
@@ -96,14 +95,14 @@ def present(tx: Transaction) -> list[Waiter]:
     return sorted(waiting, key=turn_of)
 
 
-def turn_of(waiter: Waiter | None) -> int:
+def turn_of(waiter: WorkWaiter | None) -> int:
     """The number of the commit with which an agent began to wait for work; 0 if there is none."""
     return int(waiter.get("turn", 0)) if waiter is not None else 0
 
 
 def wake(tx: Transaction, ready: Sequence[Task]) -> None:
     """Tasks became ready: wake as many waiters for such work. A wake is a hint; each waiter looks for itself."""
-    waiting: list[Waiter] | None = None
+    waiting: list[WorkWaiter] | None = None
     for task in ready:
         if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
             continue
