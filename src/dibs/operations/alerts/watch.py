@@ -180,14 +180,7 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
         agent = get_agent(tx, suspicion["agent"])
-        if (
-            agent is None
-            or not call.rules
-            or agent.get("rules") == call.rules
-            or agent["left"]
-            or agent["killed"]
-            or agent["seen"] <= suspicion["since"]
-        ):
+        if agent is None or not call.rules or agent.get("rules") == call.rules or _is_silent(agent, suspicion):
             tx.delete(key)
             return False
     return kinds.look_into(tx, call, key, suspicion)
