@@ -54,8 +54,8 @@ OWN = {
     "operations/tasks/lifecycle.py": {"' '.join(options)"},  # each is quoted where it is made
     "doors/git_hooks.py": {"hook"},
     "reports/audit.py": {"one.last"},
-    "reports/checks/rest.py": {"change['id']", "event['seq']"},
-    "reports/checks/ten.py": {"change['id']"},
+    "reports/checks/coordination.py": {"change['id']"},
+    "reports/checks/health.py": {"change['id']", "event['seq']"},
     "reports/sentences.py": {"identifier"},
     "running/undo_plan.py": {"one.id[:8]"},
     "session/loss_texts.py": {"loss['claim']"},

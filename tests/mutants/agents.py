@@ -30,7 +30,7 @@ ROWS = (
      f"{BELIEFS}::test_what_the_agent_finished_itself_is_no_loss_and_what_another_finished_is_named_as_complete"),
     ("_is_said", "drop operand related beneath boolop COMPLETE",
      f"{BELIEFS}::test_what_the_agent_finished_itself_is_no_loss_and_what_another_finished_is_named_as_complete"),
-    ("_is_said", "never call beneath boolop CLAIM",
+    ("_is_said", "never call related beneath boolop until",
      f"{BELIEFS}::test_a_task_at_work_in_the_agents_own_family_is_no_loss"),
     ("_is_said", "never if resources", f"{BELIEFS}::test_a_task_in_mind_that_the_agent_had_is_told_once_and_as_lost"),
     ("holder_of", "drop operand WATCH", f"{BELIEFS}::test_who_only_watches_does_not_hold_what_was_lost"),

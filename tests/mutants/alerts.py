@@ -25,12 +25,12 @@ ROWS = (
     # bounded
     ("raise_", "never operand MAX_OPEN",
      f"{ALERTS}::test_only_so_many_alerts_are_open_and_the_graver_ones_have_the_room"),
-    ("records.put", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
+    ("alerts.records.put", "replace call due -> None", f"{ALERTS}::test_cleared_alerts_are_dropped_after_the_retention"),
     # true
     ("_expired", "drop boolop RECENT_MS",
      f"{ALERTS}::test_an_expired_claim_of_an_agent_that_cannot_be_seen_is_an_alert_only_if_it_acted_lately"),
     ("_dead", "never if coordinators", f"{ALERTS}::test_an_agent_that_only_ended_without_a_word_is_no_alert"),
-    ("watch.look_into", "drop operand #1 beneath if left",
+    ("watch.look_into", "drop operand get",
      f"{ALERTS}::test_agents_that_are_told_new_rules_in_time_are_no_alert"),
     # told, once, by dibs
     ("records._tell", "drop filter beneath subscript MAX_TOLD",
@@ -42,7 +42,7 @@ ROWS = (
     ("events_of", "replace operand commit -> $0 <= $1", f"{ALERTS}::test_every_commit_of_a_log_is_found_by_its_number"),
     # somebody always looks
     ("_sleep", "drop call step", f"{SENT}::test_who_waits_for_something_else_finds_an_agent_dead"),
-    ("_sleep", "always operand wait", f"{SENT}::test_who_waits_looks_every_two_seconds"),
+    ("_sleep", "replace call min -> $1", f"{SENT}::test_who_waits_looks_every_two_seconds"),
     ("upkeep.step", "replace call start alert_delivery -> $0.0.deliver($1, $2, 1)",
      f"{SENT}::test_a_waiter_leaves_the_sending_to_another_process_and_is_served_while_a_receiver_drips"),
     ("upkeep.step", "drop call start alert_delivery",

@@ -226,7 +226,7 @@ ROWS = (
      "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
     ("_covering_claims", "drop operand ttl",
      f"{EDITS}::test_a_claim_is_renewed_when_half_of_its_life_is_over_and_not_before"),
-    ("edit_guard._take", "replace assign BY -> $0 = $2.0($2.1, $2.2, $2.3, tree=$2.4, by=$2.5, interest=False, base=$2.7)",
+    ("edit_guard._take", "replace argument True -> False",
      f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     ("attribution.judge", "drop operand how agent",
      "tests/doors/hooks/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),

@@ -6,6 +6,7 @@ CHECK = "tests/reports/test_check.py"
 MAP = "tests/reports/test_map.py"
 SETTLEMENTS = "tests/operations/oversight/test_settlements.py"
 STATS = "tests/reports/test_stats.py"
+FOLD = "tests/reports/test_fold.py"
 
 # fmt: off
 ROWS = (
@@ -31,6 +32,15 @@ ROWS = (
     # figures
     ("_freed", "replace name MOMENT_MS -> 2 * MOMENT_MS",
      f"{STATS}::test_a_refusal_is_false_only_if_all_that_was_in_its_way_is_free_within_a_minute"),
+    # one reading of the log for all reports
+    ("is_lost", "drop operand token", f"{FOLD}::test_an_agent_s_own_words_are_no_loss_whatever_they_are"),
+    ("is_lost", "drop operand to", f"{FOLD}::test_an_agent_s_own_words_are_no_loss_whatever_they_are"),
+    ("_claim_moved", "replace argument held -> before.resources",
+     f"{FOLD}::test_a_claim_that_passes_is_one_span_of_each_holder_with_what_is_held_then"),
+    ("_claim_moved", "drop operand agent", f"{FOLD}::test_another_process_of_the_same_agent_continues_its_span"),
+    ("Fold._ended", "drop operand commit", f"{FOLD}::test_a_dead_process_that_held_many_claims_died_once"),
+    ("fold.KEPT_TURN", "drop element again",
+     f"{FOLD}::test_an_agent_that_asked_again_and_kept_its_turn_gave_nothing_up"),
     ("History.__init__", "drop constant push",
      f"{CHECK}::test_15_a_commit_and_a_push_past_the_guard_are_named_until_they_are_settled"),
     ("record_of", "always if is_settled",

@@ -7,7 +7,7 @@ BACKLOG = "tests/operations/core/test_backlog.py"
 ROWS = (
     ("run_endings._asks", "replace tuple coordinator -> ('', [])",
      "tests/operations/core/test_authority.py::test_a_run_is_ended_and_dropped_by_its_coordinator"),
-    ("_drop_task", "replace attribute unblock_step -> lambda *_: 0",
+    ("_drop_task", "replace attribute release_dependents -> lambda *_: (0, [])",
      f"{BACKLOG}::test_a_purge_unblocks_what_a_job_has_not_come_to"),
     ("active", "never if ending",
      f"{BACKLOG}::test_a_large_run_takes_nothing_while_it_is_looked_through_for_open_tasks"),

@@ -296,6 +296,8 @@ def _code(where: Scope, node: ast.AST, code: str) -> ast.AST:
                 return name
             part = node
             for place in name.id.split("_")[1:]:
+                if int(place) >= len(parts(part)):
+                    raise StaleRowError(f"{ast.unparse(part)} in {where.name} has no part {place}")
                 part = parts(part)[int(place)]
             return copy.deepcopy(part)
 

@@ -164,10 +164,10 @@ def test_hostile_names_are_escaped_in_the_picture_and_the_table(ann: dibs.Worksp
 
 def test_a_map_too_large_to_keep_says_how_much_was_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource_map, "MAX_RESOURCES", 2)
-    learned = resource_map.Learned()
+    uses = resource_map.Uses()
     for number in range(4):
-        learned.read({"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1})
-    assert (len(learned.rows), learned.left_out) == (2, 2)
+        uses.noted({"kind": "state.set", "agent": "a", "subject": str(number), "data": {}, "seq": 1, "wall": 1})
+    assert (len(uses.rows), uses.left_out) == (2, 2)
 
 
 def test_the_command_prints_a_table_and_writes_a_picture(shell: Shell) -> None:

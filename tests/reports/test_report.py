@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dibs.operations.core.policy import WORK, Policy
 from dibs.reports import build, html_page, html_text, markdown, source, timeline
+from dibs.reports.fold import Fold
 from dibs.reports.story import Story
 from tests.operations.fleet import Fleet
 
@@ -421,11 +422,19 @@ def test_many_tasks_become_few_bars_and_the_report_says_so(fleet: Fleet, monkeyp
 def test_ten_thousand_tasks_of_a_hundred_agents_give_a_page_of_bounded_size(fleet: Fleet) -> None:
     tasks = [f"t{number}" for number in range(10_000)]
     story = Story(set(tasks))
+    fold = Fold(story)
     for number, task in enumerate(tasks):
         for now, to in ((number, "executing"), (number + 90, "complete" if number % 7 else "planned")):
-            event = {"kind": "task.moved", "agent": f"w{number % 100}", "subject": task, "now": now, "commit": now}
-            story.read({**event, "data": {"to": to, "class": "lost"}})
-    story.close(20_000)
+            event = {
+                "kind": "task.moved",
+                "agent": f"w{number % 100}",
+                "subject": task,
+                "now": now,
+                "wall": 0,
+                "seq": 1,
+            }
+            fold.read({**event, "wall": 0, "seq": 1, "data": {"to": to, "class": "lost", "why": "gone"}})
+    fold.close(20_000, 0)
     found = report(fleet)
     agents = [f"w{number}" for number in range(100)]
     found["timeline"] = {**found["timeline"], **timeline.draw(story, lambda _: "x" * 2_000, agents, 0, 20_000)}

@@ -12,6 +12,7 @@ from dibs.doors.cli.render import statistics as drawn
 from dibs.errors import DibsError
 from dibs.operations.claims import resources
 from dibs.reports import statistics
+from dibs.reports.fold import LOST, Fold
 from dibs.reports.statistics import Figures
 from dibs.stores.seam import read_event
 from tests.operations.fleet import WALL, Fleet
@@ -74,10 +75,9 @@ def _finish(fleet: Fleet, chance: random.Random, agent: str) -> None:
 def figures(events: list[dict[str, Any]], since: int, until: int, buckets: int, now: int) -> Figures:
     """As the query counts."""
     found = Figures(since, until, buckets)
-    for event in events:
-        if event["kind"] in found.wanted:
-            found.read(event)
-    found.close(now, until)
+    fold = Fold(found)
+    fold.read_all(event for event in events if event["kind"] in fold.kinds)
+    fold.close(now, until)
     found.sort({})
     return found
 
@@ -135,7 +135,7 @@ def _attempts(events: list[dict[str, Any]], now: int, wall: int) -> list[dict[st
             found.append({"outcome": "working", "took": now - begin["now"], "wall": wall, "lost": False})
             continue
         data = end["data"]
-        lost = data.get("class") == "lost" or data.get("why") in statistics.LOST
+        lost = data.get("class") == "lost" or data.get("why") in LOST
         outcome = data["to"] if data["to"] in {"complete", "failed", "quarantined", "cancelled"} else ""
         outcome = outcome or ("lost" if lost else "retried" if data.get("class") == "transient" else "returned")
         found.append({"outcome": outcome, "took": end["now"] - begin["now"], "wall": end["wall"], "lost": lost})
@@ -160,7 +160,7 @@ def _held(events: list[dict[str, Any]], grants: list[dict[str, Any]], late: Any,
             total += now - grant["now"]
         elif late(end):
             total += end["now"] - grant["now"]
-            lost += end["kind"] == "claim.ended" and end["data"]["why"] in statistics.LOST
+            lost += end["kind"] == "claim.ended" and end["data"]["why"] in LOST
     return total, lost
 
 
@@ -226,8 +226,8 @@ def test_the_figures_are_those_of_a_slow_count(seed: int) -> None:
         for name in ("granted", "refused", "waits", "complete", "failed", "lost"):
             assert sum(bucket[name] for bucket in found.buckets) == counts[name], name
             assert sum(sums.counts[name] for sums in found.agents.values()) == counts[name], name
-        assert sum(sums.counts["attempts"] for sums in found.kinds.values()) == counts["attempts"]
-        assert sum(sums.times["work"] for sums in found.kinds.values()) == times["work"]
+        assert sum(sums.counts["attempts"] for sums in found.task_kinds.values()) == counts["attempts"]
+        assert sum(sums.times["work"] for sums in found.task_kinds.values()) == times["work"]
 
 
 def test_the_histories_have_everything_that_is_counted() -> None:

@@ -18,7 +18,7 @@ from dibs import aio
 from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.guards import ledger
 from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
@@ -259,9 +259,8 @@ def test_nothing_is_the_work_of_an_undo_only_because_its_caller_held_the_file(de
     assert (of_undo.holds, bool(of_claim.holds)) == ([], True)
 
 
-def claims_of(desk: Desk, agent: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = desk.session.store.look(lambda tx: holds.of_agent(tx, holds.CLAIM, agent))
-    return found
+def claims_of(desk: Desk, agent: str) -> list[claim_records.Claim]:
+    return desk.session.store.look(lambda tx: claim_records.claims_of(tx, agent))
 
 
 def test_an_agent_without_hooks_that_undoes_a_part_can_undo_the_rest(desk: Desk) -> None:

@@ -14,7 +14,7 @@ from dibs.errors import DibsError, Invalid, counted
 from dibs.facts import clock
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
-from dibs.reports.checks import rest, ten, work
+from dibs.reports.checks import coordination, health, work
 from dibs.reports.checks.findings import (
     FAIL,
     FEW,
@@ -62,30 +62,33 @@ class Check:
 
 
 CHECKS = (
-    Check(1, "resources", "Shared resources", ten.resources, "find the unknown writers", CORRUPTION),
-    Check(2, "orchestrator", "Orchestrator", ten.orchestrator, "name a coordinator", "work without coordination"),
-    Check(3, "deadlines", "Deadlines", ten.deadlines, "end the overdue claims", "agents blocked by one that does not "
-          "finish"),
-    Check(4, "ordering", "Order and deadlocks", ten.ordering, "end deadlocks and long waits", "agents blocked for good",
-          also="waiting"),
-    Check(5, "events", "Event channels", ten.events, "subscribe to what is emitted", "agents act on old state"),
-    Check(6, "alerting", "Alerting", ten.alerting, "add alerting", "trouble that nobody notices", also="alerts"),
-    Check(7, "tested", "Test with many agents", ten.tested, "test with ten agents", "untested under load"),
-    Check(8, "idempotency", "Idempotent writes", ten.idempotency, "add idempotency keys", CORRUPTION),
-    Check(9, "contention", "Contention", ten.contention, "divide the bottleneck", "time lost to waiting"),
-    Check(10, "kill-switch", "Kill switch", ten.kill_switch, "repair the kill switch", "a rogue agent cannot be "
-          "stopped"),
-    Check(11, "guards", "Guards", rest.guards, "repair the guards", LOSS),
-    Check(12, "rules", "Rules", rest.rules, "tell the agents the rules", "agents that act on other rules"),
-    Check(13, "agents", "Agents", rest.agents, "look after the agents that are gone", "work left unfinished",
+    Check(1, "resources", "Shared resources", coordination.resources, "find the unknown writers", CORRUPTION),
+    Check(2, "orchestrator", "Orchestrator", coordination.orchestrator, "name a coordinator",
+          "work without coordination"),
+    Check(3, "deadlines", "Deadlines", coordination.deadlines, "end the overdue claims",
+          "agents blocked by one that does not finish"),
+    Check(4, "ordering", "Order and deadlocks", coordination.ordering, "end deadlocks and long waits",
+          "agents blocked for good", also="waiting"),
+    Check(5, "events", "Event channels", coordination.events, "subscribe to what is emitted",
+          "agents act on old state"),
+    Check(6, "alerting", "Alerting", coordination.alerting, "add alerting", "trouble that nobody notices",
+          also="alerts"),
+    Check(7, "tested", "Test with many agents", coordination.tested, "test with ten agents", "untested under load"),
+    Check(8, "idempotency", "Idempotent writes", coordination.idempotency, "add idempotency keys", CORRUPTION),
+    Check(9, "contention", "Contention", coordination.contention, "divide the bottleneck", "time lost to waiting"),
+    Check(10, "kill-switch", "Kill switch", coordination.kill_switch, "repair the kill switch",
+          "a rogue agent cannot be stopped"),
+    Check(11, "guards", "Guards", health.guards, "repair the guards", LOSS),
+    Check(12, "rules", "Rules", health.rules, "tell the agents the rules", "agents that act on other rules"),
+    Check(13, "agents", "Agents", health.agents, "look after the agents that are gone", "work left unfinished",
           also="holders"),
-    Check(14, "violations", "Violations", rest.violations, "settle the violations", LOSS),
-    Check(15, "bypasses", "Bypasses", rest.bypasses, "review what bypassed the guards", LOSS, also="commits"),
-    Check(16, "deploys", "Deploys", rest.deploys, "verify the deploys", "what runs is not what was checked"),
-    Check(17, "files", "Memory files", rest.files, "write the memory files", "agents without memory"),
-    Check(18, "store", "Store and persistence", rest.store, "repair the store", "answered commits can be lost"),
-    Check(19, "tasks", "Quarantine and breakers", rest.tasks, "look at the failing tasks", "work that is not done"),
-    Check(20, "log", "Log", rest.log, "find out what happened to the log", "a record that cannot be trusted",
+    Check(14, "violations", "Violations", health.violations, "settle the violations", LOSS),
+    Check(15, "bypasses", "Bypasses", health.bypasses, "review what bypassed the guards", LOSS, also="commits"),
+    Check(16, "deploys", "Deploys", health.deploys, "verify the deploys", "what runs is not what was checked"),
+    Check(17, "files", "Memory files", health.files, "write the memory files", "agents without memory"),
+    Check(18, "store", "Store and persistence", health.store, "repair the store", "answered commits can be lost"),
+    Check(19, "tasks", "Quarantine and breakers", health.tasks, "look at the failing tasks", "work that is not done"),
+    Check(20, "log", "Log", health.log, "find out what happened to the log", "a record that cannot be trusted",
           also="record"),
     Check(21, "runs", "Active runs", work.runs, "look after the runs", "a run that does not end well", also="gates"),
     Check(22, "registry", "Registry files", work.registry, "bring registry and queue together",
@@ -142,7 +145,8 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     """The evidence: trouble is looked for, then one snapshot, then one pass through the log."""
     from dibs.operations.oversight.snapshot import READ
     from dibs.reports import log_walk
-    from dibs.reports.checks.history import STAYS, History
+    from dibs.reports.checks.history import LASTING, History
+    from dibs.reports.fold import Fold
     from dibs.session import evidence, upkeep
     from dibs.session.log_reader import LogReader
 
@@ -152,10 +156,10 @@ def gathered(session: Session, call: Call, since: int = 0) -> Look:
     facts = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])
     history = History(clock.store_wall() - (since or durations.parse(WINDOW, "since")))
-    for event in log_walk.archived(LogReader(session, call), STAYS):
+    for event in log_walk.archived(LogReader(session, call), LASTING):
         history.recall(event)
-    for event in log_walk.events(session, history.kinds, facts["events"]):
-        history.read(event)
+    fold = Fold(history.map, history)
+    fold.read_all(log_walk.events(session, fold.kinds, facts["events"]))
     look = Look(session, call, facts, history)
     look.looker = looker
     return look

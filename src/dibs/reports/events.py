@@ -6,6 +6,7 @@ from dibs.errors import Invalid
 from dibs.facts import clock
 from dibs.operations.agents import names
 from dibs.operations.claims import resources
+from dibs.reports.fold import is_over
 from dibs.session import durations
 from dibs.stores.seam import Unsettled, read_event
 
@@ -21,7 +22,6 @@ MAX_DIGITS = 15  # of an event's number
 MOST_LOOKED = 50_000  # events that one question for the last ones looks at: some seconds; `before` continues
 # Events about another agent than the one that made them; a message may be kept for a type (`type:T`).
 ABOUT_AGENTS = frozenset({"claim.asked", "agent.killed", "agent.revived", "message.posted", "message.dropped"})
-ENDS = ("claim.ended", "wait.ended")  # after these, no event names the claim or the waiter
 
 
 class Filter:
@@ -64,8 +64,7 @@ class Filter:
     def _concerns(self, event: dict[str, Any]) -> bool:
         subject, data = event["subject"], event["data"]
         if subject in self._claims:
-            kind = event["kind"]
-            if kind in ENDS or (kind == "claim.released" and not data.get("left")):
+            if is_over(event):
                 self._claims.discard(subject)  # a listener that stays for weeks remembers the live ones only
             return True
         if subject in self._texts or data.get("resource") in self._texts:

@@ -30,8 +30,8 @@ from dibs.reports.story_events import (
     STATE,
     TASK,
     UNDO,
-    Reader,
     Step,
+    StoryReader,
     Subject,
 )
 from dibs.session import quotes
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.reports.fold import Event
     from dibs.session.session import Session
     from dibs.stores.seam import Store
 
     Log = Store | LogReader
-    Event = dict[str, Any]  # as the log has it, with `wall`
 
 PAGE_EVENTS = 1_000  # read at a time
 LISTED = 100  # steps in one answer, unless it is asked for another number
@@ -71,7 +71,7 @@ def _subject(session: Session, call: Call, log: Log, word: str) -> Subject:
     prefix, colon, rest = word.partition(":")
     if prefix == EVENT and rest and not rest.isdecimal():
         channel = Subject(CHANNEL, word, rest)
-        reader = Reader(channel)
+        reader = StoryReader(channel)
         if not any(reader.read(event) is not None for event in _events(log)):
             raise NotFound(f"no agent emitted {rest} or subscribes to it", what=word)
         return channel
@@ -107,7 +107,7 @@ def _meanings(session: Session, call: Call, log: Log, word: str) -> list[Subject
     path = _path_of(session, word)
     seen = {AGENT} if agent != word else set()
     run = word  # a run is meant by its id, or by the name that it was started with: then the last one of that name
-    reader = Reader(path) if path is not None else None
+    reader = StoryReader(path) if path is not None else None
     for event in _events(log):
         family, subject, data = event["kind"].partition(".")[0], event["subject"], event["data"]
         if event["agent"] == agent or (family == "agent" and subject == agent):
@@ -161,9 +161,7 @@ def _events(log: Log) -> Iterator[Event]:
     while True:
         page = log.events(after, PAGE_EVENTS)
         for one in page:
-            event = read_event(one)
-            event["wall"] = one.wall
-            yield event
+            yield read_event(one)
             after = one.seq
         if len(page) < PAGE_EVENTS:
             return
@@ -261,7 +259,7 @@ class _Page:
 
 def _gathered(log: Log, subject: Subject, also: list[Step], page: _Page) -> None:
     """Fill the page with the story: the log's events, and the steps that git knows."""
-    reader = Reader(subject)
+    reader = StoryReader(subject)
     waiting = deque(sorted(also, key=lambda step: step.wall))
     for event in _events(log):
         while waiting and waiting[0].wall <= event["wall"]:
@@ -369,7 +367,7 @@ def _from_git(session: Session, log: Log, subject: Subject) -> list[Step]:
     names = list(dict.fromkeys(one.old for one in history if one.old))
     if names:
         subject.resources += [["file", name] for name in names]
-        reader = Reader(subject)
+        reader = StoryReader(subject)
         for event in _events(log):  # what the log names under them
             if reader.read(event) is not None:
                 _note_commits(subject, event)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 PAGE_EVENTS = 2_000  # read at a time
 PROGRESS_EVENTS = 10_000  # between two words on how far it is
 BEGIN = '{"kind":"'  # how the text of every event begins (`seam.body_of`)
+KIND = len(BEGIN)  # where its kind is
 
 
 def events(
@@ -57,7 +58,7 @@ def kind_of(event: Event) -> str:
     body = event.body
     if not body.startswith(BEGIN):
         return str(read_event(event)["kind"])
-    return body[len(BEGIN) : body.index('"', len(BEGIN))]
+    return body[KIND : body.index('"', KIND)]
 
 
 def first_since(session: Session, wall: int, through: int, log: LogReader | None = None) -> int:

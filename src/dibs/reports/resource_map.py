@@ -15,27 +15,22 @@ from dibs.facts import clock
 from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field
 from dibs.operations.core.query import Query
+from dibs.reports.fold import CLAIMS, Fold, Listener, contested, is_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.reports.fold import ClaimSpan, Event, Resource
     from dibs.session.session import Session
-
-    Event = dict[str, Any]
 
 MAX_RESOURCES = 50_000  # that are kept in memory; further ones are only counted
 MAX_DEPTH = 50
 READ, WRITE, REFUSED = "read", "write", "refused"
 STATE, EVENT = "state:", "event:"
 PATHS = frozenset(("file", "tree", "glob"))
-KINDS = frozenset(
-    (
-        "claim.granted", "claim.moved", "claim.released", "claim.ended", "claim.refused", "edit.violated", "edit.taken",
-        "edit.restored", "state.set", "event.emitted", "event.subscribed",
-    )
-)  # fmt: skip
+WRITES = frozenset({"edit.violated", "edit.taken", "edit.restored"})  # a path that an agent wrote
 
 
 class Use:
@@ -62,48 +57,50 @@ class Row:
         return [agent for agent, use in self.agents.items() if use.writes]
 
 
-class Learned:
-    """Reads events, in their order."""
+class Uses(Listener):
+    """Which agents used which resources since a time."""
+
+    kinds = CLAIMS | WRITES | {"claim.refused", "state.set", "event.emitted", "event.subscribed"}
 
     def __init__(self, since_wall: int = 0) -> None:
         self._since = since_wall
         self.rows: dict[str, Row] = {}
         self.left_out = 0
-        self._live: dict[str, tuple[list[Any], str]] = {}  # claim → resources, mode
 
-    def read(self, event: Event) -> None:
-        """Add one event."""
-        kind, data, agent = event["kind"], event["data"], event["agent"]
-        if kind == "claim.granted":
-            self._live[event["subject"]] = (data["resources"], data["mode"])
-            self._claimed(event, agent, data["resources"], data["mode"])
-        elif kind == "claim.refused":
-            self._claimed(event, agent, data.get("contested") or data["resources"], REFUSED)
-        elif kind == "claim.moved":
-            found = self._live.get(event["subject"])
-            if found is not None and data.get("why") != "boot":
-                self._claimed(event, data["to"], *found)
-        elif kind == "claim.ended" or (kind == "claim.released" and not data.get("left")):
-            self._live.pop(event["subject"], None)
-        elif kind in {"edit.violated", "edit.taken", "edit.restored"}:
-            self._add(event, agent, event["subject"], "file", WRITE)
+    def claim_began(self, span: ClaimSpan) -> None:
+        """An agent holds something: it reads or writes it."""
+        how = WRITE if span.mode == WRITE else READ
+        self._add_all(span.start_seq, span.start_wall, span.agent, span.resources, how)
+
+    claim_passed = claim_began
+
+    def claim_refused(self, event: Event) -> None:
+        """An agent would have used it."""
+        self._add_all(event["seq"], event["wall"], event["agent"], contested(event["data"]), REFUSED)
+
+    def noted(self, event: Event) -> None:
+        """A file that was changed, a document, a channel."""
+        kind, name = event["kind"], event["subject"]
+        if kind in WRITES:
+            self._add(event, name, "file", WRITE)
         elif kind == "state.set":
-            self._add(event, agent, f"{STATE}{event['subject']}", "state", WRITE)
+            self._add(event, f"{STATE}{name}", "state", WRITE)
         elif kind == "event.emitted":
-            self._add(event, agent, f"{EVENT}{event['subject']}", "event", WRITE)
+            self._add(event, f"{EVENT}{name}", "event", WRITE)
         elif kind == "event.subscribed":
-            what = event["subject"]
-            name, sort = (what, "state") if what.startswith(STATE) else (f"{EVENT}{what}", "event")
-            self._add(event, agent, name, sort, READ)
+            is_state = name.startswith(STATE)
+            self._add(event, name if is_state else f"{EVENT}{name}", "state" if is_state else "event", READ)
 
-    def _claimed(self, event: Event, agent: str, resources: list[Any], mode: str) -> None:
-        how = mode if mode in {WRITE, REFUSED} else READ
-        for kind, text, *_ in resources:
-            if kind != "inode" and not (kind == "name" and text.startswith("task:")):
-                self._add(event, agent, text or ".", kind, how)
+    def _add_all(self, seq: int, wall: int, agent: str, held: list[Resource], how: str) -> None:
+        for resource in held:
+            if resource[0] != "inode" and not is_task(resource):
+                self._use(seq, wall, agent, resource[1] or ".", resource[0], how)
 
-    def _add(self, event: Event, agent: str, name: str, kind: str, how: str) -> None:
-        if event["wall"] < self._since or not agent:
+    def _add(self, event: Event, name: str, kind: str, how: str) -> None:
+        self._use(event["seq"], event["wall"], event["agent"], name, kind, how)
+
+    def _use(self, seq: int, wall: int, agent: str, name: str, kind: str, how: str) -> None:
+        if wall < self._since or not agent:
             return
         row = self.rows.get(name)
         if row is None:
@@ -120,10 +117,10 @@ class Learned:
             use.reads += 1
         else:
             use.refused += 1
-        use.seq, use.wall = event["seq"], event["wall"]
+        use.seq, use.wall = seq, wall
 
 
-def fold(rows: dict[str, Row], depth: int) -> dict[str, Row]:
+def folded(rows: dict[str, Row], depth: int) -> dict[str, Row]:
     """The same with paths folded into the directories at this depth; names are not folded."""
     found: dict[str, Row] = {}
     for row in rows.values():
@@ -145,14 +142,14 @@ def fold(rows: dict[str, Row], depth: int) -> dict[str, Row]:
 def fitted(rows: dict[str, Row], depth: int, most: int) -> tuple[dict[str, Row], int]:
     """Folded to `depth`, or as little as needed to have at most so many rows; and the depth."""
     if depth:
-        return fold(rows, depth), depth
+        return folded(rows, depth), depth
     if not most or len(rows) <= most:
         return rows, 0
     deepest = max(name.count("/") for name in rows)
     for level in range(min(deepest, MAX_DEPTH), 0, -1):
-        folded = fold(rows, level)
-        if len(folded) <= most or level == 1:
-            return folded, level
+        fewer = folded(rows, level)
+        if len(fewer) <= most or level == 1:
+            return fewer, level
     return rows, 0
 
 
@@ -169,12 +166,11 @@ def _map(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     limit = paging.check_limit(fields["limit"])
     since_seq, since_wall = events.since_of(fields["since"])
     facts = session.run(SNAPSHOT, call, {})
-    learned = Learned(since_wall)
+    uses = Uses(since_wall)
     log = LogReader(session, call) if since_seq or since_wall else None  # a time that is asked for may be in archives
     start = since_seq or (log_walk.first_since(session, since_wall, facts["events"], log) if since_wall else 0)
-    for event in log_walk.events(session, KINDS, facts["events"], start, log):
-        learned.read(event)
-    rows = learned.rows
+    Fold(uses).read_all(log_walk.events(session, uses.kinds, facts["events"], start, log))
+    rows = uses.rows
     if fields["path"]:
         wanted = overlap.normal(fields["path"])
         texts = set(overlap.shown(wanted))
@@ -194,7 +190,7 @@ def _map(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
         "totals": {
             "resources": len(rows), "agents": len({agent for row in rows.values() for agent in row.agents}),
             "writers": len({agent for row in rows.values() for agent in row.writers()}),
-            "left_out": learned.left_out,
+            "left_out": uses.left_out,
         },
         "roles": _roles(session),
         "depth": depth,

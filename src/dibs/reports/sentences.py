@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.errors import counted, quoted
 from dibs.facts import relative_times
 from dibs.operations.guards.changes import who_did_it
+from dibs.reports.fold import is_lost
 from dibs.session import quotes
 
 TYPE_CHECKING = False
@@ -271,10 +272,9 @@ def _task_moved(t: Teller, e: Event, d: dict[str, Any], known: dict[str, Any]) -
     if to == "executing":
         return f"{who} began task {task} (token {d.get('token')})."
     after = _after(e, known) if d["from"] == "executing" else ""
-    if d.get("class") == "lost":
-        return (
-            f"{who} lost task {task}{after} ({quotes.clean(str(d.get('why') or ''))}): it is {quotes.clean(to)} again."
-        )
+    if is_lost(d):
+        follows = "it is planned again" if to == "planned" else "it is quarantined, nobody gets it any more"
+        return f"{who} lost task {task}{after} ({d['why']}): {follows}."
     if to == "complete":
         checked = f"; `{quotes.clean(d['verified']['command'])}` passed" if d.get("verified") else ""
         return f"{who} completed task {task}{after}{checked}."

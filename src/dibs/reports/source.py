@@ -13,20 +13,25 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
+from dibs.operations.tasks.records import get_results
 from dibs.reports import timeline
+from dibs.reports.fold import Fold, TaskSpan
+from dibs.reports.log_walk import kind_of
 from dibs.reports.story import Story
 from dibs.session.log_reader import LogReader
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.session.session import Session
     from dibs.stores.seam import Transaction
 
+ENDED = "run.ended"
 PAGE_EVENTS = 2_000  # read at a time
 MAX_RESULT_LETTERS = 2_000  # of one result in the report; the archive and `dibs task show` have all of it
 MAX_RESULTS_LETTERS = 4 * 1024 * 1024  # of all results together
@@ -55,13 +60,13 @@ def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict
     }  # fmt: skip
 
 
-def _results(tx: Transaction, found: list[Record]) -> dict[str, Any]:
+def _results(tx: Transaction, tasks: list[Task]) -> dict[str, Any]:
     """The results of tasks, as far as they fit: long ones are cut and marked."""
     kept: dict[str, Any] = {}
     room = MAX_RESULTS_LETTERS
-    names = [task["task"] for task in found if task["result"]]
+    names = [task["task"] for task in tasks if task["result"]]
     for start in range(0, len(names), KEYS_PER_FETCH):  # a page at a time: all of them may not fit into memory
-        for name, value in lifecycle.results(tx, names[start : start + KEYS_PER_FETCH]).items():
+        for name, value in get_results(tx, names[start : start + KEYS_PER_FETCH]).items():
             text = jsontext.encode(value)
             cut = len(text) > MAX_RESULT_LETTERS or room <= 0
             begins = text[: MAX_RESULT_LETTERS // 10] if room > 0 else ""
@@ -85,8 +90,8 @@ READ = Operation(
 INTERNAL = (READ,)
 
 
-def events(log: LogReader, run: Record, last: int) -> Iterator[dict[str, Any]]:
-    """The events of a run, in order: from its start up to its end or to `last`."""
+def events(log: LogReader, run: Record, last: int, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+    """The events of a run, or those of the wanted kinds, in order: from its start up to its end or to `last`."""
     after = run["seq"]
     while True:
         page = log.events(after, PAGE_EVENTS)
@@ -94,10 +99,12 @@ def events(log: LogReader, run: Record, last: int) -> Iterator[dict[str, Any]]:
             after = stored.seq
             if after > last:
                 return
-            event = read_event(stored)
-            yield event
-            if event["kind"] == "run.ended" and event["subject"] == run["run"]:
-                return
+            kind = kind_of(stored)
+            if wanted is None or kind in wanted or kind == ENDED:
+                event = read_event(stored)
+                yield event
+                if kind == ENDED and event["subject"] == run["run"]:
+                    return
         if len(page) < PAGE_EVENTS:
             return
 
@@ -113,26 +120,26 @@ class Gathered:
         self.counted = run_views.counted(self.raw["tasks"])
         self.titles = {task["task"]: task["title"] for task in self.raw["tasks"]}
         self.story = Story(set(self.titles))
-        self.first = 0
-        for event in self.events():
-            self.first = self.first or event["seq"]
-            self.story.read(event)
-        self.story.close(self.end)
+        self.first = next((event.seq for event in self.log.events(self.run["seq"], 1)), 0)
+        fold = Fold(self.story)
+        fold.read_all(self.events(fold.kinds))
+        fold.close(self.end, 0)
         self._fill_in()
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """The events of the run, also those that were archived."""
-        return events(self.log, self.run, self.raw["last"])
+    def events(self, wanted: Container[str] | None = None) -> Iterator[dict[str, Any]]:
+        """The events of the run, or those of some kinds, also if they were archived."""
+        return events(self.log, self.run, self.raw["last"], wanted)
 
     def _fill_in(self) -> None:
         """Tasks whose work is no longer in the log: their records have its end."""
-        known = {span.task for span in self.story.spans}
+        known = {span.id for span in self.story.attempts}
         for task in self.raw["tasks"]:
             if task["started"] and task["task"] not in known:
-                self.story.begin(task["task"], task["agent"], task["started"])
-                span = self.story.spans[-1]
+                began = {"subject": task["task"], "now": task["started"], "wall": 0, "seq": 0}
+                span = TaskSpan(task["agent"], began)
                 span.end = task["finished"] or self.end
                 span.outcome = task["state"] if task["state"] in lifecycle.FINAL_STATES else "returned"
+                self.story.attempts.append(span)
 
     def at(self, when: int) -> str:
         """A time of the store's clock as a time of day, by the clocks at the run's start."""
@@ -186,7 +193,7 @@ class Gathered:
         return found
 
     def _performance(self) -> dict[str, Any]:
-        times = sorted(span.end - span.start for span in self.story.spans if span.outcome == "complete")
+        times = sorted(span.length for span in self.story.attempts if span.outcome == "complete")
         states = self.counted.states
         done = states.get("complete", 0)
         tried = done + states.get("failed", 0) + states.get("quarantined", 0)
@@ -196,7 +203,7 @@ class Gathered:
             "success_rate": round(done / tried, 4) if tried else None,
             "average_time": round(sum(times) / len(times) / 1000, 3) if times else None,
             "p95_time": _seconds(times[-(-95 * len(times) // 100) - 1]) if times else None,
-            "attempts": len(self.story.spans),
+            "attempts": len(self.story.attempts),
         }  # fmt: skip
 
     def _by_agent(self) -> dict[str, Any]:
@@ -212,13 +219,13 @@ class Gathered:
             if member["usage"]:
                 usage = {**member["usage"], "at": self.at(member["usage"]["at"])}
                 found[member["agent"]]["usage"] = usage
-        for span in self.story.spans:
+        for span in self.story.attempts:
             one = found.setdefault(span.agent, _nobody("", []))
             one["attempts"] += 1
             one[span.outcome] = one.get(span.outcome, 0) + 1
-            one["ms"] += span.end - span.start
+            one["ms"] += span.length
             if span.outcome == "complete" and len(one["tasks"]) < MAX_AGENT_TASKS:
-                one["tasks"].append(span.task)
+                one["tasks"].append(span.id)
         for one in found.values():
             one["work_time"] = _seconds(one.pop("ms"))
         return dict(sorted(found.items()))

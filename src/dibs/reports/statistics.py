@@ -22,15 +22,30 @@ from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field
 from dibs.operations.core.policy import DAY, HOUR
 from dibs.operations.core.query import Query
+from dibs.reports.fold import (
+    CLAIMS,
+    LOST,
+    PASSED,
+    REFUSALS,
+    TASKS,
+    UNKNOWN,
+    WAITS,
+    WORKING,
+    Contention,
+    Fold,
+    Listener,
+    contested,
+    named,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.reports.fold import ClaimSpan, Event, Resource, Span, TaskSpan
     from dibs.session.session import Session
-
-    Event = dict[str, Any]
 
 SINCE = "24h"
 BUCKETS = 24
@@ -41,9 +56,6 @@ MAX_RESOURCES = 20  # listed of those that agents met at
 MAX_LEARNED = 20_000  # resources whose contention is counted
 MAX_PENDING = 50_000  # refusals that may yet turn out to be false
 ANY = "any"  # the kind of tasks for agents of no particular type
-LOST = frozenset(("expired", "gone", "unclaimed", "killed", "preempted", "epoch"))
-OUTCOMES = {"complete": "complete", "failed": "failed", "quarantined": "quarantined", "cancelled": "cancelled"}
-REFUSALS = ("claim.refused", "edit.refused", "command.refused", "commit.refused", "deploy.refused", "call.refused")
 COUNTS = (
     "granted", "refused", "false_refusals", "waits", "gave_up", "lost_claims", "attempts", "working", "complete",
     "failed", "quarantined", "cancelled", "retried", "returned", "passed", "lost",
@@ -52,7 +64,7 @@ TIMES = ("work", "lost", "wait", "hold", "lost_hold")  # sums, in ms
 PLOTTED = ("granted", "refused", "waits", "complete", "failed", "lost")
 
 
-class Sums:
+class Totals:
     """Counts and times of one agent, of one kind of task, or of all."""
 
     __slots__ = ("counts", "queued", "times", "waited", "worked")
@@ -63,6 +75,18 @@ class Sums:
         self.worked: list[int] = []
         self.waited: list[int] = []
         self.queued: list[int] = []
+
+    def add_attempt(self, span: TaskSpan) -> None:
+        """An attempt at a task ended; one that has not ended counts as `working`, up to now."""
+        for name in _counted(span):
+            self.counts[name] += 1
+        if span.start == UNKNOWN:
+            return
+        self.times["work"] += span.length
+        if span.is_lost:
+            self.times["lost"] += span.length
+        if span.outcome != WORKING:
+            _keep(self.worked, span.length)
 
     def shown(self) -> dict[str, Any]:
         """For people and programs; seconds."""
@@ -80,328 +104,204 @@ class Sums:
         }
 
 
-class Met:
-    """What happened at one resource."""
-
-    __slots__ = ("agents", "false", "longest", "refusals", "total", "waits")
-
-    def __init__(self) -> None:
-        self.refusals = self.waits = self.longest = self.total = self.false = 0
-        self.agents: set[str] = set()
-
-
 class Refusal:
     """A refusal of which it is not known yet whether a moment's wait would have been enough."""
 
-    __slots__ = ("agent", "bucket", "names", "now", "resources", "ways")
+    __slots__ = ("agent", "names", "now", "obstacles", "resources")
 
-    def __init__(self, event: Event, bucket: int, ways: set[str], names: list[str]) -> None:
-        self.now, self.agent, self.bucket, self.ways = event["now"], event["agent"], bucket, ways
+    def __init__(self, event: Event, obstacles: set[str], names: list[str]) -> None:
+        self.now, self.agent, self.obstacles = event["now"], event["agent"], obstacles  # ids of claims in its way
         self.resources, self.names = event["data"]["resources"], names
 
 
-class Figures:
-    """Reads events, in their order."""
+class Figures(Listener):
+    """Adds up what the log tells of a window."""
+
+    kinds = CLAIMS | WAITS | TASKS | {*REFUSALS}
 
     def __init__(self, since: int, until: int, buckets: int) -> None:
         self.since, self.until = since, until
         self.size = max(1, -(-(until - since) // buckets))  # ms in a bucket
-        self.total = Sums()
-        self.agents: dict[str, Sums] = {}
-        self.kinds: dict[str, Sums] = {}
+        self.total = Totals()
+        self.agents: dict[str, Totals] = {}
+        self.task_kinds: dict[str, Totals] = {}
         self.buckets = [dict.fromkeys(PLOTTED, 0) for _ in range(buckets)]
-        self.met: dict[str, Met] = {}
+        self.contention: dict[str, Contention] = {}
         self.refusals = {kind.partition(".")[0]: 0 for kind in REFUSALS}
         self.events = self.first_wall = 0
-        self.now = 0
-        self._attempts: dict[str, tuple[str, int]] = {}  # task → agent, since
-        self._added: dict[str, int] = {}
-        self._live: dict[str, tuple[str, list[Any], int]] = {}  # claim → agent, resources, since
-        self._of_agent: dict[str, set[str]] = {}
-        self._waits: dict[str, tuple[str, int, list[str]]] = {}
+        self.finished: list[TaskSpan] = []  # attempts that count
+        self.queued: list[TaskSpan] = []  # first attempts that count
+        self._held: dict[str, dict[str, ClaimSpan]] = {}  # agent → its claims
         self._pending: dict[str, list[Refusal]] = {}  # claim in the way → refusals
         self._refused_in = 0  # the commit of the last refused claim: a guard's refusal of the same is the same one
-        self.finished: list[tuple[str, str, int, str]] = []  # task, outcome, ms, agent: for the kinds
-        self.queues: list[tuple[str, int]] = []
-        self._readers = {
-            "task.added": self._task_added, "task.moved": self._task_moved, "task.passed": self._task_passed,
-            "claim.granted": self._granted, "claim.moved": self._claim_moved, "claim.released": self._released,
-            "claim.ended": self._ended, "wait.queued": self._queued, "wait.ended": self._wait_ended,
-            **dict.fromkeys(REFUSALS, self._refused),
-        }  # fmt: skip
-        self.wanted = frozenset(self._readers)
 
-    def read(self, event: Event) -> None:
-        """Add one event."""
-        self.now = event["now"]
-        if event["wall"] >= self.since:
-            self.first_wall = self.first_wall or event["wall"]
-        self._readers[event["kind"]](event, event["data"])
+    def _bucket(self, wall: int) -> int:
+        """The bucket of a time; -1 before the window."""
+        return -1 if wall < self.since else min(len(self.buckets) - 1, int((wall - self.since) // self.size))
 
-    def _bucket(self, event: Event) -> int:
-        """The bucket of an event; -1 before the window."""
-        if event["wall"] < self.since:
-            return -1
-        return min(len(self.buckets) - 1, int((event["wall"] - self.since) // self.size))
+    def _totals(self, agent: str) -> tuple[Totals, Totals]:
+        """What an agent's deeds add to."""
+        totals = self.agents.get(agent)
+        if totals is None:
+            totals = self.agents[agent] = Totals()
+        return self.total, totals
 
-    def _count(self, event: Event, agent: str, name: str, number: int = 1) -> None:
-        place = self._bucket(event)
-        if place < 0:
-            return
-        if name in PLOTTED:
-            self.buckets[place][name] += number
-        for sums in (self.total, self._sums(agent)):
-            sums.counts[name] += number
+    def _count(self, wall: int, agent: str, *names: str) -> None:
+        place = self._bucket(wall)
+        for name in names if place >= 0 else ():
+            if name in PLOTTED:
+                self.buckets[place][name] += 1
+            for totals in self._totals(agent):
+                totals.counts[name] += 1
 
-    def _time(self, event: Event, agent: str, name: str, ms: int) -> None:
-        if self._bucket(event) >= 0:
-            for sums in (self.total, self._sums(agent)):
-                sums.times[name] += ms
-
-    def _sums(self, agent: str) -> Sums:
-        found = self.agents.get(agent)
-        if found is None:
-            found = self.agents[agent] = Sums()
-        return found
+    def _time(self, span: Span, *names: str) -> None:
+        for name in names if span.end_wall >= self.since else ():
+            for totals in self._totals(span.agent):
+                totals.times[name] += span.length
 
     # --- tasks
 
-    def _task_added(self, event: Event, _: dict[str, Any]) -> None:
-        self._added[event["subject"]] = event["now"]
+    def noted(self, event: Event) -> None:
+        """A task that no agent had was cancelled."""
+        data = event["data"]
+        if data.get("to") == "cancelled" and data["from"] != "executing":
+            self._count(event["wall"], event["agent"], "cancelled")
 
-    def _task_moved(self, event: Event, data: dict[str, Any]) -> None:
-        task = event["subject"]
-        if data.get("to") == "executing":
-            self._attempts[task] = (event["agent"], event["now"])
-            added = self._added.pop(task, None)
-            if added is not None and self._bucket(event) >= 0:
-                self.queues.append((task, event["now"] - added))
-            return
-        outcome = OUTCOMES.get(str(data.get("to")), "")
-        found = self._attempts.pop(task, None)
-        lost = data.get("class") == "lost" or data.get("why") in LOST
-        if found is None:
-            if outcome and data.get("from") == "executing":  # it began before the log that was read
-                self._finish(event, task, event["agent"], outcome, None)
-            elif outcome in {"cancelled", "quarantined"}:
-                self._count(event, event["agent"], outcome)
-            return
-        if not outcome:
-            outcome = "lost" if lost else "retried" if data.get("class") == "transient" else "returned"
-        self._finish(event, task, found[0], outcome, event["now"] - found[1], lost=lost)
+    def attempt_began(self, span: TaskSpan) -> None:
+        """Until its first attempt, a task was queued."""
+        if span.queued is not None and span.start_wall >= self.since:
+            self.queued.append(span)
 
-    def _task_passed(self, event: Event, _: dict[str, Any]) -> None:
-        task = event["subject"]
-        found = self._attempts.get(task)
-        if found is not None and found[0] != event["agent"]:
-            self._finish(event, task, found[0], "passed", event["now"] - found[1])
-            self._attempts[task] = (event["agent"], event["now"])
-
-    def _finish(
-        self, event: Event, task: str, agent: str, outcome: str, took: int | None, *, lost: bool = False
-    ) -> None:
-        """An attempt ended; `took` is None if its beginning is not known."""
-        self._count(event, agent, outcome)
-        self._count(event, agent, "attempts")
-        if lost and outcome != "lost":  # its last attempt was lost, and that was one too many
-            self._count(event, agent, "lost")
-        if self._bucket(event) < 0:
-            return
-        self.finished.append((task, outcome, -1 if took is None else took, agent))
-        if took is None:
-            return
-        self._time(event, agent, "work", took)
-        if lost:
-            self._time(event, agent, "lost", took)
-        for sums in (self.total, self._sums(agent)):
-            _keep(sums.worked, took)
+    def attempt_ended(self, span: TaskSpan) -> None:
+        """An attempt counts where it ends."""
+        place = self._bucket(span.end_wall)
+        if place >= 0:
+            self.finished.append(span)
+            for name in _counted(span):
+                if name in PLOTTED:
+                    self.buckets[place][name] += 1
+            for totals in self._totals(span.agent):
+                totals.add_attempt(span)
 
     # --- claims
 
-    def _granted(self, event: Event, data: dict[str, Any]) -> None:
-        self._hold(event["subject"], event["agent"], data["resources"], event["now"])
-        if not _is_task(data["resources"]):
-            self._count(event, event["agent"], "granted")
+    def claim_began(self, span: ClaimSpan) -> None:
+        """A claim was granted."""
+        self.claim_passed(span)
+        if not span.is_of_task:
+            self._count(span.start_wall, span.agent, "granted")
 
-    def _hold(self, claim: str, agent: str, held: list[Any], since: int) -> None:
-        self._live[claim] = (agent, held, since)
-        self._of_agent.setdefault(agent, set()).add(claim)
+    def claim_passed(self, span: ClaimSpan) -> None:
+        """An agent holds a claim."""
+        self._held.setdefault(span.agent, {})[span.id] = span
 
-    def _drop(self, claim: str) -> tuple[str, list[Any], int] | None:
-        found = self._live.pop(claim, None)
-        if found is not None:
-            self._of_agent[found[0]].discard(claim)
-            if not self._of_agent[found[0]]:
-                del self._of_agent[found[0]]
-        return found
+    def claim_reduced(self, span: ClaimSpan, event: Event) -> None:
+        """A part of it is free."""
+        self._freed(event["now"], span.id, span.held)
 
-    def _claim_moved(self, event: Event, data: dict[str, Any]) -> None:
-        found = self._drop(event["subject"])
-        if found is None:
-            return
-        if data["to"] != found[0] and not _is_task(found[1]):
-            self._time(event, found[0], "hold", event["now"] - found[2])
-        since = found[2] if data["to"] == found[0] else event["now"]
-        self._hold(event["subject"], data["to"], found[1], since)
-
-    def _released(self, event: Event, data: dict[str, Any]) -> None:
-        found = self._live.get(event["subject"])
-        left = data.get("left") or []
-        self._freed(event, event["subject"], left)
-        if found is None:
-            return
-        if left:
-            self._live[event["subject"]] = (found[0], left, found[2])
-            return
-        self._drop(event["subject"])
-        if not _is_task(found[1]):
-            self._time(event, found[0], "hold", event["now"] - found[2])
-
-    def _ended(self, event: Event, data: dict[str, Any]) -> None:
-        self._freed(event, event["subject"], [])
-        found = self._drop(event["subject"])
-        if found is None or _is_task(found[1]):
-            return
-        self._time(event, found[0], "hold", event["now"] - found[2])
-        if data["why"] in LOST:
-            self._count(event, found[0], "lost_claims")
-            self._time(event, found[0], "lost_hold", event["now"] - found[2])
+    def claim_ended(self, span: ClaimSpan) -> None:
+        """How long it was held; what was refused because of it."""
+        del self._held[span.agent][span.id]
+        if not self._held[span.agent]:
+            del self._held[span.agent]
+        if span.why not in {"", PASSED}:
+            self._freed(span.end, span.id, [])
+        if not span.is_of_task:
+            is_lost = span.why in LOST
+            self._time(span, "hold", *(["lost_hold"] if is_lost else []))
+            self._count(span.end_wall, span.agent, *(["lost_claims"] if is_lost else []))
 
     # --- waiting and refusals
 
-    def _queued(self, event: Event, data: dict[str, Any]) -> None:
-        self._waits[event["subject"]] = (event["agent"], event["now"], _names(data["resources"]))
-
-    def _wait_ended(self, event: Event, data: dict[str, Any]) -> None:
-        found = self._waits.pop(event["subject"], None)
-        if found is not None:
-            self._waited(event, *found, gave_up=data["why"] not in {"granted", "again"})
-
-    def _waited(self, event: Event, agent: str, since: int, names: list[str], *, gave_up: bool) -> None:
-        took = event["now"] - since
-        self._count(event, agent, "waits")
-        self._time(event, agent, "wait", took)
-        if gave_up:
-            self._count(event, agent, "gave_up")
-        if self._bucket(event) < 0:
+    def wait_ended(self, span: ClaimSpan) -> None:
+        """A wait counts where it ends."""
+        self._count(span.end_wall, span.agent, "waits", *(["gave_up"] if span.gave_up else []))
+        self._time(span, "wait")
+        if span.end_wall < self.since:
             return
-        for sums in (self.total, self._sums(agent)):
-            _keep(sums.waited, took)
-        for name in names:
-            one = self._at(name)
-            if one is not None:
-                one.waits += 1
-                one.total += took
-                one.longest = max(one.longest, took)
-                one.agents.add(agent)
+        for totals in self._totals(span.agent):
+            _keep(totals.waited, span.length)
+        for contention in self._contentions(named(span.resources, tasks=False)):
+            contention.add_wait(span)
 
-    def _refused(self, event: Event, data: dict[str, Any]) -> None:
-        kind = event["kind"].partition(".")[0]
-        place = self._bucket(event)
-        if place >= 0:
-            self.refusals[kind] += 1
-        if kind == "claim":
-            self._refused_in = event["commit"]
-        elif event["commit"] == self._refused_in:
-            return  # the guard's word for the same refusal
-        self._count(event, event["agent"], "refused")
-        if kind != "claim" or place < 0:
+    def claim_refused(self, event: Event) -> None:
+        """A claim was refused: where, and perhaps for a moment only."""
+        self._refused_in = event["commit"]
+        if event["wall"] < self.since:
             return
-        names = _names(data.get("contested") or data["resources"])
-        for name in names:
-            one = self._at(name)
-            if one is not None:
-                one.refusals += 1
-                one.agents.add(event["agent"])
+        self.refusals["claim"] += 1
+        self._count(event["wall"], event["agent"], "refused")
+        data = event["data"]
+        names = named(contested(data), tasks=False)
+        for contention in self._contentions(names):
+            contention.refusals += 1
+            contention.agents.add(event["agent"])
         if data.get("code") == "held" and len(self._pending) < MAX_PENDING:
-            self._suspect(event, data, place, names)
+            self._suspect(event, data, names)
 
-    def _suspect(self, event: Event, data: dict[str, Any], place: int, names: list[str]) -> None:
+    def call_refused(self, event: Event) -> None:
+        """Another call was refused; what a guard says of a claim refused in the same commit is the same refusal."""
+        if event["commit"] != self._refused_in:
+            self._count(event["wall"], event["agent"], "refused")
+        if event["wall"] >= self.since:
+            self.refusals[event["kind"].partition(".")[0]] += 1
+
+    def _suspect(self, event: Event, data: dict[str, Any], names: list[str]) -> None:
         """Which claims were in the way? If one of them is not known, nothing can be said."""
-        ways: set[str] = set()
+        obstacles: set[str] = set()
         for agent in {blocker["agent"] for blocker in data["blockers"]}:
-            mine = {
+            overlapping = {
                 claim
-                for claim in self._of_agent.get(agent, ())
-                if resources.any_overlap(self._live[claim][1], data["resources"]) is not None
+                for claim, span in self._held.get(agent, {}).items()
+                if resources.any_overlap(span.held, data["resources"]) is not None
             }
-            if not mine:
+            if not overlapping:
                 return
-            ways |= mine
-        if ways:
-            refusal = Refusal(event, place, ways, names)
-            for claim in ways:
-                self._pending.setdefault(claim, []).append(refusal)
+            obstacles |= overlapping
+        refusal = Refusal(event, obstacles, names)
+        for claim in obstacles:
+            self._pending.setdefault(claim, []).append(refusal)
 
-    def _freed(self, event: Event, claim: str, left: list[Any]) -> None:
+    def _freed(self, now: int, claim: str, left: list[Resource]) -> None:
         """A claim, or a part of it, is free: was it the last one in the way of a refusal?"""
-        waiting = self._pending.pop(claim, None)
-        if waiting is None:
-            return
-        stays = []
-        for refusal in waiting:
+        still_blocked = []
+        for refusal in self._pending.pop(claim, ()):
             if left and resources.any_overlap(left, refusal.resources) is not None:
-                stays.append(refusal)
-            elif event["now"] - refusal.now <= MOMENT_MS:
-                refusal.ways.discard(claim)
-                if not refusal.ways:
+                still_blocked.append(refusal)
+            elif now - refusal.now <= MOMENT_MS:
+                refusal.obstacles.discard(claim)
+                if not refusal.obstacles:
                     self._was_false(refusal)
-        if stays:
-            self._pending[claim] = stays
+        if still_blocked:
+            self._pending[claim] = still_blocked
 
     def _was_false(self, refusal: Refusal) -> None:
-        for sums in (self.total, self._sums(refusal.agent)):
-            sums.counts["false_refusals"] += 1
-        for name in refusal.names:
-            one = self._at(name)
-            if one is not None:
-                one.false += 1
+        for totals in self._totals(refusal.agent):
+            totals.counts["false_refusals"] += 1
+        for contention in self._contentions(refusal.names):
+            contention.false_refusals += 1
 
-    def _at(self, name: str) -> Met | None:
-        found = self.met.get(name)
-        if found is None and len(self.met) < MAX_LEARNED:
-            found = self.met[name] = Met()
-        return found
+    def _contentions(self, names: list[str]) -> Iterator[Contention]:
+        for name in names:
+            if name in self.contention or len(self.contention) < MAX_LEARNED:
+                yield self.contention.setdefault(name, Contention())
 
     # --- the end
 
-    def close(self, now: int, wall: int) -> None:
-        """What has not ended counts up to now."""
-        end: Event = {"now": now, "wall": max(wall, self.since)}
-        for task, (agent, since) in self._attempts.items():
-            self._count(end, agent, "working")
-            self._time(end, agent, "work", now - since)
-            self.finished.append((task, "working", now - since, agent))
-        for agent, since, names in list(self._waits.values()):
-            self._waited(end, agent, since, names, gave_up=False)
-        for agent, held, since in self._live.values():
-            if not _is_task(held):
-                self._time(end, agent, "hold", now - since)
-
     def sort(self, kinds: dict[str, str]) -> None:
-        """Sums by kind of task; `kinds` are the types that tasks are for."""
-        for task, outcome, took, _ in self.finished:
-            sums = self.kinds.setdefault(kinds.get(task) or ANY, Sums())
-            sums.counts[outcome] += 1
-            sums.counts["attempts"] += outcome != "working"
-            if took >= 0:
-                sums.times["work"] += took
-                if outcome != "working":
-                    _keep(sums.worked, took)
-                if outcome == "lost":
-                    sums.times["lost"] += took
-        for task, took in self.queues:
-            sums = self.kinds.setdefault(kinds.get(task) or ANY, Sums())
-            _keep(sums.queued, took)
-            _keep(self.total.queued, took)
+        """Totals by kind of task; `kinds` are the types that tasks are for."""
+        for span in self.finished:
+            self.task_kinds.setdefault(kinds.get(span.id) or ANY, Totals()).add_attempt(span)
+        for span in self.queued:
+            for totals in (self.task_kinds.setdefault(kinds.get(span.id) or ANY, Totals()), self.total):
+                _keep(totals.queued, span.queued or 0)
 
 
-def _is_task(held: list[Any]) -> bool:
-    return bool(held) and all(text.startswith("task:") for kind, text, *_ in held if kind != "inode")
-
-
-def _names(held: list[Any]) -> list[str]:
-    return [text or "." for kind, text, *_ in held if kind != "inode" and not text.startswith("task:")]
+def _counted(span: TaskSpan) -> tuple[str, ...]:
+    """The counts that an attempt adds to. A lost one may be one too many: it counts as quarantined and as lost."""
+    if span.outcome == WORKING:
+        return (WORKING,)
+    return (span.outcome, "attempts", "lost") if span.is_lost and span.outcome != "lost" else (span.outcome, "attempts")
 
 
 def _keep(samples: list[int], value: int) -> None:
@@ -440,9 +340,12 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     figures = Figures(since, wall, fields["buckets"] or BUCKETS)
     back = max(DAY, 2 * session.config.policy.max_life)  # no live claim, and no attempt, is older than that
     start = log_walk.first_since(session, since - back, head.seq, log)
-    for event in log_walk.events(session, figures.wanted, head.seq, start, log):
-        figures.read(event)
-    figures.close(max(figures.now, head.now), wall)
+    fold = Fold(figures)
+    for event in log_walk.events(session, fold.kinds, head.seq, start, log):
+        if not figures.first_wall and event["wall"] >= since:
+            figures.first_wall = event["wall"]
+        fold.read(event)
+    fold.close(head.now, max(wall, since))
     figures.events = head.seq - log_walk.first_since(session, since, head.seq, log)
     figures.sort(_kinds(session, figures))
     return _answer(session, call, figures, limit, fields["after"])
@@ -450,12 +353,11 @@ def _stats(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
 
 def _kinds(session: Session, figures: Figures) -> dict[str, str]:
     """Which type of agent each task is for."""
-    from dibs.operations.tasks import lifecycle
+    from dibs.operations.tasks.records import get_tasks
 
-    tasks = sorted({task for task, *_ in figures.finished} | {task for task, _ in figures.queues})
-    keys = {lifecycle.key_of(task): task for task in tasks}
-    found = session.store.look(lambda tx: tx.get_many(list(keys))) if keys else {}
-    return {keys[key]: record.get("for", "") for key, record in found.items() if record is not None}
+    tasks = sorted({span.id for span in (*figures.finished, *figures.queued)})
+    known = session.store.look(lambda tx: get_tasks(tx, tasks)) if tasks else {}
+    return {name: task["for"] for name, task in known.items() if task is not None}
 
 
 def _answer(session: Session, call: Call, figures: Figures, limit: int, after: str) -> dict[str, Any]:
@@ -467,8 +369,7 @@ def _answer(session: Session, call: Call, figures: Figures, limit: int, after: s
     span = max(1, figures.until - begin)
     total = figures.total.shown()
     order = sorted(
-        figures.met,
-        key=lambda name: (-figures.met[name].refusals - figures.met[name].waits, -figures.met[name].total, name),
+        figures.contention.items(), key=lambda item: (-item[1].refusals - item[1].waits, -item[1].total, item[0])
     )
     return {
         "from": clock.iso(figures.since),
@@ -481,8 +382,8 @@ def _answer(session: Session, call: Call, figures: Figures, limit: int, after: s
             {"agent": agent, "name": known.get(agent) or agent, **figures.agents[agent].shown()}
             for agent in page.records
         ],
-        "by_kind": [{"kind": kind, **figures.kinds[kind].shown()} for kind in sorted(figures.kinds)],
-        "contention": [_met(name, figures.met[name]) for name in order[:MAX_RESOURCES]],
+        "by_kind": [{"kind": kind, **figures.task_kinds[kind].shown()} for kind in sorted(figures.task_kinds)],
+        "contention": [_contended(name, one) for name, one in order[:MAX_RESOURCES]],
         "buckets": [
             {"at": clock.iso(figures.since + place * figures.size), **one} for place, one in enumerate(figures.buckets)
         ],
@@ -491,9 +392,9 @@ def _answer(session: Session, call: Call, figures: Figures, limit: int, after: s
     }
 
 
-def _met(name: str, one: Met) -> dict[str, Any]:
+def _contended(name: str, one: Contention) -> dict[str, Any]:
     return {
-        "resource": name, "refusals": one.refusals, "false_refusals": one.false, "waits": one.waits,
+        "resource": name, "refusals": one.refusals, "false_refusals": one.false_refusals, "waits": one.waits,
         "longest_wait": _seconds(one.longest), "total_wait": _seconds(one.total), "agents": len(one.agents),
     }  # fmt: skip
 

@@ -1,26 +1,25 @@
 """Which events belong to the story of one thing: a path, a task, an agent, a claim.
 
 Events go in one after the other, in their order, from the beginning of the log: what a claim or a wait was about is
-known only from its grant. explain.py asks; sentences.py has the words.
+known only from its grant (fold.py). explain.py asks; sentences.py has the words.
 """
 
 from __future__ import annotations
 
 from dibs.operations.claims import resources
+from dibs.reports.fold import BEGINS, Fold, is_over, is_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    Event = dict[str, Any]  # as the log has it, with `wall`
+    from dibs.reports.fold import ClaimSpan, Event
 
 PATH, NAME, TASK, AGENT, CLAIM, EVENT, ALERT, CHANGE, RUN, STATE, UNDO, CHANNEL = (
     "path", "name", "task", "agent", "claim", "event", "alert", "change", "run", "state", "undo", "channel",
 )  # fmt: skip
 QUIET = frozenset({"claim.renewed", "interest.left", "interest.ended", "message.posted", "commit.checked"})
 ABOUT_AGENTS = ("agent.", "message.", "rules.")  # the subject of such an event is an agent
-GRANTS = frozenset({"claim.granted", "wait.queued", "interest.left"})
-ENDS = frozenset({"claim.ended", "wait.ended", "interest.ended"})
 
 
 class Subject:
@@ -45,43 +44,48 @@ class Step:
         self.wall, self.event, self.known, self.sentence = wall, event, known, sentence
 
 
-class Reader:
+class StoryReader:
     """Reads the log in its order and keeps what belongs to a subject."""
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._live: dict[str, dict[str, Any]] = {}  # claims, waits and interests that have not ended, by id
-        self._spans: dict[str, dict[str, Any]] = {}  # a task's present attempt
+        self._fold = Fold()
         self._mine: set[str] = set()  # claims and waits that belong to the story
         self._takes = getattr(self, f"_{subject.kind}")
 
     def read(self, event: Event) -> Step | None:
         """The event as a step, if it belongs to the story."""
-        kind, subject, data = event["kind"], event["subject"], event["data"]
-        known = self._live.get(subject)
-        if kind in GRANTS:
-            known = None
-            self._live[subject] = {"agent": event["agent"], "resources": data["resources"], "now": event["now"]}
-        elif kind == "claim.moved" and known is not None:
-            known = dict(known)
-            self._live[subject]["agent"] = data["to"]
-        elif kind == "task.moved":
-            known = self._spans.pop(subject, None)
-            if data["to"] == "executing":
-                self._spans[subject] = {"now": event["now"], "resources": []}
-        wanted = self._takes(event)
-        if kind in ENDS or (kind == "claim.released" and not data.get("left")):
-            self._live.pop(subject, None)
-            self._mine.discard(subject)
-        elif kind == "claim.released" and known is not None:
-            self._live[subject] = {**known, "resources": data["left"]}
-        if kind in {"claim.granted", "claim.released"} and _is_of_task(data) and self._subject.kind != CLAIM:
-            return None  # the task's own event says the same
-        if not wanted or (kind in QUIET and self._subject.kind not in {EVENT, CLAIM}):
+        kind, known = event["kind"], None
+        if kind in BEGINS:
+            self._fold.read(event)
+            wanted = self._takes(event)
+        else:
+            wanted = self._takes(event)
+            known = self._known(event) if wanted else None
+            self._fold.read(event)
+        if self._mine and is_over(event):
+            self._mine.discard(event["subject"])
+        if not wanted or kind == "claim.renewed":
             return None
-        if kind == "claim.renewed":
-            return None
+        if self._subject.kind != CLAIM and (
+            (kind in {"claim.granted", "claim.released"} and all(map(is_task, event["data"]["resources"])))
+            or (kind in QUIET and self._subject.kind != EVENT)
+        ):
+            return None  # the task's own event says the same; or nothing happened that anybody asks for
         return Step(event["wall"], event, known)
+
+    def _known(self, event: Event) -> dict[str, Any] | None:
+        """What the event's subject was until now: what it was about, and since when."""
+        if event["kind"] == "task.moved":
+            attempt = self._fold.attempts.get(event["subject"])
+            return None if attempt is None else {"now": attempt.start, "resources": []}
+        span = self._open(event["subject"])
+        return None if span is None else {"now": span.start, "resources": span.held}
+
+    def _open(self, identifier: str) -> ClaimSpan | None:
+        """The claim, wait or interest of this id, if it is not over."""
+        fold = self._fold
+        return fold.claims.get(identifier) or fold.waits.get(identifier) or fold.interests.get(identifier)
 
     # One method a kind of subject: does this event belong to its story?
 
@@ -92,8 +96,8 @@ class Reader:
             return True
         found = data.get("resources")
         if isinstance(found, list) and kind.partition(".")[0] in {"claim", "wait", "interest", "alert"}:
-            if self._meets([one for one in found if isinstance(one, list)]):
-                if kind in GRANTS:
+            if self._meets(found):
+                if kind in BEGINS:
                     self._mine.add(subject)
                 return True
             return any(isinstance(one, str) and self._names(one) for one in found)
@@ -110,8 +114,8 @@ class Reader:
 
     _name = _path
 
-    def _meets(self, found: list[list[str]]) -> bool:
-        plain = [one[:2] for one in found if one[0] != "inode"]
+    def _meets(self, found: list[Any]) -> bool:
+        plain = [one[:2] for one in found if isinstance(one, list) and one[0] != "inode"]
         return resources.any_overlap(plain, self._subject.resources) is not None
 
     def _names(self, text: str) -> bool:
@@ -125,17 +129,15 @@ class Reader:
         """Its own events; and who was refused, waited or changed its files while it lived."""
         kind, subject, data = event["kind"], event["subject"], event["data"]
         if subject == self._subject.id:
-            self._subject.resources = resources_of(self._live.get(subject)) or self._subject.resources
+            self._subject.resources = _without_aliases(self._open(subject)) or self._subject.resources
             return True
-        if data.get("claim") == self._subject.id:
+        if data.get("claim") == self._subject.id or subject in self._mine:
             return True
-        mine = self._live.get(self._subject.id)
-        if subject in self._mine:
-            return True
+        mine = self._open(self._subject.id)
         if mine is None or kind in {"claim.granted", "claim.released", "interest.left"}:
             return False
         if kind.startswith(("claim.", "wait.", "edit.", "commit.")):
-            self._subject.resources = resources_of(mine)
+            self._subject.resources = _without_aliases(mine)
             return self._path(event)
         return False
 
@@ -149,7 +151,8 @@ class Reader:
         if kind in {"claim.refused", "call.refused", "claim.asked"}:
             return f"task:{task}" in {subject, data.get("resource")}
         if kind == "claim.ended":
-            return ["name", f"task:{task}"] in ((self._live.get(subject) or {}).get("resources") or [])
+            span = self._open(subject)
+            return span is not None and ["name", f"task:{task}"] in span.held
         return bool(kind.startswith("alert.")) and task in {data.get("about"), subject}
 
     def _agent(self, event: Event) -> bool:
@@ -197,10 +200,6 @@ def _is(event: Event, family: str | tuple[str, ...]) -> bool:
     return kind.startswith(family)
 
 
-def _is_of_task(data: dict[str, Any]) -> bool:
-    return all(one[0] == "name" and one[1].startswith("task:") for one in data["resources"])
-
-
-def resources_of(claim: dict[str, Any] | None) -> list[list[str]]:
-    """What a claim was on, without the aliases."""
-    return [list(one[:2]) for one in (claim or {}).get("resources", ()) if one[0] != "inode"]
+def _without_aliases(span: ClaimSpan | None) -> list[list[str]]:
+    """What a claim is on."""
+    return [list(one[:2]) for one in (span.held if span else ()) if one[0] != "inode"]

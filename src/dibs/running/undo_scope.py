@@ -10,13 +10,13 @@ from dibs.errors import NotFound
 from dibs.operations.core.call import within
 from dibs.operations.guards.undo import Span
 from dibs.reports import log_walk
+from dibs.reports.fold import UNKNOWN, Fold, Listener
 from dibs.session.log_reader import LogReader
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call
+    from dibs.reports.fold import ClaimSpan, Event, Resource, TaskSpan
     from dibs.session.session import Session
 
 MS = 1_000_000  # ns
@@ -47,20 +47,14 @@ class Scope:
         return f"{self.kind} {self.id}"
 
 
-class _Claim:
-    __slots__ = ("agents", "commits", "end", "held", "start", "tree")
+class _Work:
+    """A claim to write, or an undo: who had it when, and what was committed of it."""
 
-    def __init__(self, agent: str, held: list[list[str]], tree: str, start: int) -> None:
-        self.agents, self.held, self.tree, self.start = [(agent, start)], held, tree, start
-        self.end = FOREVER
+    __slots__ = ("commits", "spans", "tree")
+
+    def __init__(self, tree: str, first: Span) -> None:
+        self.tree, self.spans = tree, [first]
         self.commits: set[str] = set()
-
-    def spans(self, *, held: bool = True) -> list[Span]:
-        ends = [*[start for _, start in self.agents[1:]], self.end]
-        return [
-            Span(agent, start, end, self.held if held else None)
-            for (agent, start), end in zip(self.agents, ends, strict=True)
-        ]
 
 
 class _Wanted:
@@ -70,59 +64,72 @@ class _Wanted:
         return str(kind).partition(".")[0] in {"claim", "task", "undo", "commit", "agent"}
 
 
-class Log:
+class Log(Listener):
     """What the log says of claims, undos, tasks and commits."""
 
     def __init__(self, session: Session, call: Call) -> None:
-        self.claims: dict[str, _Claim] = {}
-        self.undos: dict[str, _Claim] = {}
+        self.claims: dict[str, _Work] = {}
+        self.undos: dict[str, _Work] = {}
         self.done: dict[str, list[Span]] = {}  # what was undone → by whom, when
         self.tasks: dict[str, list[Span]] = {}
         self.agents: set[str] = set()
         self.commits: list[tuple[str, int, str]] = []  # agent, time, commit
+        fold = Fold(self)
         for event in log_walk.events(session, _Wanted(), session.store.head().seq, 0, LogReader(session, call)):
-            self._read(event, event["wall"] * MS)
+            self.agents.add(event["agent"])
+            if event["data"].get("commit") and event["kind"].startswith("claim."):
+                self._committed(event)
+            fold.read(event)
 
-    def _read(self, event: dict[str, Any], when: int) -> None:
-        kind, subject, data, agent = event["kind"], event["subject"], event["data"], event["agent"]
-        self.agents.add(agent)
-        claim = self.claims.get(subject)
-        if kind == "claim.granted" and data["mode"] == "write":
-            self.claims[subject] = _Claim(agent, data["resources"], data["tree"], when)
-        elif kind == "task.moved":
-            self._moved(subject, agent, data["to"], when)
-        elif kind == "task.passed":
-            self._moved(subject, agent, "executing", when)
+    def _committed(self, event: Event) -> None:
+        commit = event["data"]["commit"]
+        self.commits.append((event["agent"], event["wall"] * MS, commit))
+        if event["subject"] in self.claims:
+            self.claims[event["subject"]].commits.add(commit)
+
+    def claim_began(self, span: ClaimSpan) -> None:
+        """An agent may write."""
+        if span.mode == "write":
+            self.claims[span.id] = _Work(span.tree, _open(span, span.resources))
+
+    def claim_passed(self, span: ClaimSpan) -> None:
+        """Another agent may, instead."""
+        if span.id in self.claims:
+            self.claims[span.id].spans.append(_open(span, span.resources))
+
+    def claim_ended(self, span: ClaimSpan) -> None:
+        """The agent may no longer."""
+        if span.id in self.claims:
+            self.claims[span.id].spans[-1].end = span.end_wall * MS
+
+    def attempt_began(self, span: TaskSpan) -> None:
+        """An agent works on a task."""
+        self.tasks.setdefault(span.id, []).append(_open(span))
+
+    attempt_passed = attempt_began
+
+    def attempt_ended(self, span: TaskSpan) -> None:
+        """It does no longer."""
+        if span.start != UNKNOWN:
+            self.tasks[span.id][-1].end = span.end_wall * MS
+
+    def noted(self, event: Event) -> None:
+        """A task that nobody took is known, too; undos; commits past the guard."""
+        kind, subject, data, when = event["kind"], event["subject"], event["data"], event["wall"] * MS
+        if kind == "task.moved":
+            self.tasks.setdefault(subject, [])
         elif kind == "undo.started":
-            self.undos[subject] = _Claim(agent, [], data["tree"], when)
+            self.undos[subject] = _Work(data["tree"], Span(event["agent"], when, FOREVER))
         elif kind == "undo.finished" and subject in self.undos:
-            self.undos[subject].end = when
-            self.done.setdefault(data["what"], []).append(Span(agent, self.undos[subject].start, when))
+            undo = self.undos[subject]
+            undo.spans[-1].end = when
+            self.done.setdefault(data["what"], []).append(Span(event["agent"], undo.spans[0].start, when))
             if data.get("commit"):
-                self.undos[subject].commits.add(data["commit"])
+                undo.commits.add(data["commit"])
                 if data["claim"] in self.claims:
                     self.claims[data["claim"]].commits.add(data["commit"])
         elif kind == "commit.unverified":
-            self.commits.append((agent, when, subject))
-        elif claim is not None:
-            self._of_claim(claim, kind, data, when)
-        if data.get("commit") and kind.startswith("claim."):
-            self.commits.append((agent, when, data["commit"]))
-
-    def _of_claim(self, claim: _Claim, kind: str, data: dict[str, Any], when: int) -> None:
-        if kind == "claim.moved" and data["to"] != claim.agents[-1][0]:
-            claim.agents.append((data["to"], when))
-        elif kind == "claim.ended" or (kind == "claim.released" and not data["left"]):
-            claim.end = when
-        if data.get("commit"):
-            claim.commits.add(data["commit"])
-
-    def _moved(self, task: str, agent: str, to: str, when: int) -> None:
-        spans = self.tasks.setdefault(task, [])
-        if spans and spans[-1].end == FOREVER:
-            spans[-1].end = when
-        if to == "executing":
-            spans.append(Span(agent, when, FOREVER))
+            self.commits.append((event["agent"], when, subject))
 
     def has(self, kind: str, word: str, agent: str) -> bool:
         """Does the log know this?"""
@@ -138,13 +145,13 @@ class Log:
         elif kind == TASK:
             found.spans = self.tasks[word]
         else:
-            claim = (self.claims if kind == CLAIM else self.undos)[word]
-            found.spans, found.commits, found.trees = claim.spans(held=kind == CLAIM), claim.commits, {claim.tree}
+            work = (self.claims if kind == CLAIM else self.undos)[word]
+            found.spans, found.commits, found.trees = work.spans, work.commits, {work.tree}
         found.since, found.undone = since, self.done.get(found.title(), [])
         # What an undo changed is in the ledger under its name. So nothing is its work only because its caller held the
         # file then: a change right before the claim would be.
         held = self.claims.values() if kind != UNDO else ()
-        found.holds = [span for claim in held for span in claim.spans()]
+        found.holds = [span for claim in held for span in claim.spans]
         if kind in {AGENT, TASK}:
             for by, when, commit in self.commits:
                 if when >= since and any(
@@ -152,6 +159,10 @@ class Log:
                 ):
                     found.commits.add(commit)
         return found
+
+
+def _open(span: ClaimSpan | TaskSpan, held: list[Resource] | None = None) -> Span:
+    return Span(span.agent, span.start_wall * MS, FOREVER, held)
 
 
 def find(session: Session, call: Call, word: str, since: int) -> tuple[Scope, list[str]]:

@@ -24,14 +24,17 @@ def test_alerts_are_called_the_same_as_on_the_page() -> None:
 
 
 def test_why_a_claim_ended_is_said_as_on_the_page() -> None:
-    table = re.search(r"CLAIM_WHY = \{(.*?)\};", (PAGE / "words.js").read_text())
+    table = re.search(r"CLAIM_WHY = \{(.*?)\};", (PAGE / "words.js").read_text(), re.DOTALL)
     assert table is not None
     assert dict(re.findall(r'(\w+): "([^"]+)"', table[1])) == event_texts.CLAIM_WHY
 
 
 def test_every_kind_of_event_that_the_page_has_words_for_has_them_here() -> None:
-    text = (PAGE / "words.js").read_text()
-    for kind in re.findall(r'case "([a-z]+\.[a-z]+)"', text):
+    table = re.search(r"SAYS = \{\n(.*?)\n\};", (PAGE / "words.js").read_text(), re.DOTALL)
+    assert table is not None
+    kinds = re.findall(r'^  "([a-z]+\.[a-z]+)":', table[1], re.MULTILINE)
+    assert len(kinds) > 20
+    for kind in kinds:
         event: Any = {"kind": kind, "agent": "ada", "subject": "s", "data": {}}
         assert isinstance(event_texts.says(event), str)
         assert f'"{kind}"' in Path(event_texts.__file__).read_text()

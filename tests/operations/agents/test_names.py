@@ -138,10 +138,12 @@ def test_how_much_longer_something_is_held_is_said_in_words(fleet: Fleet, until:
     fleet.claim("ann", "a.py", ttl=1_000)
 
     def left(tx: Any) -> str:
-        from dibs.operations.claims import holds
+        from dibs.operations.claims import records as claim_records
+        from dibs.operations.claims import views
 
-        (record,) = holds.of_agent(tx, holds.CLAIM, "ann")
-        return holds.left(tx, {**record, "until": tx.now + until})
+        (record,) = claim_records.claims_of(tx, "ann")
+        record["until"] = tx.now + until
+        return views.left(tx, record)
 
     assert fleet.store.look(left) == words
 

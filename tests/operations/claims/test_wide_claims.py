@@ -8,7 +8,8 @@ import pytest
 
 from dibs import jsontext
 from dibs.errors import Held, Quota
-from dibs.operations.claims import grants, holds, releases, resources
+from dibs.operations.claims import grants, releases
+from dibs.operations.claims import records as claim_records
 from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 
@@ -33,10 +34,10 @@ def as_earlier_versions_wrote_it(fleet: Fleet) -> None:
 
     def write(tx: Any) -> None:
         for key, row in tx.fetch([("r", "s")], 1_000_000).rows:
-            (record,) = holds.whole(tx, [row])
+            (record,) = claim_records.whole(tx, [row])
             record.pop("rows", None)
-            first = holds.FIRST not in row
-            entry = f"claims\t{record['agent']}\t{record['claim']}" if first else None
+            first = claim_records.FIRST not in row
+            entry = f"claims\t{record['agent']}\t{claim_records.id_of(record)}" if first else None
             tx.put(key, record, entry, f"due\t{record['until']:015d}" if first else None)
 
     fleet.store.run(write)
@@ -139,12 +140,12 @@ def test_a_claim_on_much_that_others_hold_reads_no_more_than_decides_it(
     with pytest.raises(Held) as refused:
         fleet.claim("b", wide)
     assert refused.value.more == grants.MAX_HOLDERS_READ - 16
-    assert sum(read) <= 2 * holds.ROWS_PER_TRIP
+    assert sum(read) <= 2 * claim_records.ROWS_PER_TRIP
 
 
 @pytest.mark.parametrize("wide", ["", "**"])
 def test_a_claim_on_more_than_can_be_read_is_refused(fleet: Fleet, monkeypatch: pytest.MonkeyPatch, wide: str) -> None:
-    monkeypatch.setattr(holds, "MAX_COST", 2_000)
+    monkeypatch.setattr(claim_records, "MAX_COST", 2_000)
     for name in paths(600):
         fleet.claim("a", name)
     with pytest.raises(Quota, match="below one directory or glob that is claimed"):
@@ -173,7 +174,7 @@ def test_a_release_of_much_serves_its_waiters_however_much_lies_below(
     fleet.claim("c", "d/00001.py", wait=MINUTE)
     fleet.release("a", "")
     assert fleet.claim("b", "other/x.py", wait=MINUTE, waiter=place)["token"]
-    monkeypatch.setattr(holds, "MAX_COST", 10)
+    monkeypatch.setattr(claim_records, "MAX_COST", 10)
     fleet.release("a", "d/00001.py")
     assert ("c", "d/00001.py") in fleet.holders()
 
@@ -189,8 +190,8 @@ def test_what_is_freed_with_a_directory_is_not_given_to_a_waiter_past_another_ho
 def test_the_very_places_of_resources_are_found_among_their_keys() -> None:
     wanted = [["file", "a/b.py"], ["tree", ""], ["glob", "src/**/x.py"], ["name", "db:x"], ["inode", "1:2"]]
     for resource in wanted:
-        key = resources.key_of(resource, "hann\tc1")
-        assert any(low <= key < high for low, high in resources.places_of([resource])), resource
+        key = claim_records.key_of(resource, "hann\tc1")
+        assert any(low <= key < high for low, high in claim_records.places_of([resource])), resource
 
 
 def test_very_many_claims_are_renewed_in_several_transactions(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:

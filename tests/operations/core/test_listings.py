@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Invalid, NotFound, Quota
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import answers, paging
 from dibs.operations.tasks import pulls
 from dibs.session import catalogue
@@ -236,7 +236,7 @@ def test_a_dead_holders_task_is_found_behind_any_number_of_live_ones(monkeypatch
 
 
 def test_max_tasks_holds_for_an_agent_with_any_number_of_claims(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holds, "ROWS_PER_TRIP", 4)
+    monkeypatch.setattr(claim_records, "ROWS_PER_TRIP", 4)
     crew = Crew()
     crew.add("t0")
     crew.add("t1")

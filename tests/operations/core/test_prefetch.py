@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.errors import Held
-from dibs.operations.claims import grants, resources
+from dibs.operations.claims import grants
+from dibs.operations.claims import records as claim_records
 from dibs.stores.sqlite.store import SqliteStore, create
 from tests.operations.fleet import Fleet, item
 
@@ -95,9 +96,9 @@ def test_the_task_that_is_finished_its_holders_and_its_dependents_are_read_once(
 
 def test_the_ranges_of_a_request_do_not_follow_a_list_that_its_caller_changes() -> None:
     wanted = [["file", "a/x.py"]]
-    first = resources.ranges_of(wanted)
+    first = claim_records.ranges_of(wanted)
     wanted[0][1] = "b/y.py"
-    assert resources.ranges_of(wanted) != first
+    assert claim_records.ranges_of(wanted) != first
     wanted.append(["file", "c/z.py"])
-    assert len(resources.ranges_of(wanted)) > len(first)
-    assert resources.ranges_of([["file", "a/x.py"]]) == first
+    assert len(claim_records.ranges_of(wanted)) > len(first)
+    assert claim_records.ranges_of([["file", "a/x.py"]]) == first

@@ -17,7 +17,7 @@ import pytest
 import dibs
 from dibs.canonical import Canonical
 from dibs.errors import Deadlock, DibsError
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
@@ -111,7 +111,7 @@ class World:
             fields = {"resources": fields["resources"], "wait": 60_000}
         agents = STRANGERS if self.crowded else AGENTS
         agent = self.dice.choice(agents)
-        held = self.fleet.store.look(lambda tx: holds.every(tx, holds.CLAIM, 100)[0]) if self.crowded else []
+        held = self.fleet.store.look(lambda tx: claim_records.all_claims(tx, 100)[0]) if self.crowded else []
         if held and operation.name == "release":
             claim = self.dice.choice(held)
             agent, one = claim["agent"], self.dice.choice(claim["resources"])

@@ -10,7 +10,8 @@ from dibs.errors import Conflict, Fenced, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.tasks import lifecycle, placement
+from dibs.operations.tasks import placement
+from dibs.operations.tasks.records import load_task
 from dibs.session import quotes
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
@@ -549,7 +550,7 @@ def test_a_preemption_whose_first_run_was_thrown_away_sees_that_the_task_was_fin
 def press(fleet: Fleet, identifier: str) -> None:
     """What happens when the time of a preemptive task that lies in the queue has come."""
     call = Call(fleet.policy, agent="boss")
-    fleet.store.run(lambda tx: placement.over(tx, call, lifecycle.load(tx, identifier)))
+    fleet.store.run(lambda tx: placement.over(tx, call, load_task(tx, identifier)))
 
 
 def test_a_preemptive_task_in_the_queue_is_left_to_who_waits_for_work(fleet: Fleet) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dibs.errors import NotFound
 from dibs.operations.core.policy import DAY
 from dibs.operations.tasks import old_tasks
+from dibs.operations.tasks.records import in_state
 from tests.operations.fleet import Fleet
 
 KEEP = 30 * DAY
@@ -75,6 +76,23 @@ def test_what_another_task_would_miss_stays(fleet: Fleet) -> None:
     fleet.now += old_tasks.LOOK_AGAIN_MS
     sweep(fleet)
     assert known(fleet) == ["first", "waits"]
+    fleet.clean()
+
+
+def test_a_task_that_stays_keeps_its_place_among_those_of_its_state(fleet: Fleet) -> None:
+    fleet.call("a", "task add", title="first", id="first")
+    fleet.call("a", "task add", title="waits", id="waits", after=["first"])
+    fleet.call("a", "task cancel", id="first")
+
+    def places() -> list[str]:
+        page = fleet.store.look(lambda tx: tx.scan(1, in_state("cancelled"), 10))
+        return [entry for entry, _, _ in page.rows]
+
+    before = places()
+    fleet.now += KEEP
+    sweep(fleet)
+    assert before
+    assert places() == before
     fleet.clean()
 
 

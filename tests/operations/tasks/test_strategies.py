@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dibs.errors import NotFound
 from dibs.operations.core.policy import DAY, MINUTE, STRATEGIES, WORK
-from dibs.operations.tasks import lifecycle, strategies
+from dibs.operations.tasks import strategies
+from dibs.operations.tasks.records import with_defaults
 from dibs.operations.tasks.strategies import Facts
 from tests.operations.crew import Crew
 from tests.operations.fleet import Fleet
+
+if TYPE_CHECKING:
+    from dibs.operations.tasks.records import Bid, Task
 
 KEYS = 4_000
 
@@ -27,8 +31,12 @@ def agent(name: str, *can: str) -> Any:
     return {"agent": name, "type": "", "can": list(can)}
 
 
-def a_task(**fields: Any) -> dict[str, Any]:
-    return {"task": "t", "key": "", "parent": "", "needs": [], "priority": 0, "run": "", **fields}
+def a_task(**fields: Any) -> Task:
+    return with_defaults({"task": "t", **fields})
+
+
+def bid(name: str, amount: int, commit: int) -> Bid:
+    return {"agent": name, "amount": amount, "commit": commit}
 
 
 def order(name: str, candidates: list[Any], facts: Facts, **fields: Any) -> list[str]:
@@ -90,7 +98,7 @@ def test_there_is_a_function_for_every_strategy_that_a_task_may_name() -> None:
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> None:
     facts = Facts(0)
-    facts.bids = {one: {"amount": 1, "commit": 1} for one in "abc"}
+    facts.bids = {one: bid(one, 1, 1) for one in "abc"}
     crowd = [agent(one, "x", one) for one in "cab"]
     assert sorted(order(name, crowd, facts, needs=["x"])) == ["a", "b", "c"]
     assert order(name, [], facts) == []
@@ -99,7 +107,7 @@ def test_a_strategy_ranks_each_candidate_once_and_invents_none(name: str) -> Non
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_the_order_does_not_depend_on_the_order_in_which_candidates_come(name: str) -> None:
     facts = Facts(0)
-    facts.bids = {one: {"amount": 5, "commit": 1} for one in "abcd"}
+    facts.bids = {one: bid(one, 5, 1) for one in "abcd"}
     crowd = [agent(one) for one in "abcd"]
     assert order(name, crowd, facts) == order(name, crowd[::-1], facts)
 
@@ -147,9 +155,7 @@ def test_capability_keeps_those_free_who_can_do_more() -> None:
 
 def test_the_highest_bid_is_first_and_of_equal_ones_the_earlier() -> None:
     facts = Facts(0)
-    facts.bids = {
-        "a": {"amount": 5, "commit": 9}, "b": {"amount": 5, "commit": 7}, "c": {"amount": 6, "commit": 11},
-    }  # fmt: skip
+    facts.bids = {"a": bid("a", 5, 9), "b": bid("b", 5, 7), "c": bid("c", 6, 11)}
     assert order("auction", [agent(one) for one in "abcd"], facts) == ["c", "b", "a"]
 
 
@@ -473,8 +479,7 @@ def test_tasks_with_the_same_word_go_to_the_same_agent() -> None:
     facts = strategies.Facts(0)
 
     def first(**fields: str) -> str:
-        task = lifecycle.full({"task": "t", **fields})
-        return str(strategies.sticky(task, agents, facts)[0]["agent"])
+        return str(strategies.sticky(a_task(**fields), agents, facts)[0]["agent"])
 
     words = [f"word{number}" for number in range(40)]
     assert all(first(sticky=word, key="one") == first(sticky=word, key="other") for word in words)

@@ -9,7 +9,8 @@ import pytest
 from dibs.errors import Conflict, DibsError, Fenced, Invalid, NotFound, Quota
 from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.operations.core.json_values import MAX_JSON_DEPTH
-from dibs.operations.tasks import additions, board, lifecycle
+from dibs.operations.tasks import additions, board
+from dibs.operations.tasks.records import PLACES
 from tests.operations.crew import TTL, Crew
 
 STATES = ("discovery", "scoped", "planned", "executing", "complete", "failed", "cancelled", "quarantined")
@@ -610,6 +611,6 @@ def test_every_task_is_in_exactly_one_place_whatever_its_state(crew: Crew) -> No
         crew.bring(state, state)
     crew.add("blocked", after=["planned"])
     crew.add("child", parent="scoped")
-    everywhere = {prefix for places in lifecycle.PLACES.values() for prefix in places}
+    everywhere = {prefix for places in PLACES.values() for prefix in places}
     entries = crew.store.look(lambda tx: [row[0] for prefix in everywhere for row in tx.scan(1, prefix, 100).rows])
     assert sorted(entry.rpartition("\t")[2] for entry in entries) == sorted([*STATES, "blocked", "child"])

@@ -131,10 +131,11 @@ def _histogram(
 
 def _look(tx: Transaction) -> tuple[dict[str, int], int, dict[str, int]]:
     from dibs.operations.alerts import records
+    from dibs.operations.tasks.records import ASSIGNED, READY, in_state
     from dibs.stores.seam import prefix_range
 
-    tasks = {state: len(tx.scan(1, f"tasks\t{state}\t", MAX_COUNTED).rows) for state in STATES}
-    ready = sum(len(tx.scan(1, prefix, MAX_COUNTED).rows) for prefix in ("ready\t", "mine\t"))
+    tasks = {state: len(tx.scan(1, in_state(state), MAX_COUNTED).rows) for state in STATES}
+    ready = sum(len(tx.scan(1, prefix, MAX_COUNTED).rows) for prefix in (READY, ASSIGNED))
     tasks["planned"] += ready
     rows = tx.fetch([prefix_range("a\t")], MAX_COUNTED).rows
     agents = sum(1 for _, agent in rows if "same" not in agent and not agent["left"] and not agent["killed"])

@@ -165,7 +165,7 @@ function releaseClaim(id, m) {
       [
         "held",
         "c-held",
-        `${who} loses it now and is notified by whom and why; a late write under token ${c.token} is refused`,
+        `${who} loses it now and is notified, with the reason; a late write under token ${c.token} is refused`,
       ],
       [
         "wait",

@@ -67,49 +67,56 @@ const Consequences = ({ rows }) => html`
   </div>
 `;
 
-function Confirm({ kind, id }) {
+/** An action that is about to be done: read again first, and done only if its facts are still those that were shown. */
+function useAction(kind, id) {
   const [first] = useState(() => describe(kind, id));
   const [shown, setShown] = useState(first);
-  const [why, setWhy] = useState("");
-  const [typed, setTyped] = useState("");
-  const [said, setSaid] = useState("");
-  const [diff, setDiff] = useState(null);
+  const [error, setError] = useState("");
+  const [changes, setChanges] = useState(null);
   const [busy, setBusy] = useState(false);
   const request = useRef(fresh());
+  const run = async (why) => {
+    await refresh(["status", "agents", "tasks", ...(kind === "restore" ? ["kept"] : [])]);
+    const now = describe(kind, id);
+    if (!now) {
+      setError("Nothing is left to do: it changed meanwhile. Nothing was done.");
+      return;
+    }
+    const found = differences(shown.facts, now.facts);
+    if (found.length) {
+      setChanges(found);
+      setShown(now);
+      request.current = fresh();
+      return;
+    }
+    await commit(now, why, request.current);
+    shut();
+  };
+  const confirm = (why) => {
+    setBusy(true);
+    setError("");
+    return run(why)
+      .catch((e) => setError(e.message))
+      .finally(() => setBusy(false));
+  };
+  return { shown, error, changes, busy, confirm };
+}
+
+function Confirm({ kind, id }) {
+  const { shown, error, changes, busy, confirm } = useAction(kind, id);
+  const [why, setWhy] = useState("");
+  const [typed, setTyped] = useState("");
   useEffect(() => {
-    if (!first) {
+    if (!shown) {
       toast("Nothing is left to do: it changed meanwhile");
       shut();
     }
   }, []);
-  if (!first) return null;
+  if (!shown) return null;
   const enough = (!shown.why || why.trim().length >= 4) && (!shown.typed || typed.trim() === shown.typed);
-  const go = async (e) => {
-    e?.preventDefault();
-    if (!enough || busy) return;
-    setBusy(true);
-    setSaid("");
-    try {
-      await refresh(["status", "agents", "tasks", ...(kind === "restore" ? ["kept"] : [])]);
-      const now = describe(kind, id);
-      if (!now) {
-        setSaid("Nothing is left to do: it changed meanwhile. Nothing was done.");
-        return;
-      }
-      const changes = differences(shown.facts, now.facts);
-      if (changes.length) {
-        setDiff(changes);
-        setShown(now);
-        request.current = fresh();
-        return;
-      }
-      await commit(now, why.trim(), request.current);
-      shut();
-    } catch (error) {
-      setSaid(error.message);
-    } finally {
-      setBusy(false);
-    }
+  const go = (e) => {
+    e.preventDefault();
+    if (enough && !busy) confirm(why.trim());
   };
   const key = (e) => {
     if (e.key !== "Enter") return;
@@ -126,7 +133,7 @@ function Confirm({ kind, id }) {
         </h2>
         <div class="bo">
           <p>${shown.intro}</p>
-          ${diff && html`<${Changed} facts=${diff} />`}
+          ${changes && html`<${Changed} facts=${changes} />`}
           <${Consequences} rows=${shown.rows} />
           ${shown.why && html`
             <label for="why">Why <span class="c3">sent to ${shown.told}, kept in the log</span></label>
@@ -137,7 +144,7 @@ function Confirm({ kind, id }) {
             <${Field} id="typed" value=${typed} set=${setTyped} onKeyDown=${key} spellcheck=${false} />
           `}
           <div class="cmd"><span class="c2">${shown.command(why.trim() || "…")}</span></div>
-          ${said && html`<p class="err" role="alert">${said}</p>`}
+          ${error && html`<p class="err" role="alert">${error}</p>`}
         </div>
         <div class="ft">
           <button type="button" class="btn" id="no" onClick=${shut}>

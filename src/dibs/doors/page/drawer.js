@@ -61,6 +61,33 @@ function OfEvent({ id }) {
   `;
 }
 
+const since = (a) => html`
+  <${Up} at=${a.since} fine=${false} /> ago${a.repeats ? `, ${count(a.repeats, "time")} again` : ""}
+`;
+
+function alertFacts(a) {
+  const events = [...new Set(a.evidence || [])];
+  const by = a.acknowledged;
+  return [
+    ["What", a.text],
+    ["To do", html`<code class="todo">${a.remedy}</code>`],
+    a.agent && ["Agent", html`<${Agent} id=${a.agent} />`],
+    (a.resources || []).length > 0 && [
+      "About",
+      a.resources.map((r) => html`<${Resource} key=${r} path=${r} /> `),
+    ],
+    a.expected !== undefined && ["Expected", `${dur(a.expected)}, so far ${dur(a.actual)}`],
+    ["Since", since(a)],
+    events.length > 0 && [
+      "Evidence",
+      events.map((n) => html`<button key=${n} class="lnk" data-open=${`ev:${n}`}>#${n}</button> `),
+    ],
+    by && ["Acknowledged", `by ${nameOf(by.agent)}${by.why ? `: ${by.why}` : ""}`],
+    a.cleared && ["Cleared", a.cleared.why],
+    a.delivery && ["Delivery", `${a.delivery.state}${a.delivery.why ? `: ${a.delivery.why}` : ""}`],
+  ];
+}
+
 function OfAlert({ id, act }) {
   const here = (S.alerts || []).find((x) => x.id === id);
   const [over, setOver] = useState(null);
@@ -92,37 +119,7 @@ function OfAlert({ id, act }) {
       ${a && html`<button class="btn" onClick=${() => act(`copy:${a.remedy}`)}>Copy the remedy</button>`}
     </div>
     <div class="bd0" tabindex="-1">
-      ${a && html`
-        <${Facts}
-          rows=${[
-            ["What", a.text],
-            ["To do", html`<code class="todo">${a.remedy}</code>`],
-            a.agent && ["Agent", html`<${Agent} id=${a.agent} />`],
-            (a.resources || []).length > 0 && [
-              "About",
-              a.resources.map((r) => html`<${Resource} key=${r} path=${r} /> `),
-            ],
-            a.expected !== undefined && ["Expected", `${dur(a.expected)}, so far ${dur(a.actual)}`],
-            [
-              "Since",
-              html`
-                <${Up} at=${a.since} fine=${false} />${" "}
-                ago${a.repeats ? `, ${count(a.repeats, "time", "times")} again` : ""}
-              `,
-            ],
-            shows.size > 0 && [
-              "Evidence",
-              [...shows].map((n) => html`<button key=${n} class="lnk" data-open=${`ev:${n}`}>#${n}</button> `),
-            ],
-            a.acknowledged && [
-              "Acknowledged",
-              `by ${nameOf(a.acknowledged.agent)}${a.acknowledged.why ? `: ${a.acknowledged.why}` : ""}`,
-            ],
-            a.cleared && ["Cleared", a.cleared.why],
-            a.delivery && ["Delivery", `${a.delivery.state}${a.delivery.why ? `: ${a.delivery.why}` : ""}`],
-          ]}
-        />
-      `}
+      ${a && html`<${Facts} rows=${alertFacts(a)} />`}
       <${Story}
         id=${`alert${id}`}
         about=""

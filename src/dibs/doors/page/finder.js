@@ -35,10 +35,25 @@ function hits(text) {
   return out;
 }
 
+function Hit({ id, hit, chosen, take }) {
+  const down = (e) => {
+    e.preventDefault(); // the box keeps the focus until it is taken
+    take(hit);
+  };
+  return html`
+    <li id=${id} role="option" aria-selected=${chosen} onMouseDown=${down}>
+      <${Icon} name=${hit.icon[0]} tone=${hit.icon[1]} />
+      ${hit.path ? html`<${Path} path=${hit.path} />` : html`<span class="el">${hit.name}</span>`}
+      <span class="t">${hit.note}</span>
+    </li>
+  `;
+}
+
 export function Finder() {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const found = hits(text);
+  const chosen = Math.min(at, (found?.length || 0) - 1);
   const take = (hit) => {
     if (hit) {
       setText("");
@@ -52,7 +67,7 @@ export function Finder() {
       e.preventDefault();
       if (n) setAt((at + (e.key === "ArrowDown" ? 1 : n - 1)) % n);
     }
-    if (e.key === "Enter") take(found?.[Math.min(at, n - 1)]);
+    if (e.key === "Enter") take(found?.[chosen]);
     if (e.key === "Escape") {
       setText("");
       e.target.blur();
@@ -68,7 +83,7 @@ export function Finder() {
         aria-expanded=${!!found}
         aria-controls="hits"
         aria-autocomplete="list"
-        aria-activedescendant=${found?.length ? `hit${Math.min(at, found.length - 1)}` : null}
+        aria-activedescendant=${found?.length ? `hit${chosen}` : null}
         aria-label="Find an agent, a path or a task"
         placeholder="Find agent, path, task"
         autocomplete="off"
@@ -84,21 +99,8 @@ export function Finder() {
       <span class="kbd">/</span>
       <ul id="hits" role="listbox" aria-label="Found" hidden=${!found}>
         ${(found || []).map(
-          (x, i) => html`
-            <li
-              key=${x.what}
-              id=${`hit${i}`}
-              role="option"
-              aria-selected=${i === Math.min(at, found.length - 1)}
-              onMouseDown=${(e) => {
-                e.preventDefault();
-                take(x);
-              }}
-            >
-              <${Icon} name=${x.icon[0]} tone=${x.icon[1]} />
-              ${x.path ? html`<${Path} path=${x.path} />` : html`<span class="el">${x.name}</span>`}
-              <span class="t">${x.note}</span>
-            </li>
+          (hit, i) => html`
+            <${Hit} key=${hit.what} id=${`hit${i}`} hit=${hit} chosen=${i === chosen} take=${take} />
           `,
         )}
         ${found && !found.length && html`

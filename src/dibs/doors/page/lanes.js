@@ -16,77 +16,64 @@ const NARROW = 2.5; // percent of the width: eight pixels of a usual one; a bar 
 const MARKS = /refused$|violated|killed|^commit\.(checked|unverified)|^deploy\.(started|finished)/;
 let kept = { version: -1 };
 
-/** Every claim and wait of the last two hours as a bar, in milliseconds; rebuilt when the state changed. */
-function bars() {
-  if (kept.version === S.version) return kept;
-  const m = model();
-  const begin = now() - 120 * 60000;
+const isTask = (resource) => resource.startsWith("task:");
+const isBegin = (e) => e.kind === "claim.granted" || e.kind === "wait.queued";
+const isEnd = (e) =>
+  e.kind === "claim.ended" ||
+  e.kind === "wait.ended" ||
+  (e.kind === "claim.released" && !(e.data.left || []).length);
+
+/** The claims and waits that ended since `begin`, and what else happened. */
+function pastBars(begin) {
   const open = new Map();
   const list = [];
   const marks = [];
   for (const e of S.events) {
     const at = time(e.at);
     if (at < begin) continue;
-    if (e.kind === "claim.granted" || e.kind === "wait.queued") {
-      open.set(e.subject, {
-        agent: e.agent,
-        at,
-        resources: (e.data.resources || []).map(resourceText),
-        mode: e.data.mode,
-        wait: e.kind === "wait.queued",
-      });
-    } else if (
-      e.kind === "claim.ended" ||
-      e.kind === "wait.ended" ||
-      (e.kind === "claim.released" && !(e.data.left || []).length)
-    ) {
-      const o = open.get(e.subject) || {
-        agent: e.agent,
-        at: begin,
-        resources: S.resources.get(e.subject) || [],
-        mode: "write",
-        wait: e.kind === "wait.ended",
-      };
+    if (isBegin(e)) {
+      const resources = (e.data.resources || []).map(resourceText);
+      open.set(e.subject, { agent: e.agent, at, resources, mode: e.data.mode, wait: e.kind === "wait.queued" });
+    } else if (isEnd(e)) {
+      const resources = S.resources.get(e.subject) || [];
+      const earlier = { agent: e.agent, at: begin, resources, mode: "write", wait: e.kind === "wait.ended" };
+      const o = open.get(e.subject) || earlier;
       open.delete(e.subject);
-      for (const r of o.resources) {
-        if (!r.startsWith("task:")) {
-          list.push({ ...o, resource: r, end: at, past: true, why: e.data.why, seq: e.seq });
-        }
+      for (const resource of o.resources.filter((r) => !isTask(r))) {
+        list.push({ ...o, resource, end: at, past: true, why: e.data.why, seq: e.seq });
       }
     }
     if (MARKS.test(e.kind)) marks.push({ e, at, about: aboutOf(e).split(", ")[0] });
   }
-  for (const c of m.claims) {
-    for (const r of c.resources) {
-      if (!r.startsWith("task:")) {
-        const quiet = m.shown.get(c.agent) === "silent" || m.shown.get(c.agent) === "dead";
-        list.push({
-          agent: c.agent,
-          at: Math.max(begin, time(c.since)),
-          end: 0,
-          lease: time(c.expires_at),
-          resource: r,
-          mode: c.mode,
-          quiet,
-          violated: m.violated.has(r),
-        });
-      }
-    }
-  }
-  for (const w of m.waits) {
-    for (const r of w.resources) {
-      list.push({
-        agent: w.agent,
-        at: Math.max(begin, time(w.since)),
-        end: 0,
-        resource: w.holders[0]?.resource || r,
-        wait: true,
-        of: w.holders[0]?.agent,
-      });
-    }
-  }
+  return { list, marks };
+}
+
+/** What is held now. */
+const claimBars = (m, begin) =>
+  m.claims.flatMap((c) => {
+    const quiet = m.shown.get(c.agent) === "silent" || m.shown.get(c.agent) === "dead";
+    const bar = { agent: c.agent, at: Math.max(begin, time(c.since)), end: 0, lease: time(c.expires_at), mode: c.mode };
+    const held = c.resources.filter((r) => !isTask(r));
+    return held.map((resource) => ({ ...bar, resource, quiet, violated: m.violated.has(resource) }));
+  });
+
+/** Who waits now. */
+const waitBars = (m, begin) =>
+  m.waits.flatMap((w) => {
+    const [holder] = w.holders;
+    const bar = { agent: w.agent, at: Math.max(begin, time(w.since)), end: 0, wait: true, of: holder?.agent };
+    return w.resources.map((r) => ({ ...bar, resource: holder?.resource || r }));
+  });
+
+/** Every claim and wait of the last two hours as a bar, in milliseconds; rebuilt when the state changed. */
+function bars() {
+  if (kept.version === S.version) return kept;
+  const m = model();
+  const begin = now() - 120 * 60000;
+  const { list, marks } = pastBars(begin);
+  list.push(...claimBars(m, begin), ...waitBars(m, begin));
   list.sort((a, b) => a.at - b.at);
-  kept = { version: S.version, list: list.slice(-MOST_BARS), marks, begin };
+  kept = { version: S.version, list: list.slice(-MOST_BARS), marks };
   return kept;
 }
 
@@ -97,13 +84,10 @@ const folderOf = (r, depth) => {
 
 /** The lanes: one for each key, folded by folder until there are at most sixty. */
 function lanesOf(by, list) {
-  if (by === "agent")
-    return {
-      keys: model()
-        .need.map((a) => a.agent)
-        .slice(0, 200),
-      key: (b) => b.agent,
-    };
+  if (by === "agent") {
+    const agents = model().need.slice(0, 200);
+    return { keys: agents.map((a) => a.agent), key: (b) => b.agent };
+  }
   const names = [...new Set(list.map((b) => b.resource))];
   let depth = 12;
   let keys = names;

@@ -95,61 +95,95 @@ function Row({ e, word }) {
   `;
 }
 
-export function Log() {
+function clearFilters() {
+  ui.kinds.clear();
+  choose({ query: "" });
+}
+
+function toggleKind(id) {
+  if (!ui.kinds.delete(id)) ui.kinds.add(id);
+  changed(false);
+}
+
+const searchAll = (query) => query && search(query).catch((error) => toast(error.message));
+
+const Filter = ({ query }) => html`
+  <div class="q">
+    <input
+      id="logq"
+      aria-label="Filter the log"
+      placeholder="words, agent:ada, kind:claim.*, about:src/db"
+      spellcheck=${false}
+      value=${ui.query}
+      onInput=${(e) => choose({ query: e.target.value })}
+      onKeyDown=${(e) => e.key === "Enter" && searchAll(query)}
+    />
+    <button class="btn" aria-pressed=${ui.follow} onClick=${() => choose({ follow: !ui.follow })}>
+      ${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}
+    </button>
+  </div>
+`;
+
+const Facets = ({ counts }) => html`
+  <div class="chips" role="group" aria-label="Kinds">
+    ${FACETS.map(
+      ([id, name]) => html`
+        <button key=${id} class="chip" aria-pressed=${ui.kinds.has(id)} onClick=${() => toggleKind(id)}>
+          ${name}
+          <span class="n">${counts[id]}</span>
+        </button>
+      `,
+    )}
+  </div>
+`;
+
+const Heads = () => html`
+  <div class="lr hd" role="row">
+    <span class="sq" role="columnheader">No.</span>
+    <span role="columnheader">Time</span>
+    <span role="columnheader">Kind</span>
+    <span role="columnheader">Agent</span>
+    <span role="columnheader">About</span>
+  </div>
+`;
+
+/** How much of the log is shown, and how to see more of it: by a search in all of it, or by reading further back. */
+function More({ query, shown }) {
   const [busy, setBusy] = useState(false);
-  const { list, counts, word } = matching();
-  const older = async () => {
+  const older = () => {
     setBusy(true);
-    try {
-      await fetchOlder();
-    } catch (error) {
-      toast(error.message);
-    } finally {
-      setBusy(false);
-    }
+    fetchOlder()
+      .catch((error) => toast(error.message))
+      .finally(() => setBusy(false));
   };
-  const query = ui.query.trim();
   const searched = S.found.query === query;
-  const look = () => {
-    if (query) search(query).catch((error) => toast(error.message));
-  };
   const beyond = query && S.older && may("log") && (!searched || S.found.first > 0);
-  const toggle = (id) => {
-    if (!ui.kinds.delete(id)) ui.kinds.add(id);
-    changed(false);
-  };
+  const offer = searched ? `Searched back to ${S.found.first}: continue` : "Search the whole log";
+  return html`
+    <footer>
+      <span>${shown} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>
+      ${beyond && html`
+        <button class="btn q" id="whole" disabled=${S.found.busy} onClick=${() => searchAll(query)}>
+          ${S.found.busy ? "Searching…" : offer}
+        </button>
+      `}
+      ${searched && query && !S.found.first && html`<span class="c3">the whole log was searched</span>`}
+      ${S.older && html`
+        <button class="btn q" disabled=${busy} onClick=${older}>
+          ${busy ? "Reading…" : "Load 1,000 earlier events"}
+        </button>
+      `}
+    </footer>
+  `;
+}
+
+export function Log() {
+  const { list, counts, word } = matching();
+  const query = ui.query.trim();
   return html`
     <div class="lg">
-      <div class="q">
-        <input
-          id="logq"
-          aria-label="Filter the log"
-          placeholder="words, agent:ada, kind:claim.*, about:src/db"
-          spellcheck=${false}
-          value=${ui.query}
-          onInput=${(e) => choose({ query: e.target.value })}
-          onKeyDown=${(e) => {
-            if (e.key === "Enter") look();
-          }}
-        />
-        <button
-          class="btn"
-          aria-pressed=${ui.follow}
-          onClick=${() => choose({ follow: !ui.follow })}
-        >
-          ${ui.follow ? html`<${Icon} name="work" tone="c-ok" />Following` : "Follow"}
-        </button>
-      </div>
-      <div class="chips" role="group" aria-label="Kinds">
-        ${FACETS.map(
-          ([id, name]) => html`
-            <button key=${id} class="chip" aria-pressed=${ui.kinds.has(id)} onClick=${() => toggle(id)}>
-              ${name}
-              <span class="n">${counts[id]}</span>
-            </button>
-          `,
-        )}
-      </div>
+      <${Filter} query=${query} />
+      <${Facets} counts=${counts} />
       <section class="panel lgpanel" aria-label="Events">
         <${Rows}
           items=${list}
@@ -157,50 +191,15 @@ export function Log() {
           label="Events"
           follow=${ui.follow}
           cls="loglist"
-          head=${list.length > 0 && html`
-            <div class="lr hd" role="row">
-              <span class="sq" role="columnheader">No.</span>
-              <span role="columnheader">Time</span>
-              <span role="columnheader">Kind</span>
-              <span role="columnheader">Agent</span>
-              <span role="columnheader">About</span>
-            </div>
-          `}
+          head=${list.length > 0 && html`<${Heads} />`}
           empty=${html`
             <p class="pad c2">
-              No event matches.${" "}
-              <button
-                class="lnk"
-                onClick=${() => {
-                  ui.query = "";
-                  ui.kinds.clear();
-                  changed(false);
-                }}
-              >
-                Clear the filters
-              </button>
+              No event matches. <button class="lnk" onClick=${clearFilters}>Clear the filters</button>
             </p>
           `}
           row=${(x) => html`<${Row} key=${x.id} e=${x.e} word=${word} />`}
         />
-        <footer>
-          <span>${list.length} of ${S.events.length} events from ${S.events[0]?.seq || 0} to ${S.seq}</span>
-          ${beyond && html`
-            <button class="btn q" id="whole" disabled=${S.found.busy} onClick=${look}>
-              ${S.found.busy
-                ? "Searching…"
-                : searched
-                  ? `Searched back to ${S.found.first}: continue`
-                  : "Search the whole log"}
-            </button>
-          `}
-          ${searched && query && !S.found.first && html`<span class="c3">the whole log was searched</span>`}
-          ${S.older && html`
-            <button class="btn q" disabled=${busy} onClick=${older}>
-              ${busy ? "Reading…" : "Load 1,000 earlier events"}
-            </button>
-          `}
-        </footer>
+        <${More} query=${query} shown=${list.length} />
       </section>
     </div>
   `;

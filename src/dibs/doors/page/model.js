@@ -73,10 +73,12 @@ export function model() {
   function rank(a) {
     if (a.shown === "silent" || a.shown === "killed") return 0;
     if (a.shown === "waiting") return 1;
-    if (violated.size && (byAgent.get(a.agent) || []).some((c) => c.resources.some((r) => violated.has(r))))
-      return 2;
+    if (violated.size && (byAgent.get(a.agent) || []).some(isViolated)) return 2;
     if (claims.length < 3000 && blocks.has(a.agent)) return 3;
     return { working: 4, idle: 5, dead: byAgent.has(a.agent) ? 0 : 6 }[a.shown] ?? 4;
+  }
+  function isViolated(c) {
+    return c.resources.some((r) => violated.has(r));
   }
   function since(a) {
     return a.shown === "waiting" ? time(waitOf.get(a.agent)?.since) : 0;
@@ -216,87 +218,67 @@ function past() {
   return { refused, bins, fought: list };
 }
 
-/** Held paths as the rows of the repository's tree; names first. Folders with one child are one row. */
+/** Put something at a path of the tree. */
+function put(root, path, key, value) {
+  let node = root;
+  for (const part of path.replace(/\/$/, "").split("/")) {
+    if (!node.kids.has(part)) node.kids.set(part, { kids: new Map(), claims: [], waits: [] });
+    node = node.kids.get(part);
+  }
+  node[key].push(value);
+}
+
+/** The rows of one node: its claims, else those who wait for it, else the folder. */
+function rowsOf(node, depth, name, path) {
+  if (node.claims.length) {
+    const folder = node.kids.size > 0;
+    const row = (claim, i) => ({ depth, name, ...claim, folder, waits: i ? [] : node.waits });
+    return node.claims.map((claim, i) => ({ id: `c\t${path}\t${claim.c.claim}`, ...row(claim, i) }));
+  }
+  if (node.waits.length) {
+    return node.waits.map((w) => ({ id: `w\t${path}\t${w.agent}`, depth, name, path, w, waits: [] }));
+  }
+  return [{ id: `d\t${path}`, depth, name, path, folder: true, waits: [] }];
+}
+
+/** All rows below a node. Folders with one child are one row. */
+function walk(node, depth, above) {
+  return [...node.kids.keys()].sort().flatMap((key) => {
+    let name = key;
+    let here = node.kids.get(key);
+    while (!here.claims.length && !here.waits.length && here.kids.size === 1) {
+      const [[part, next]] = here.kids;
+      name += `/${part}`;
+      here = next;
+    }
+    const path = above ? `${above}/${name}` : name;
+    return [...rowsOf(here, depth, name, path), ...walk(here, depth + 1, path)];
+  });
+}
+
+/** Held paths as the rows of the repository's tree; names first. */
 function tree(claims, waits, violated, shown) {
   const names = [];
   const root = { kids: new Map() };
-  const put = (path, key, value) => {
-    let node = root;
-    for (const part of path.replace(/\/$/, "").split("/")) {
-      let next = node.kids.get(part);
-      if (!next) {
-        next = { kids: new Map(), claims: [], waits: [] };
-        node.kids.set(part, next);
-      }
-      node = next;
-    }
-    node[key].push(value);
-  };
   let tasks = 0;
-  for (const c of claims) {
-    for (const r of c.resources) {
-      if (r.startsWith("task:")) {
-        tasks += 1;
-        continue;
-      }
-      const row = {
-        c,
-        path: r,
-        violated: violated.has(r),
-        quiet: shown.get(c.agent) === "silent" || shown.get(c.agent) === "dead",
-      };
-      if (isName(r)) {
-        names.push({
-          id: `n\t${r}\t${c.claim}`,
-          depth: 0,
-          name: r,
-          ...row,
-          waits: waits.filter((w) => w.resources.includes(r)),
-        });
-      } else {
-        put(r, "claims", row);
-      }
+  const isQuiet = (agent) => shown.get(agent) === "silent" || shown.get(agent) === "dead";
+  const add = (c, r) => {
+    const row = { c, path: r, violated: violated.has(r), quiet: isQuiet(c.agent) };
+    if (r.startsWith("task:")) {
+      tasks += 1;
+    } else if (isName(r)) {
+      const waiters = waits.filter((w) => w.resources.includes(r));
+      names.push({ id: `n\t${r}\t${c.claim}`, depth: 0, name: r, ...row, waits: waiters });
+    } else {
+      put(root, r, "claims", row);
     }
-  }
+  };
+  for (const c of claims) c.resources.forEach((r) => add(c, r));
   for (const w of waits) {
     for (const r of w.resources) {
-      if (!isName(r)) put(r, "waits", w);
+      if (!isName(r)) put(root, r, "waits", w);
     }
   }
   names.sort((a, b) => (a.path < b.path ? -1 : 1));
-  const rows = [];
-  const walk = (node, depth, above) => {
-    const keys = [...node.kids.keys()].sort();
-    for (const key of keys) {
-      let name = key;
-      let here = node.kids.get(key);
-      while (!here.claims.length && !here.waits.length && here.kids.size === 1) {
-        const [[k, next]] = here.kids;
-        name += `/${k}`;
-        here = next;
-      }
-      const path = above ? `${above}/${name}` : name;
-      if (here.claims.length) {
-        here.claims.forEach((row, i) =>
-          rows.push({
-            id: `c\t${path}\t${row.c.claim}`,
-            depth,
-            name,
-            ...row,
-            folder: here.kids.size > 0,
-            waits: i ? [] : here.waits,
-          }),
-        );
-      } else if (here.waits.length) {
-        for (const w of here.waits) {
-          rows.push({ id: `w\t${path}\t${w.agent}`, depth, name, path, w, waits: [] });
-        }
-      } else {
-        rows.push({ id: `d\t${path}`, depth, name, path, folder: true, waits: [] });
-      }
-      if (here.kids.size) walk(here, depth + 1, path);
-    }
-  };
-  walk(root, 0, "");
-  return { names, rows, tasks };
+  return { names, rows: walk(root, 0, ""), tasks };
 }

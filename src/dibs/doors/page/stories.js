@@ -7,18 +7,70 @@ import { Facts, Head, Story } from "./story.js";
 import { aboutFile } from "./sentences.js";
 import { bytes, clock, count, dur, resourceText, time } from "./words.js";
 
+const Agents = ({ ids }) => ids.map((id) => html`<${Agent} key=${id} id=${id} /> `);
+const TaskLink = ({ id, title = id }) => html`<button class="lnk" data-open=${`task:${id}`}>${title}</button>`;
+
+/** An agent of the list; one that has left it or was killed as the server knows it. */
+function agentOf(m, id) {
+  const a = S.agents.get(id);
+  return m.agents.find((x) => x.agent === id) || (a && { ...a, shown: a.state === "killed" ? "killed" : "idle" });
+}
+
+const WaitsFor = ({ wait }) => html`
+  <${Resource} path=${wait.resources[0]} />
+  ${wait.holders.length > 0 && html` held by <${Agents} ids=${wait.holders.map((h) => h.agent)} />`}
+`;
+
+const WorksOn = ({ task }) => html`
+  <${TaskLink} id=${task.id} title=${task.title || task.id} />
+  ${task.progress !== undefined ? `, ${task.progress}%` : ""}, <${Up} at=${task.started_at} fine=${false} />
+`;
+
+function rulesOf(a) {
+  if (a.rules === "old") return html`<span class="tag wait">acting on old rules</span>`;
+  return a.rules === "not told" ? "not shown yet" : "current version";
+}
+
+function agentFacts(a, m, tone) {
+  const task = m.taskOf.get(a.agent);
+  const wait = m.waitOf.get(a.agent);
+  const blocked = m.blocks.get(a.agent) || [];
+  const use = a.cpu === undefined ? "not visible from here" : `${Math.round(a.cpu)} % of a core, ${bytes(a.memory)}B`;
+  return [
+    ["State", html`<span class=${tone}><${StateWord} agent=${a} wait=${wait} /></span>`],
+    wait && ["Waits for", html`<${WaitsFor} wait=${wait} />`],
+    blocked.length > 0 && ["Holds up", html`<${Agents} ids=${blocked.map((w) => w.agent)} />`],
+    ["Task", task ? html`<${WorksOn} task=${task} />` : "none"],
+    a.killed && ["Killed", a.killed],
+    ["Rules", rulesOf(a)],
+    a.breaker && a.breaker !== "closed" && ["Breaker", html`<span class="tag wait">${a.breaker}</span>`],
+    ["Last heard", html`<${Up} at=${a.last_seen} /> ago`],
+    ["Use", use],
+  ];
+}
+
+const HeldRow = ({ c }) => html`
+  <li class="tr" data-open=${`file:${c.resources[0]}`}>
+    <span class="nm">
+      <${Icon} name=${c.mode === "write" ? "held" : "read"} tone="c-held" />
+      <span class="el">${c.resources.join(", ")}</span>
+    </span>
+    <span></span>
+    <span><${Lease} claim=${c} /></span>
+    <span class="left"><${Down} until=${c.expires_at} /></span>
+  </li>
+`;
+
+const isAboutAgent = (e, id) =>
+  e.agent === id ||
+  e.subject === id ||
+  e.data?.holder === id ||
+  (e.data?.blockers || []).some?.((b) => b.agent === id || b.holder === id);
+
 export function OfAgent({ id, act }) {
   const m = model();
-  const a =
-    m.agents.find((x) => x.agent === id) ||
-    (S.agents.get(id) && {
-      ...S.agents.get(id),
-      shown: S.agents.get(id).state === "killed" ? "killed" : "idle",
-    });
+  const a = agentOf(m, id);
   const held = m.byAgent.get(id) || [];
-  const task = m.taskOf.get(id);
-  const wait = m.waitOf.get(id);
-  const blocks = m.blocks.get(id) || [];
   const [icon, tone] = a ? STATES[a.shown] : ["dead", "c-dead"];
   const where = a
     ? [a.client, a.type, a.host_name, a.pid && `process ${a.pid}`].filter(Boolean).join(", ")
@@ -34,167 +86,70 @@ export function OfAgent({ id, act }) {
           `}
     </div>
     <div class="bd0" tabindex="-1">
-      ${a && html`
-        <${Facts}
-          rows=${[
-            ["State", html`<span class=${tone}><${StateWord} agent=${a} wait=${wait} /></span>`],
-            wait && [
-              "Waits for",
-              html`
-                <${Resource} path=${wait.resources[0]} />
-                ${wait.holders.length > 0 && html` held by${" "}
-                  ${wait.holders.map((h) => html`<${Agent} key=${h.agent} id=${h.agent} /> `)}
-                `}
-              `,
-            ],
-            blocks.length > 0 && [
-              "Holds up",
-              blocks.map((w) => html`<${Agent} key=${w.agent} id=${w.agent} /> `),
-            ],
-            [
-              "Task",
-              task
-                ? html`
-                    <button class="lnk" data-open=${`task:${task.id}`}>${task.title || task.id}</button>
-                    ${task.progress !== undefined ? `, ${task.progress}%` : ""},${" "}
-                    <${Up} at=${task.started_at} fine=${false} />
-                  `
-                : "none",
-            ],
-            a.killed && ["Killed", a.killed],
-            [
-              "Rules",
-              a.rules === "old"
-                ? html`<span class="tag wait">acting on old rules</span>`
-                : a.rules === "not told"
-                  ? "not shown yet"
-                  : "current version",
-            ],
-            a.breaker &&
-              a.breaker !== "closed" && ["Breaker", html`<span class="tag wait">${a.breaker}</span>`],
-            ["Last heard", html`<${Up} at=${a.last_seen} /> ago`],
-            [
-              "Use",
-              a.cpu === undefined
-                ? "not visible from here"
-                : `${Math.round(a.cpu)} % of a core, ${bytes(a.memory)}B`,
-            ],
-          ]}
-        />
-      `}
+      ${a && html`<${Facts} rows=${agentFacts(a, m, tone)} />`}
       <h3>Holds <span>${held.length}</span></h3>
       <ul>
-        ${held
-          .slice(0, 100)
-          .map(
-            (c) => html`
-              <li class="tr" key=${c.claim} data-open=${`file:${c.resources[0]}`}>
-                <span class="nm">
-                  <${Icon} name=${c.mode === "write" ? "held" : "read"} tone="c-held" />
-                  <span class="el">${c.resources.join(", ")}</span>
-                </span>
-                <span></span>
-                <span><${Lease} claim=${c} /></span>
-                <span class="left"><${Down} until=${c.expires_at} /></span>
-              </li>
-            `,
-          )}
+        ${held.slice(0, 100).map((c) => html`<${HeldRow} key=${c.claim} c=${c} />`)}
         ${!held.length && html`<li class="c3 pad">nothing</li>`}
       </ul>
       <${Story}
         id=${id}
         about=${`agent:${id}`}
         query=${a ? { agent: id } : null}
-        test=${(e) =>
-          e.agent === id ||
-          e.subject === id ||
-          e.data?.holder === id ||
-          (e.data?.blockers || []).some?.((b) => b.agent === id || b.holder === id)}
+        test=${(e) => isAboutAgent(e, id)}
       />
     </div>
   `;
 }
 
+const Holder = ({ c, path }) => html`
+  <${Agent} id=${c.agent} />, ${c.mode}
+  ${c.resources.includes(path) ? "" : html`, by <${Path} path=${c.resources[0]} />`}
+`;
+
+const Waiter = ({ w }) => html`
+  <span><${Agent} id=${w.agent} /> <span class="c-wait"><${Up} at=${w.since} /></span> </span>
+`;
+
+function fileFacts(path, claims, waits) {
+  const c = claims[0];
+  const ends = c?.expires_at;
+  return [
+    ...claims.slice(0, 5).map((x, i) => [i ? `Also ${i}` : "Holder", html`<${Holder} c=${x} path=${path} />`]),
+    ends && ["Ends", html`${clock(time(ends), false)}, in <${Down} until=${ends} fine=${true} />`],
+    c?.expected && ["Expected", html`${dur(c.expected)}, so far <${Up} at=${c.since} fine=${false} />`],
+    c && ["For", c.reason || (c.task ? html`<${TaskLink} id=${c.task} />` : "not given")],
+    ["Waiting", waits.length ? waits.map((w) => html`<${Waiter} key=${w.agent} w=${w} />`) : "nobody"],
+  ];
+}
+
 export function OfFile({ id, act }) {
   const m = model();
-  const found = m.claims.filter((c) => c.resources.some((r) => covers(r, id)));
-  const c = found[0];
+  const claims = m.claims.filter((c) => c.resources.some((r) => covers(r, id)));
+  const c = claims[0];
+  const holder = c && (c.name || nameOf(c.agent));
+  const resource = c?.resources.find((r) => covers(r, id));
   const waits = m.waits.filter((w) => w.resources.some((r) => covers(id, r) || covers(r, id)));
-  const mine = new Set(found.map((x) => x.claim));
-  const hurt = m.violated.has(id);
+  const mine = new Set(claims.map((x) => x.claim));
+  const violated = m.violated.has(id);
+  const [icon, tone] = violated ? ["viol", "c-bad"] : c ? ["held", "c-held"] : ["free", "c3"];
+  const note = c ? `held by ${holder} since ${clock(time(c.since), false)}, token ${c.token}` : "free";
+  const isAbout = (e) =>
+    e.subject === id ||
+    mine.has(e.subject) ||
+    (e.data?.resources || S.resources.get(e.subject) || []).some?.((r) => resourceText(r) === id);
   return html`
-    <${Head}
-      icon=${hurt ? "viol" : c ? "held" : "free"}
-      tone=${hurt ? "c-bad" : c ? "c-held" : "c3"}
-      note=${c
-        ? `held by ${c.name || nameOf(c.agent)} since ${clock(time(c.since), false)}, token ${c.token}`
-        : "free"}
-    >
-      <${Path} path=${id} />
-    <//>
+    <${Head} icon=${icon} tone=${tone} note=${note}><${Path} path=${id} /><//>
     <div class="acts mut-act">
-      ${hurt && html`<${Button} act=${act} action=${`restore:${id}`} op="restore">Restore…<//>`}
+      ${violated && html`<${Button} act=${act} action=${`restore:${id}`} op="restore">Restore…<//>`}
       ${c && html`
-        <${Button} act=${act} action=${`ask:${c.resources.find((r) => covers(r, id))}`} op="ask">
-          Ask ${c.name || nameOf(c.agent)} to release
-        <//>
-        <${Button}
-          act=${act}
-          action=${`release:${c.resources.find((r) => covers(r, id))}`}
-          op="release"
-          cls="dng"
-        >
-          Force release…
-        <//>
+        <${Button} act=${act} action=${`ask:${resource}`} op="ask">Ask ${holder} to release<//>
+        <${Button} act=${act} action=${`release:${resource}`} op="release" cls="dng">Force release…<//>
       `}
     </div>
     <div class="bd0" tabindex="-1">
-      <${Facts}
-        rows=${[
-          ...found
-            .slice(0, 5)
-            .map((x, i) => [
-              i ? `Also ${i}` : "Holder",
-              html`
-                <${Agent} id=${x.agent} />, ${x.mode}
-                ${x.resources.includes(id) ? "" : html`, by <${Path} path=${x.resources[0]} />`}
-              `,
-            ]),
-          c?.expires_at && [
-            "Ends",
-            html`${clock(time(c.expires_at), false)}, in <${Down} until=${c.expires_at} fine=${true} />`,
-          ],
-          c?.expected && ["Expected", html`${dur(c.expected)}, so far <${Up} at=${c.since} fine=${false} />`],
-          c && [
-            "For",
-            c.reason ||
-              (c.task
-                ? html`<button class="lnk" data-open=${`task:${c.task}`}>${c.task}</button>`
-                : "not given"),
-          ],
-          [
-            "Waiting",
-            waits.length
-              ? waits.map(
-                  (w) => html`
-                    <span key=${w.agent}>
-                      <${Agent} id=${w.agent} /> <span class="c-wait"><${Up} at=${w.since} /></span>${" "}
-                    </span>
-                  `,
-                )
-              : "nobody",
-          ],
-        ]}
-      />
-      <${Story}
-        id=${id}
-        about=${aboutFile(id)}
-        query=${{ path: [id] }}
-        test=${(e) =>
-          e.subject === id ||
-          mine.has(e.subject) ||
-          (e.data?.resources || S.resources.get(e.subject) || []).some?.((r) => resourceText(r) === id)}
-      />
+      <${Facts} rows=${fileFacts(id, claims, waits)} />
+      <${Story} id=${id} about=${aboutFile(id)} query=${{ path: [id] }} test=${isAbout} />
     </div>
   `;
 }
@@ -217,8 +172,7 @@ export function OfTask({ id, act }) {
   }
   const link = (x) => html`
     <span key=${x}>
-      <button class="lnk" data-open=${`task:${x}`}>${x}</button>${" "}
-      <span class="c3">${S.tasks.get(x)?.state || ""}</span>${" "}
+      <${TaskLink} id=${x} /> <span class="c3">${S.tasks.get(x)?.state || ""}</span>${" "}
     </span>
   `;
   const after = t.after || full?.after || [];

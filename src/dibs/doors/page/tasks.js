@@ -28,9 +28,8 @@ function board() {
   const stopped = [];
   const after = new Map();
   for (const t of S.tasks.values()) {
-    if (by[t.state]) {
-      by[t.state].push(t);
-    } else if (t.state === "failed" || t.state === "quarantined") stopped.push(t);
+    if (by[t.state]) by[t.state].push(t);
+    else if (t.state === "failed" || t.state === "quarantined") stopped.push(t);
     for (const x of t.after || []) {
       if (!after.has(x)) after.set(x, []);
       after.get(x).push(t.id);

@@ -43,92 +43,65 @@ const CLAIM_WHY = {
   forced: "taken away",
 };
 
+const list = (resources) => words((resources || []).map(resourceText));
+const agents = (blockers) => words((blockers || []).map((b) => b.name || b.agent || b.holder || ""));
+const after = (mark, text) => (text ? `${mark}${text}` : "");
+const short = (commit, letters = 12) => String(commit).slice(0, letters);
+const quoted = (text) => `“${clip(String(text || ""), 120)}”`;
+
 /** Why a claim or an edit was refused: the circle of a deadlock, else the code and who was in the way. */
-function refusal(d, blockers) {
+function refusal(d) {
   if (d.code === "deadlock") {
     const circle = (d.blockers || []).map((b) => b.agent);
     return `deadlock: ${[...circle, ...circle.slice(0, 1)].join(" → ")}`;
   }
-  if (!blockers) return d.code;
-  return d.code === "held" ? `held by ${blockers}` : `${d.code}: held by ${blockers}`;
+  const who = agents(d.blockers);
+  if (!who) return d.code;
+  return d.code === "held" ? `held by ${who}` : `${d.code}: held by ${who}`;
 }
+
+// kind of event → what its data says
+const SAYS = {
+  "agent.booted": (d) => `incarnation ${d.incarnation}${after(", process ", d.process?.[3])}`,
+  "agent.killed": (d) => d.why || "",
+  "agent.registered": (d) => after("process ", d.process?.[3]),
+  "agent.revived": (d) => d.why || "",
+  "alert.raised": (d) => [d.what, d.severity, d.text].filter(Boolean).join(", "),
+  "claim.asked": (d) => `${quoted(d.text)} about ${d.resource}`,
+  "claim.ended": (d) => `${CLAIM_WHY[d.why] || d.why}${after(" by ", d.by)}${after(": ", d.reason)}`,
+  "claim.granted": (d) => `${d.mode}, token ${d.token}${CLAIM_VIA[d.via] || ""}`,
+  "claim.refused": refusal,
+  "claim.released": (d) =>
+    `${d.why}${d.commit ? ` ${short(d.commit, 7)}` : ""}${after(", still held: ", list(d.left))}`,
+  "claim.renewed": () => "",
+  "commit.checked": (d) => count(typeof d.paths === "number" ? d.paths : (d.paths || []).length, "path"),
+  "commit.refused": (d) => `${d.code || ""}: ${words(d.paths || [])}`,
+  "edit.refused": refusal,
+  "landing.cancelled": (d) => `out of the queue for ${d.target}`,
+  "landing.landed": (d) => `on ${d.target} as ${short(d.commit)}`,
+  "landing.moving": (d) => `${short(d.base)} → ${short(d.commit)}`,
+  "landing.queued": (d) => `for ${d.target}${after(", priority ", d.priority)}`,
+  "landing.refused": (d) => `${d.why || d.code}`,
+  "message.posted": (d) => d.type || "",
+  "radar.cleared": () => "would no longer conflict",
+  "radar.found": (d) => `would conflict: ${words(d.files || [])}`,
+  "rules.acknowledged": (d) => `version ${d.digest}`,
+  "run.noted": (d) => `${d.what} ${d.number}: ${d.text}`,
+  "run.phased": (d) => `${d.from} → ${d.to}`,
+  "state.set": (d) => `version ${d.version}`,
+  "task.added": (d) => `${d.title || ""}${after(", after ", words(d.after || []))}`,
+  "task.moved": (d) => `${d.from} → ${d.to}${after(", ", d.class)}${after(": ", d.why)}`,
+  "task.noted": (d) => quoted(d.text),
+  "token.made": (d) => `for ${d.who}, ${d.role || d.kind}`,
+  "token.revoked": (d) => `for ${d.who}`,
+  "wait.ended": (d) => d.why,
+  "wait.queued": (d) => `${d.mode}, waits`,
+};
 
 /** What an event says besides who and about what. Plain facts of its data; an unknown kind shows its data. */
 export function says(e) {
   const d = e.data || {};
-  const list = (x) => words((x || []).map(resourceText));
-  const who = (x) => words((x || []).map((b) => b.name || b.agent || b.holder || ""));
-  switch (e.kind) {
-    case "claim.granted":
-      return `${d.mode}, token ${d.token}${CLAIM_VIA[d.via] || ""}`;
-    case "claim.renewed":
-      return "";
-    case "token.made":
-      return `for ${d.who}, ${d.role || d.kind}`;
-    case "token.revoked":
-      return `for ${d.who}`;
-    case "claim.released":
-      return (
-        `${d.why}${d.commit ? ` ${String(d.commit).slice(0, 7)}` : ""}` +
-        ((d.left || []).length ? `, still held: ${list(d.left)}` : "")
-      );
-    case "claim.ended":
-      return `${CLAIM_WHY[d.why] || d.why}${d.by ? ` by ${d.by}` : ""}${d.reason ? `: ${d.reason}` : ""}`;
-    case "claim.refused":
-    case "edit.refused":
-      return refusal(d, who(d.blockers));
-    case "wait.queued":
-      return `${d.mode}, waits`;
-    case "wait.ended":
-      return d.why;
-    case "claim.asked":
-      return `“${clip(String(d.text || ""), 120)}” about ${d.resource}`;
-    case "task.added":
-      return `${d.title || ""}${d.after?.length ? `, after ${words(d.after)}` : ""}`;
-    case "task.moved":
-      return `${d.from} → ${d.to}${d.class ? `, ${d.class}` : ""}${d.why ? `: ${d.why}` : ""}`;
-    case "task.noted":
-      return `“${clip(String(d.text || ""), 120)}”`;
-    case "run.phased":
-      return `${d.from} → ${d.to}`;
-    case "run.noted":
-      return `${d.what} ${d.number}: ${d.text}`;
-    case "agent.killed":
-    case "agent.revived":
-      return d.why || "";
-    case "agent.registered":
-      return d.process ? `process ${d.process[3]}` : "";
-    case "agent.booted":
-      return `incarnation ${d.incarnation}${d.process ? `, process ${d.process[3]}` : ""}`;
-    case "rules.acknowledged":
-      return `version ${d.digest}`;
-    case "commit.checked":
-      return `${count(typeof d.paths === "number" ? d.paths : (d.paths || []).length, "path")}`;
-    case "commit.refused":
-      return `${d.code || ""}: ${words(d.paths || [])}`;
-    case "alert.raised":
-      return [d.what, d.severity, d.text].filter(Boolean).join(", ");
-    case "message.posted":
-      return d.type || "";
-    case "radar.found":
-      return `would conflict: ${words(d.files || [])}`;
-    case "radar.cleared":
-      return "would no longer conflict";
-    case "landing.queued":
-      return `for ${d.target}${d.priority ? `, priority ${d.priority}` : ""}`;
-    case "landing.landed":
-      return `on ${d.target} as ${String(d.commit).slice(0, 12)}`;
-    case "landing.refused":
-      return `${d.why || d.code}`;
-    case "landing.cancelled":
-      return `out of the queue for ${d.target}`;
-    case "landing.moving":
-      return `${String(d.base).slice(0, 12)} → ${String(d.commit).slice(0, 12)}`;
-    case "state.set":
-      return `version ${d.version}`;
-    default:
-      break;
-  }
+  if (SAYS[e.kind]) return SAYS[e.kind](d);
   const parts = Object.entries(d).filter(([, v]) => v !== null && v !== "" && v !== undefined);
   return clip(parts.map(([k, v]) => `${k} ${typeof v === "object" ? JSON.stringify(v) : v}`).join(", "), 160);
 }

@@ -170,16 +170,33 @@ function Landing({ x, place, lander, act }) {
   `;
 }
 
+/** Who lands now, or keeps others from it. */
+function Lander({ lander, queued }) {
+  if (!lander) {
+    return (
+      queued > 0 && html`
+        <p class="now c-wait">
+          <${Icon} name="wait" />No lander is running. Start one: <code>dibs land --all</code>
+        </p>
+      `
+    );
+  }
+  const doing = lander.landings.length
+    ? `lands ${count(lander.landings.length, "branch", "branches")}: ${lander.stage}`
+    : `keeps others from landing${lander.reason ? `: ${lander.reason}` : ""}`;
+  return html`
+    <p class="now">
+      <${Icon} name="run" tone="c-held" />
+      <${Agent} id=${lander.agent} /> ${doing}, <${Up} at=${lander.since} />
+    </p>
+  `;
+}
+
 function Queue({ act }) {
   const q = S.landings;
   const list = q?.landings || [];
   const lander = q?.lander;
   const queued = list.filter((x) => x.state === "queued");
-  const doing =
-    lander &&
-    (lander.landings.length
-      ? html`lands ${count(lander.landings.length, "branch", "branches")}: ${lander.stage}`
-      : html`keeps others from landing${lander.reason ? `: ${lander.reason}` : ""}`);
   const empty = !q
     ? html`<p class="pad c2">Reading…</p>`
     : html`
@@ -200,18 +217,7 @@ function Queue({ act }) {
           </span>
         `}
       </header>
-      ${lander
-        ? html`
-            <p class="now">
-              <${Icon} name="run" tone="c-held" />
-              <${Agent} id=${lander.agent} /> ${doing}, <${Up} at=${lander.since} />
-            </p>
-          `
-        : queued.length > 0 && html`
-            <p class="now c-wait">
-              <${Icon} name="wait" />No lander is running. Start one: <code>dibs land --all</code>
-            </p>
-          `}
+      <${Lander} lander=${lander} queued=${queued.length} />
       <${Rows}
         items=${list}
         height=${34}

@@ -19,8 +19,9 @@ from __future__ import annotations
 from dibs.errors import Conflict, Invalid
 from dibs.operations.agents import names, speech
 from dibs.operations.agents.records import agent_key, get_agent, name_key, process_key, put_agent, registered_agent
-from dibs.operations.claims import endings, holds
-from dibs.operations.core.call import TOKEN, check_agent_id, due, iso
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
+from dibs.operations.core.call import TOKEN, check_agent_id, iso
 from dibs.operations.core.declare import ANYWHERE, BY_MACHINE, BY_PERSON, HOSTS, Field, Operation
 from dibs.stores.seam import prefix_range
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
@@ -113,19 +115,19 @@ def _bring(tx: Transaction, call: Call, former: Agent) -> None:
     from dibs.operations.tasks import holders
 
     before = former["agent"]
-    for claim in holds.of_agent(tx, holds.CLAIM, before):
+    for claim in claim_records.claims_of(tx, before):
         if claim["until"] <= tx.now:
             endings.expire(tx, claim)
             continue
-        given = {**claim, "agent": call.agent, "claim": f"c{tx.id()}", "token": TOKEN, "tied": call.tied}
+        given: Claim = {**claim, "agent": call.agent, "claim": f"c{tx.id()}", "token": TOKEN, "tied": call.tied}
         endings.give_back(tx, claim, claim["resources"], "handover", to=call.agent)
         endings.grant(tx, given, "handover")
         if given["by"] == endings.BY_TASK:
             holders.follow(tx, given)
-    for key, loss in tx.fetch([prefix_range(f"l\t{before}\t")], MAX_LOSSES_MOVED).rows:
+    for key, loss in tx.fetch([prefix_range(claim_records.losses_prefix(before))], MAX_LOSSES_MOVED).rows:
         tx.delete(key)
         loss["agent"] = call.agent
-        tx.put(f"l\t{call.agent}\t{loss['claim']}", loss, i2=due(loss["until"]))
+        claim_records.put_loss(tx, loss)
 
 
 # --- for scripts

@@ -13,16 +13,18 @@ is no longer true, and who has it instead.
 
 from __future__ import annotations
 
-from dibs.operations.claims import endings, holds, resources
-from dibs.operations.core.call import check_text, due, in_words, iso, related, within
+from dibs.operations.claims import endings, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.core.call import check_text, in_words, iso, related, within
 from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import walk
+from dibs.operations.tasks.records import get_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim, Loss
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -31,13 +33,13 @@ MAX_BELIEVED_TASKS = 8  # an agent works on one
 NEVER_HELD = "not held"  # why the agent does not have a task in mind, if no claim on it ended
 
 
-def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict[str, Any]], int]:
+def losses(tx: Transaction, call: Call, claims: list[Claim]) -> tuple[list[dict[str, Any]], int]:
     """The agent's unsettled losses, by present holder: the first ones, and how many more there are."""
     held = [resource for claim in claims for resource in claim["resources"]]
     same = {(resource[0], resource[1]) for resource in held}
     told: list[dict[str, Any]] = []
     more = 0
-    for key, loss in walk(tx, f"l\t{call.agent}\t"):
+    for _, loss in claim_records.losses_of(tx, call.agent):
         if len(told) >= MAX_LOSSES_LISTED:  # only counted: a search for each one's holder would take long
             more += not loss.get("settled") and any((one[0], one[1]) not in same for one in loss["resources"])
             continue
@@ -46,35 +48,35 @@ def losses(tx: Transaction, call: Call, claims: list[Record]) -> tuple[list[dict
             continue
         if not loss.get("told"):
             loss["told"] = True
-            tx.put(key, loss, i2=due(loss["until"]))
+            claim_records.put_loss(tx, loss)
         told += found
     return told, more
 
 
-def _by_holder(tx: Transaction, call: Call, loss: Record, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
+def _by_holder(tx: Transaction, call: Call, loss: Loss, held: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
     """One entry for each present holder, and one for the free resources."""
-    parts: dict[str, tuple[list[Sequence[str]], Record | None]] = {}
+    parts: dict[str, tuple[list[Sequence[str]], Claim | None]] = {}
     for resource in loss["resources"]:
         if resource[0] == "inode" or resources.all_covered([resource], held):
             continue
-        holder = holder_of(tx, call, holds.with_aliases(loss["resources"], [resource]))
+        holder = holder_of(tx, call, resources.with_aliases(loss["resources"], [resource]))
         parts.setdefault(holder["agent"] if holder is not None else "", ([], holder))[0].append(resource)
     return [_entry(tx, {**loss, "resources": found}, holder) for found, holder in parts.values()]
 
 
-def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Record | None:
+def holder_of(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> Claim | None:
     """Another agent that holds any of it now and whose process is not dead."""
-    for record in holds.meeting(tx, wanted, ""):
-        if holds.CLAIM in record and record["until"] > tx.now and not within(record["agent"], call.agent):
+    for record in claim_records.overlapping_claims(tx, wanted, ""):
+        if record["until"] > tx.now and not within(record["agent"], call.agent):
             if record["mode"] == resources.WATCH or endings.gone(tx, call, [record]):
                 continue
             return record
     return None
 
 
-def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, Any]:
-    shown = {
-        "claim": loss.get("claim", ""),
+def _entry(tx: Transaction, loss: Loss, holder: Claim | None) -> dict[str, Any]:
+    shown: dict[str, Any] = {
+        "claim": loss["claim"],
         "resources": resources.shown(loss["resources"]),
         "ago": in_words(tx.now - loss["at"]),
         "mode": loss["mode"],
@@ -96,7 +98,7 @@ def _entry(tx: Transaction, loss: Record, holder: Record | None) -> dict[str, An
 
 
 def tasks(
-    tx: Transaction, call: Call, believed: Sequence[str], claims: list[Record], lost: list[dict[str, Any]]
+    tx: Transaction, call: Call, believed: Sequence[str], claims: list[Claim], lost: list[dict[str, Any]]
 ) -> dict[str, Any] | None:
     """The current task: one that the agent has in mind and holds, else the first that it holds.
 
@@ -126,8 +128,8 @@ def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]])
             loss["believed"] = True
             loss["state"] = _state(tx, task).get("state")
             return True
-    for record in holds.meeting(tx, [["name", name]], ""):
-        if holds.CLAIM in record and record["until"] > tx.now and related(record["agent"], call.agent):
+    for record in claim_records.overlapping_claims(tx, [["name", name]], ""):
+        if record["until"] > tx.now and related(record["agent"], call.agent):
             return True
     known = _state(tx, task)
     return known.get("state") == lifecycle.COMPLETE and related(known["agent"], call.agent)
@@ -136,8 +138,11 @@ def _is_said(tx: Transaction, call: Call, task: str, lost: list[dict[str, Any]])
 def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
     """A task in mind that the agent does not hold: its holder, or its state."""
     name = lifecycle.resource_of(task)
-    loss = {"resources": [name], "mode": "write", "token": None, "why": NEVER_HELD, "at": tx.now, "task": task}
-    shown = _entry(tx, loss, holder_of(tx, call, [name]))
+    loss: Loss = {
+        "claim": "", "agent": call.agent, "resources": [name], "mode": "write", "token": 0, "tree": "", "task": task,
+        "why": NEVER_HELD, "at": tx.now, "until": tx.now,
+    }  # fmt: skip
+    shown = {**_entry(tx, loss, holder_of(tx, call, [name])), "token": None}
     known = _state(tx, task)
     shown["believed"], shown["state"] = True, known.get("state")
     if known and known["state"] == lifecycle.COMPLETE:
@@ -148,8 +153,7 @@ def _not_held(tx: Transaction, call: Call, task: str) -> dict[str, Any]:
 
 def _state(tx: Transaction, task: str) -> Record:
     """The task's record; empty if there is none by that id."""
-    kept = tx.get(lifecycle.key_of(task))
-    return lifecycle.full(kept) if kept is not None else {}
+    return dict(get_task(tx, task) or {})
 
 
 def _with_note(tx: Transaction, held: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import agent_key, get_agent, put_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import holds, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims import resources
 from dibs.operations.core.call import FOLLOW_UPS, process_name, within
 from dibs.operations.core.declare import ANYWHERE, Operation
 from dibs.stores.seam import COMMIT
@@ -20,14 +21,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 DEATH_NEWS_MS = 3_600_000  # after an hour of silence, no agent depends on it any more
 MAX_SHOWN = 4  # claims that the alert names as evidence
 
 
-def tell_of(tx: Transaction, call: Call, claims: Sequence[Record]) -> None:
+def tell_of(tx: Transaction, call: Call, claims: Sequence[Claim]) -> None:
     """Report the dead holders of these claims, which were just ended."""
     keys = sorted({agent_key(claim["agent"].partition("/")[0]) for claim in claims})
     tell(tx, call, [agent for agent in tx.get_many(keys).values() if agent is not None], claims)
@@ -43,7 +45,7 @@ def is_news(call: Call, agent: Agent) -> bool:
     return call.facts.get(process_name(process)) is False
 
 
-def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[Record]) -> int:
+def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[Claim]) -> int:
     """Report the newly dead agents among these; `ended`: claims that this transaction ended. Returns how many."""
     told = 0
     for identifier in [agent["agent"] for agent in agents if is_news(call, agent)]:
@@ -57,7 +59,7 @@ def tell(tx: Transaction, call: Call, agents: Iterable[Agent], ended: Sequence[R
         if tx.now - agent["seen"] > DEATH_NEWS_MS:
             continue
         mine = [claim for claim in ended if within(claim["agent"], identifier)]
-        live = [one for one in holds.of_agent(tx, holds.CLAIM, identifier, family=True) if one["until"] > tx.now]
+        live = [one for one in claim_records.claims_of(tx, identifier, family=True) if one["until"] > tx.now]
         void = [*mine, *[claim for claim in live if claim["tied"]]]  # these block nobody: a sweep ends them
         left = [claim for claim in live if not claim["tied"]]
         shows = [[COMMIT, claim["claim"]] for claim in mine] + [[claim["token"], claim["claim"]] for claim in live]

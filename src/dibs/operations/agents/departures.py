@@ -9,7 +9,8 @@
 
 from __future__ import annotations
 
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN
 
@@ -18,18 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim, Stored
     from dibs.operations.core.call import Record
     from dibs.stores.seam import Transaction
 
 LEFT, KILLED, RELEASED = "left", "killed", "released"
-WAITS, INTERESTS = "waits", "interests"
+KINDS = (claim_records.CLAIM, claim_records.WAITER, claim_records.INTEREST)
 
 
 def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = False, **more: Any) -> dict[str, Any]:
     """Take the first step. The answer has what was released, passed on or voided, and the job if there is more."""
-    kinds = ("claims",) if how == RELEASED else ("claims", WAITS, INTERESTS)
-    ends = ("\t", "/") if family else ("\t",)
-    places = [f"{kind}\t{agent}{end}" for kind in kinds for end in ends]
+    kinds = (claim_records.CLAIM,) if how == RELEASED else KINDS
+    places = [entry for kind in kinds for entry in claim_records.index_entries(kind, agent, family=family)]
     job = long_jobs.new(tx, "claims", by, agent=agent, how=how, places=places, after="", released=[], passed=[], **more)
     jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs(_answer(job), jobs)
@@ -37,8 +38,9 @@ def begin(tx: Transaction, by: str, agent: str, how: str, *, family: bool = Fals
 
 def begin_all(tx: Transaction, by: str, agents: Sequence[str]) -> dict[str, Any]:
     """Take the first step of voiding what these agents and their subagents hold."""
-    kinds = ("claims", WAITS, INTERESTS)
-    places = [f"{kind}\t{agent}{end}" for kind in kinds for agent in agents for end in ("\t", "/")]
+    places = [
+        entry for kind in KINDS for agent in agents for entry in claim_records.index_entries(kind, agent, family=True)
+    ]
     job = long_jobs.new(tx, "claims", by, agent="", how=KILLED, places=places, after="", released=[], passed=[])
     jobs = long_jobs.begin(tx, job)
     return long_jobs.with_jobs(_answer(job), jobs)
@@ -68,14 +70,14 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     return used if job["places"] else min(used, room - 1)
 
 
-def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
+def _one(tx: Transaction, job: Record, record: Stored) -> list[Any]:
     """Give one record up; returns the resources whose waiters may move up."""
     how = job["how"]
-    if holds.INTEREST in record:
-        holds.remove(tx, record)
+    if claim_records.is_interest(record):
+        claim_records.remove(tx, record)
         tx.append("interest.ended", record["agent"], record["interest"], {"why": how})
         return []
-    if holds.WAITER in record:
+    if claim_records.is_waiter(record):
         endings.drop_waiter(tx, record, how)
         return list(record["resources"])
     names = resources.shown(record["resources"])
@@ -100,11 +102,11 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
     return list(record["resources"])
 
 
-def _has_it(tx: Transaction, agent: str, record: Record) -> bool:
+def _has_it(tx: Transaction, agent: str, record: Claim) -> bool:
     """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this."""
     if record["by"] == endings.BY_TASK:
         return False
-    for own in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS):
+    for own in claim_records.claims_of(tx, agent):
         if (
             resources.enough(own["mode"], record["mode"])
             and own["tree"] in {"", record["tree"]}
@@ -115,7 +117,7 @@ def _has_it(tx: Transaction, agent: str, record: Record) -> bool:
         ):
             if own["until"] < record["until"]:
                 own["until"], own["renewed"] = record["until"], tx.now
-                holds.put(tx, own)
+                claim_records.put(tx, own)
                 tx.append("claim.renewed", agent, own["claim"], {"until": own["until"]})
             return True
     return False
@@ -135,13 +137,13 @@ def _answer(job: Record) -> dict[str, Any]:
     return {"released": list(job["released"]), "count": job["done"]}
 
 
-def move(tx: Transaction, claim: Record, to: str, why: str, *, tied: bool) -> None:
+def move(tx: Transaction, claim: Claim, to: str, why: str, *, tied: bool) -> None:
     """Write the same claim under a new token, for another incarnation or for the parent of an agent that left."""
     before = claim["agent"]
     if to != before:  # else the same rows are written again
-        holds.remove(tx, claim)
+        claim_records.remove(tx, claim)
     claim["agent"], claim["token"], claim["pending"], claim["tied"] = to, TOKEN, False, tied
-    holds.put(tx, claim)
+    claim_records.put(tx, claim)
     tx.append("claim.moved", before, claim["claim"], {"to": to, "token": TOKEN, "why": why})
     if claim["by"] == endings.BY_TASK and to != before:
         from dibs.operations.tasks import holders

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 from dibs.operations.agents.records import agent_key, get_agent, name_key, process_key, subagents_range
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name
 from dibs.operations.runs.run_records import ACTIVE, MAX_RUNS_LISTED, member_key
+from dibs.operations.tasks.records import assigned_to, history_key
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -45,13 +46,17 @@ def _is_needed(tx: Transaction, agent: str, same: str) -> bool:
     """Does a live record still refer to it? `same`: the agent that this id is an alias of."""
     if same and get_agent(tx, same) is not None:
         return True
-    if any(holds.of_agent(tx, kind, agent, limit=1) for kind in (holds.CLAIM, holds.WAITER, holds.INTEREST)):
+    if (
+        claim_records.claims_of(tx, agent, limit=1)
+        or claim_records.waiters_of(tx, agent, limit=1)
+        or claim_records.interests_of(tx, agent, limit=1)
+    ):
         return True
-    if tx.scan(1, f"mine\t{agent}\t", 1).rows:
+    if tx.scan(1, assigned_to(agent), 1).rows:
         return True
     runs = [row[2]["run"] for row in tx.scan(1, f"runs\t{ACTIVE}\t", MAX_RUNS_LISTED).rows]
     keys = [f"mb\t{agent}", *[member_key(run, agent) for run in runs]]
-    ranges = [subagents_range(agent), prefix_range(f"l\t{agent}\t")]
+    ranges = [subagents_range(agent), prefix_range(claim_records.losses_prefix(agent))]
     tx.prefetch(keys, ranges, 1)
     box, *memberships = tx.get_many(keys).values()
     return bool(tx.fetch(ranges, 1).rows or (box is not None and box["count"]) or any(memberships))
@@ -62,7 +67,7 @@ def _forget(tx: Transaction, agent: Agent) -> None:
 
     identifier, process = agent["agent"], agent["process"]
     subscriptions.drop(tx, identifier)
-    keys = [agent_key(identifier), f"mb\t{identifier}", f"tl\t{identifier}"]
+    keys = [agent_key(identifier), f"mb\t{identifier}", history_key(identifier)]
     if agent["name"] != identifier:
         keys.append(name_key(agent["name"]))
     others = [name_key(other) for other in agent.get("also", ())]

@@ -11,7 +11,8 @@ from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import aliases, beliefs, departures, names, roles, speech, stops
 from dibs.operations.agents.records import AGENT_KEYS, get_agent, put_agent, registered_agent
 from dibs.operations.agents.registration import register, set_process
-from dibs.operations.claims import endings, holds, releases, resources
+from dibs.operations.claims import endings, releases, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import check_agent_id, iso, process_name, related
 from dibs.operations.core.declare import ANYWHERE, BY_AGENT, MAX_TEXTS, PAGED, Field, Operation
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core import paging
-    from dibs.operations.core.call import Call, Process, Record
+    from dibs.operations.core.call import Call, Process
     from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_LISTED = 200  # in one briefing, which also has the total
@@ -120,7 +122,7 @@ def _started(
     return agent, moved
 
 
-def _move(tx: Transaction, agent: str, claims: list[Record]) -> None:
+def _move(tx: Transaction, agent: str, claims: list[Claim]) -> None:
     """The agent has another process: its live claims are that one's, under new tokens."""
     for claim in claims:
         departures.move(tx, claim, agent, "boot", tied=True)
@@ -139,11 +141,11 @@ def come_back(tx: Transaction, call: Call, agent: Agent) -> None:
 
 
 def _briefing(
-    tx: Transaction, call: Call, claims: list[Record], unended: int, believed: Sequence[str]
+    tx: Transaction, call: Call, claims: list[Claim], unended: int, believed: Sequence[str]
 ) -> dict[str, Any]:
     """What an agent is told at its start: what it holds, lost and has to do, and what others told it."""
     lost, more_lost = beliefs.losses(tx, call, claims)
-    held = [holds.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
+    held = [views.held(tx, claim) for claim in claims[:MAX_CLAIMS_LISTED]]
     current = beliefs.tasks(tx, call, believed, claims, lost)
     unread, more = mailbox.unread(tx, call.agent)
     for key, message in unread:
@@ -183,12 +185,12 @@ def _change(before: str | None, now: str) -> str:
     return "new" if before is None else "same" if before == now else "changed"
 
 
-def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
+def _live(tx: Transaction, call: Call) -> tuple[list[Claim], int]:
     """The agent's live claims; claims that ended unnoticed are ended now and count as lost.
 
     Of very many, the sweeps end the rest; returns how many these are.
     """
-    found = holds.of_agent(tx, holds.CLAIM, call.agent)
+    found = claim_records.claims_of(tx, call.agent)
     live = [claim for claim in found if claim["until"] > tx.now]
     over = [claim for claim in found if claim["until"] <= tx.now]
     freed: list[Any] = []
@@ -201,8 +203,8 @@ def _live(tx: Transaction, call: Call) -> tuple[list[Record], int]:
 
 def _others(tx: Transaction, call: Call) -> dict[str, Any]:
     """The other agents at work, on what, and for how much longer; a few of them, and how many more there are."""
-    found: dict[str, list[Record]] = {}
-    for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
+    found: dict[str, list[Claim]] = {}
+    for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
         if claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent):
             found.setdefault(claim["agent"], []).append(claim)
     chosen = sorted(found, key=lambda agent: -max(claim["since"] for claim in found[agent]))[:OTHERS]
@@ -213,7 +215,7 @@ def _others(tx: Transaction, call: Call) -> dict[str, Any]:
             latest = max(found[agent], key=lambda claim: claim["until"])
             texts = [text for claim in found[agent] for text in resources.shown(claim["resources"])]
             shown.append({"agent": agent, "resources": texts[:FILES], "more": max(0, len(texts) - FILES),
-                          "left": holds.left(tx, latest)})  # fmt: skip
+                          "left": views.left(tx, latest)})  # fmt: skip
     return {"agents": shown, "more": max(0, len(found) - len(chosen))}
 
 
@@ -249,11 +251,11 @@ def _parts(tx: Transaction, agent: Agent) -> None:
 def _drop_waits(tx: Transaction, agent: str, why: str) -> list[Any]:
     """Remove an agent from every queue; returns the resources whose waiters may move up."""
     freed: list[Any] = []
-    for waiter in holds.of_agent(tx, holds.WAITER, agent):
+    for waiter in claim_records.waiters_of(tx, agent):
         endings.drop_waiter(tx, waiter, why)
         freed += waiter["resources"]
-    for interest in holds.of_agent(tx, holds.INTEREST, agent):
-        holds.remove(tx, interest)
+    for interest in claim_records.interests_of(tx, agent):
+        claim_records.remove(tx, interest)
         tx.append("interest.ended", interest["agent"], interest["interest"], {"why": why})
     return freed
 
@@ -405,7 +407,7 @@ def _whoami(tx: Transaction, call: Call) -> dict[str, Any]:
     identifier = names.found(tx, call.agent)
     call.agent = identifier
     record = get_agent(tx, identifier)
-    live = [claim for claim in holds.of_agent(tx, holds.CLAIM, identifier) if claim["until"] > tx.now]
+    live = [claim for claim in claim_records.claims_of(tx, identifier) if claim["until"] > tx.now]
     return {
         "agent": identifier,
         "name": names.name_of(tx, identifier, record) if record else names.computed(identifier, call.kind),
@@ -422,7 +424,7 @@ def _at_work(tx: Transaction, agents: list[Agent]) -> dict[str, list[str]]:
     """The running tasks of each of these agents, by their claims."""
     found: dict[str, list[str]] = {}
     for agent in agents:
-        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=holds.MAX_RECORDS):
+        for claim in claim_records.claims_of(tx, agent["agent"]):
             if claim["by"] == endings.BY_TASK and claim["until"] > tx.now:
                 found.setdefault(agent["agent"], []).append(claim["task"])
     return found
@@ -432,7 +434,9 @@ def _assigned(tx: Transaction, agent: Agent) -> dict[str, list[str]]:
     """The tasks that wait for this agent to take them, if its record says that there may be some."""
     if agent.get("assigned", 0) <= tx.now:
         return {}
-    rows = tx.scan(1, f"mine\t{agent['agent']}\t", MAX_ASSIGNED_SHOWN).rows
+    from dibs.operations.tasks.records import assigned_to
+
+    rows = tx.scan(1, assigned_to(agent["agent"]), MAX_ASSIGNED_SHOWN).rows
     found = [task["task"] for _, _, task in rows if task["assigned"]["until"] > tx.now]
     return {"assigned": found} if found else {}
 

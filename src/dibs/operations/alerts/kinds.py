@@ -31,7 +31,8 @@ from dibs.errors import quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import records
 from dibs.operations.alerts.records import ERROR, WARNING, name_of
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import process_name, related, span
 
 TYPE_CHECKING = False
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -105,17 +107,15 @@ def _few(names: list[str]) -> str:
 # --- hold, wait, deadlock
 
 
-def _claim(tx: Transaction, agent: str, claim: str) -> Record | None:
+def _claim(tx: Transaction, agent: str, claim: str) -> Claim | None:
     """A live claim by its id; under another agent it is another hold."""
-    rows = tx.scan(1, f"claims\t{agent}\t{claim}", 1).rows
-    found: Record | None = rows[0][2] if rows and rows[0][2]["claim"] == claim else None
-    return found if found is not None and found["until"] > tx.now else None
+    record = claim_records.get_claim(tx, agent, claim)
+    return record if record is not None and record["claim"] == claim and record["until"] > tx.now else None
 
 
-def _place(tx: Transaction, agent: str, waiter: str) -> Record | None:
-    rows = tx.scan(1, f"waits\t{agent}\t{waiter}", 1).rows
-    found: Record | None = rows[0][2] if rows and rows[0][2]["waiter"] == waiter else None
-    return found if found is not None and found["until"] > tx.now else None
+def _place(tx: Transaction, agent: str, waiter: str) -> Waiter | None:
+    record = claim_records.get_waiter(tx, agent, waiter)
+    return record if record is not None and record["waiter"] == waiter and record["until"] > tx.now else None
 
 
 def _hold(tx: Transaction, call: Call, suspicion: Record) -> Judged:
@@ -134,12 +134,12 @@ def _hold_gone(tx: Transaction, call: Call, alert: Record) -> str:
     return "" if _claim(tx, alert["agent"], alert["subject"]) is not None else "the claim ended"
 
 
-def _in_the_way(tx: Transaction, place: Record) -> list[Record]:
+def _in_the_way(tx: Transaction, place: Waiter) -> list[Claim]:
     """The live claims that a waiter waits for."""
     return [
         record
-        for record in holds.meeting(tx, place["resources"], place["tree"])
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks(record, place["mode"], place["agent"])
+        for record in claim_records.overlapping_claims(tx, place["resources"], place["tree"])
+        if record["until"] > tx.now and endings.blocks(record, place["mode"], place["agent"])
     ]
 
 
@@ -165,7 +165,7 @@ def _wait(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 def _wait_gone(tx: Transaction, call: Call, alert: Record) -> str:
     if _place(tx, alert["agent"], alert["subject"]) is not None:
         return ""
-    mine = [one for one in holds.of_agent(tx, holds.WAITER, alert["agent"], limit=64) if one["until"] > tx.now]
+    mine = [one for one in claim_records.waiters_of(tx, alert["agent"], limit=64) if one["until"] > tx.now]
     same = any(one["since"] == alert["since"] for one in mine)  # asked again: the same turn under a new id
     return "" if same else "the wait ended"
 
@@ -188,12 +188,12 @@ def _deadlock_gone(tx: Transaction, call: Call, alert: Record) -> str:
     """The refused agent's edge was never there; the cycle opens when one of the other edges goes."""
     first, *rest = alert["facts"]["cycle"]
     for step in rest:
-        places = holds.of_agent(tx, holds.WAITER, step["agent"], limit=64)
+        places = claim_records.waiters_of(tx, step["agent"], limit=64)
         if not any(place["until"] > tx.now for place in places):
             return f"{name_of(tx, step['agent'])} no longer waits"
     for step in (first, *rest):
-        held = [claim for claim in holds.of_agent(tx, holds.CLAIM, step["holder"]) if claim["until"] > tx.now]
-        queued = holds.of_agent(tx, holds.WAITER, step["holder"], limit=64)
+        held = [claim for claim in claim_records.claims_of(tx, step["holder"]) if claim["until"] > tx.now]
+        queued = claim_records.waiters_of(tx, step["holder"], limit=64)
         if not held and not queued:
             return f"{name_of(tx, step['holder'])} holds nothing any more"
         if step is first and not any(step["resource"] in resources.shown(one["resources"]) for one in (*held, *queued)):
@@ -229,10 +229,10 @@ def _expired_gone(tx: Transaction, call: Call, alert: Record) -> str:
     assert agent is not None
     if agent["process"] is not None and call.facts.get(process_name(agent["process"])) is False:
         return "the agent is gone"
-    loss = tx.get(f"l\t{alert['agent']}\t{alert['subject']}")
+    loss = claim_records.get_loss(tx, alert["agent"], alert["subject"])
     if loss is None or loss.get("settled"):
         return "the loss is settled"
-    held = [claim for claim in holds.of_agent(tx, holds.CLAIM, alert["agent"]) if claim["until"] > tx.now]
+    held = [claim for claim in claim_records.claims_of(tx, alert["agent"]) if claim["until"] > tx.now]
     mine = [resource for claim in held for resource in claim["resources"]]
     return "the agent holds it again" if mine and resources.all_covered(alert["facts"]["held"], mine) else ""
 
@@ -297,11 +297,11 @@ def _silent_gone(tx: Transaction, call: Call, alert: Record) -> str:
 def wanted_of(tx: Transaction, agent: str) -> list[tuple[str, str]]:
     """What others want of what an agent holds, as (resource, agent that wants it)."""
     found = []
-    for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=64):
+    for claim in claim_records.claims_of(tx, agent, limit=64):
         if claim["until"] <= tx.now:
             continue
-        for record in holds.meeting(tx, claim["resources"], claim["tree"]):
-            if holds.CLAIM in record or record["until"] <= tx.now or related(record["agent"], agent):
+        for record in claim_records.overlapping(tx, claim["resources"], claim["tree"]):
+            if claim_records.is_claim(record) or record["until"] <= tx.now or related(record["agent"], agent):
                 continue
             if endings.blocks(claim, record["mode"], record["agent"]):
                 met = resources.any_overlap(claim["resources"], record["resources"])
@@ -435,13 +435,13 @@ def _poison(tx: Transaction, call: Call, suspicion: Record) -> Judged:
 
 
 def _poison_gone(tx: Transaction, call: Call, alert: Record) -> str:
-    from dibs.operations.tasks import lifecycle
+    from dibs.operations.tasks.lifecycle import QUARANTINED
+    from dibs.operations.tasks.records import get_task
 
-    kept = tx.get(lifecycle.key_of(alert["subject"]))
-    if kept is None:
+    task = get_task(tx, alert["subject"])
+    if task is None:
         return "the task is gone"
-    state = lifecycle.full(kept)["state"]
-    return "" if state == lifecycle.QUARANTINED else f"the task is {state}"
+    return "" if task["state"] == QUARANTINED else f"the task is {task['state']}"
 
 
 def _breaker(tx: Transaction, call: Call, suspicion: Record) -> Judged:

@@ -23,7 +23,7 @@ from __future__ import annotations
 from dibs.errors import quoted
 from dibs.operations.agents import names
 from dibs.operations.agents.records import AGENT_KEYS, agent_key
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import paging
 from dibs.operations.core.call import DIBS_SENDER, due, iso, within
 from dibs.operations.messages import mailbox
@@ -188,7 +188,9 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
     keys = [f"ua\t{run['run']}\t{agent}" for run in active] if agent else []
     joined = tx.get_many(keys)
     found = {run["coordinator"] for run in active if not agent or joined[f"ua\t{run['run']}\t{agent}"] is not None}
-    found |= {record["agent"] for record in holds.rows(tx, [ROLE_RANGE]) if holds.CLAIM in record}
+    found |= {
+        record["agent"] for record in claim_records.within_ranges(tx, [ROLE_RANGE]) if claim_records.is_claim(record)
+    }
     assigned = [pattern for pattern, role in call.policy.guards["roles"]["assign"] if role == ORCHESTRATOR]
     known = tx.get_many([agent_key(pattern) for pattern in assigned])
     found |= {record["agent"] for record in known.values() if record is not None}

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import agent_key, get_agent
 from dibs.operations.alerts import kinds, records, suspicions
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import due as due_entry
 from dibs.operations.core.call import process_name
 
@@ -75,7 +75,7 @@ def _found(
     """New trouble: kind, subject, agent, facts. What has an alert already is left out."""
     for agent, wanted in _silent(tx, call):
         if _is_new(tx, "silent", agent["agent"]):
-            held = holds.of_agent(tx, holds.CLAIM, agent["agent"], limit=1)
+            held = claim_records.claims_of(tx, agent["agent"], limit=1)
             facts = {
                 "since": agent["seen"], "pid": agent["process"][3],
                 "commits": [[claim["token"], claim["claim"]] for claim in held[:1]],
@@ -129,12 +129,12 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[st
 def _wanted_holders(tx: Transaction) -> Iterable[str]:
     """The agents that hold what the first waiters and interests want."""
     found: dict[str, None] = {}
-    for index in ("waits\t", "interests\t"):
-        for _, _, place in tx.scan(1, index, MAX_WANTING).rows:
+    for kind in (claim_records.WAITER, claim_records.INTEREST):
+        for _, _, place in tx.scan(1, claim_records.index_prefix(kind), MAX_WANTING).rows:
             if place["until"] <= tx.now:
                 continue
-            for record in holds.meeting(tx, place["resources"], place["tree"]):
-                if holds.CLAIM in record and record["until"] > tx.now and record["agent"] != place["agent"]:
+            for record in claim_records.overlapping_claims(tx, place["resources"], place["tree"]):
+                if record["until"] > tx.now and record["agent"] != place["agent"]:
                     found[record["agent"]] = None
     return found
 
@@ -180,14 +180,7 @@ def look_into(tx: Transaction, call: Call, key: str, suspicion: Record) -> bool:
     """A due suspicion: an alert or nothing. Of the rules only if the agent acted since, and was still not told."""
     if suspicion["suspicion"] == RULES_NOTICED:
         agent = get_agent(tx, suspicion["agent"])
-        if (
-            agent is None
-            or not call.rules
-            or agent.get("rules") == call.rules
-            or agent["left"]
-            or agent["killed"]
-            or agent["seen"] <= suspicion["since"]
-        ):
+        if agent is None or not call.rules or agent.get("rules") == call.rules or _is_silent(agent, suspicion):
             tx.delete(key)
             return False
     return kinds.look_into(tx, call, key, suspicion)

@@ -18,36 +18,38 @@ from __future__ import annotations
 
 from dibs.errors import Deadlock, Quota
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.core.call import FOLLOW_UPS, iso, related
 from dibs.operations.core.policy import MAX_WAITS_PER_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, Place, Waiter, Want
+    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.core.answers import CycleStep
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
-    Steps = list[dict[str, Any]]
-    Came = tuple[Record, Record]  # the place that waits for another (or for its agent), and the record in its way
+    Blocker = Claim | Waiter
+    Came = tuple[Want, Blocker]  # the place that waits for another (or for its agent), and the record in its way
 
 MAX_READ = 8_000  # trips and records in one search: some 100 ms; a fleet has fewer waiters by far
 MAX_CLAIMS_LOOKED_AT = 64  # of the asking agent, for waiters; an agent that holds more searches
 
 
-def find(tx: Transaction, wish: Record, in_the_way: list[Record]) -> Steps:
-    """The deadlock that this wish would cause, as steps (agent, resource, holder); empty if there is none."""
-    start = wish["agent"]
+def find(tx: Transaction, request: Want, in_the_way: Sequence[Blocker]) -> list[CycleStep]:
+    """The deadlock that this request would cause, as steps (agent, resource, holder); empty if there is none."""
+    start = request["agent"]
     if not is_awaited(tx, start):
         return []
-    search = _Search(tx, start, lambda record: holds.CLAIM in record and record["agent"] == start)
+    search = _Search(tx, start, lambda record: records.is_claim(record) and record["agent"] == start)
     search.count(len(in_the_way))
-    return search.follow([(wish, iter(in_the_way))])
+    return search.follow([(request, iter(in_the_way))])
 
 
-def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
+def find_past(tx: Transaction, request: Want, queue: list[Waiter]) -> list[CycleStep]:
     """The deadlock that a grant would cause by passing this queue: each would wait for the other.
 
     That needs a place of the same agent for something else.
@@ -56,32 +58,37 @@ def find_past(tx: Transaction, wish: Record, queue: list[Record]) -> Steps:
     agents = {record["agent"] for record in queue}
     search = _Search(
         tx,
-        wish["agent"],
-        lambda record: record.get("waiter") in waiters or (holds.CLAIM in record and record["agent"] in agents),
-        granted={**wish, holds.CLAIM: ""},
+        request["agent"],
+        lambda record: record["agent"] in agents if records.is_claim(record) else record["waiter"] in waiters,
+        granted=request,
     )
-    steps = search.follow_places(_places_of(tx, wish["agent"]))
+    steps = search.follow_places(_places_of(tx, request["agent"]))
     if not steps:
         return []
-    last = {"agent": steps[-1]["holder"], "resource": resources.shown(wish["resources"])[0]}
-    return [*steps, {**last, "holder": wish["agent"], "since": iso(tx, tx.now)}]
+    name = resources.shown(request["resources"])[0]
+    last: CycleStep = {
+        "agent": steps[-1]["holder"], "resource": name, "holder": request["agent"], "since": iso(tx, tx.now),
+    }  # fmt: skip
+    return [*steps, last]
 
 
-def refusal_of(tx: Transaction, call: Call, wish: Record, search: Callable[[], Steps]) -> Deadlock | Quota | None:
+def refusal_of(
+    tx: Transaction, call: Call, request: Want, search: Callable[[], list[CycleStep]]
+) -> Deadlock | Quota | None:
     """The refusal of a request that would cause a deadlock, or whose search is too long; the log keeps it."""
-    first = resources.shown(wish["resources"])[0]
-    data = {"resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"]}
+    first = resources.shown(request["resources"])[0]
+    data = {"resources": request["resources"], "mode": request["mode"], "tree": request["tree"]}
     try:
         cycle = search()
     except Quota as too_many:
-        tx.append("claim.refused", wish["agent"], first, {"code": too_many.code, **data, "blockers": []})
+        tx.append("claim.refused", request["agent"], first, {"code": too_many.code, **data, "blockers": []})
         return too_many
     if not cycle:
         return None
-    tx.append("claim.refused", wish["agent"], first, {"code": "deadlock", **data, "blockers": cycle})
+    tx.append("claim.refused", request["agent"], first, {"code": "deadlock", **data, "blockers": cycle})
     agents = sorted({step["agent"] for step in cycle})
     suspicions.put(
-        tx, "deadlock", ", ".join(agents), wish["agent"], event=first, told=[wish["agent"]], cycle=cycle
+        tx, "deadlock", ", ".join(agents), request["agent"], event=first, told=[request["agent"]], cycle=cycle
     )  # the refused agent is told by the refusal
     FOLLOW_UPS["suspicions"](tx, call)
     return Deadlock(cycle=cycle)
@@ -89,56 +96,58 @@ def refusal_of(tx: Transaction, call: Call, wish: Record, search: Callable[[], S
 
 def is_awaited(tx: Transaction, agent: str) -> bool:
     """Does another agent wait for something that this agent holds? Otherwise it is in no deadlock."""
-    claims = holds.of_agent(tx, holds.CLAIM, agent, limit=MAX_CLAIMS_LOOKED_AT)
+    claims = records.claims_of(tx, agent, limit=MAX_CLAIMS_LOOKED_AT)
     live = [claim for claim in claims if claim["until"] > tx.now and claim["mode"] != resources.WATCH]
     if len(claims) > MAX_CLAIMS_LOOKED_AT:
         return bool(live)
     return any(_has_waiters(tx, claim) for claim in live)
 
 
-def _has_waiters(tx: Transaction, claim: Record) -> bool:
+def _has_waiters(tx: Transaction, claim: Claim) -> bool:
     """Is there a live place that this claim is in the way of?"""
     if claim["by"] == endings.BY_TASK and any(
         place["until"] > tx.now and not related(place["agent"], claim["agent"])
-        for _, _, place in tx.scan(1, f"line\t{claim['task']}\t", MAX_READ).rows
+        for place in records.places_for_task(tx, claim["task"], MAX_READ)
     ):
         return True
     try:
         return any(
-            holds.WAITER in one and one["until"] > tx.now and endings.blocks(claim, one["mode"], one["agent"])
-            for one in holds.meeting(tx, claim["resources"], claim["tree"], most=holds.MAX_COST)
+            records.is_waiter(record)
+            and record["until"] > tx.now
+            and endings.blocks(claim, record["mode"], record["agent"])
+            for record in records.overlapping(tx, claim["resources"], claim["tree"], most=records.MAX_COST)
         )
     except Quota:
         return True  # perhaps
 
 
-def _places_of(tx: Transaction, agent: str) -> list[Record]:
+def _places_of(tx: Transaction, agent: str) -> list[Place]:
     """The agent's live places in queues, and its waits for tasks."""
-    places = holds.of_agent(tx, holds.WAITER, agent, limit=MAX_WAITS_PER_AGENT)
-    places += [place for _, _, place in tx.scan(2, f"{holds.TASK_WAITS}\t{agent}\t", MAX_WAITS_PER_AGENT).rows]
+    places: list[Place] = [*records.waiters_of(tx, agent, limit=MAX_WAITS_PER_AGENT)]
+    places += records.task_places_of(tx, agent, MAX_WAITS_PER_AGENT)
     return [place for place in places if place["until"] > tx.now]
 
 
 class _Crowd:
     """The live records that meet one resource: claims first, then waiters by ticket. Each is taken once."""
 
-    def __init__(self, records: list[Record]) -> None:
-        records.sort(key=lambda record: record["ticket"] if holds.WAITER in record else 0)
-        self.claims: dict[str, list[Record]] = {}  # by agent
-        self._left: dict[str, list[Record]] = {mode: [] for mode in resources.MODES}
-        for record in records:
+    def __init__(self, blockers: list[Blocker]) -> None:
+        blockers.sort(key=lambda record: record["ticket"] if records.is_waiter(record) else 0)
+        self.claims: dict[str, list[Claim]] = {}  # by agent
+        self._left: dict[Mode, list[Blocker]] = {mode: [] for mode in resources.MODES}
+        for record in blockers:
             self._left[record["mode"]].append(record)
-            if holds.CLAIM in record:
+            if records.is_claim(record):
                 self.claims.setdefault(record["agent"], []).append(record)
 
-    def take(self, place: Record, *, waiters: bool) -> Iterator[Record]:
+    def take(self, place: Place, *, waiters: bool) -> Iterator[Blocker]:
         """The records in the way of a place that no earlier place took; with `waiters` also the earlier waiters."""
         for mode, left in self._left.items():
             if not resources.conflict(mode, place["mode"]):
                 continue
             taken, kept = 0, []
             for record in left:
-                if holds.WAITER in record and not (waiters and record["ticket"] < place["ticket"]):
+                if records.is_waiter(record) and not (waiters and record["ticket"] < place["ticket"]):
                     break
                 taken += 1
                 if related(record["agent"], place["agent"]):
@@ -152,7 +161,7 @@ class _Search:
     """A breadth-first search along what each agent waits for, until it arrives at a record."""
 
     def __init__(
-        self, tx: Transaction, start: str, arrived: Callable[[Record], bool], granted: Record | None = None
+        self, tx: Transaction, start: str, arrived: Callable[[Blocker], bool], granted: Want | None = None
     ) -> None:
         self._tx, self._arrived = tx, arrived
         self._granted = [] if granted is None else [granted]  # counts as a claim, though it is not written yet
@@ -161,12 +170,12 @@ class _Search:
         self._crowds: dict[tuple[str, ...], _Crowd] = {}  # by tree and resource
         self._read = 0
 
-    def follow_places(self, places: list[Record]) -> Steps:
+    def follow_places(self, places: list[Place]) -> list[CycleStep]:
         """The steps from the first of these places, all of one agent, that leads there."""
         self._came.update({place["waiter"]: None for place in places})
         return self.follow([(place, self._before(place)) for place in places])
 
-    def follow(self, frontier: list[tuple[Record, Iterator[Record]]]) -> Steps:
+    def follow(self, frontier: list[tuple[Want, Iterator[Blocker]]]) -> list[CycleStep]:
         """The steps from the first of these places or wishes that leads there by the records in its way."""
         for place, before in frontier:  # it grows while it is read
             for record in before:
@@ -178,9 +187,9 @@ class _Search:
                         frontier.append((other, self._before(other)))
         return []
 
-    def _following(self, record: Record) -> list[Record]:
+    def _following(self, record: Blocker) -> Sequence[Place]:
         """The places that a record in the way leads to."""
-        if holds.WAITER in record:
+        if records.is_waiter(record):
             return [record]
         if record["agent"] in self._known:
             return []
@@ -188,22 +197,22 @@ class _Search:
         self.count(1)
         return _places_of(self._tx, record["agent"])
 
-    def _before(self, place: Record) -> Iterator[Record]:
+    def _before(self, place: Place) -> Iterator[Blocker]:
         """What a place waits for: holders, and earlier waiters for what its agent does not hold yet."""
         crowds = [(resource, self._crowd(resource, place["tree"])) for resource in place["resources"]]
-        mine = [claim for _, crowd in crowds for claim in crowd.claims.get(place["agent"], ())]
-        missing = endings.missing([*mine, *self._granted], place)
+        own_claims = [claim for _, crowd in crowds for claim in crowd.claims.get(place["agent"], ())]
+        missing = endings.missing([*own_claims, *self._granted], place)
         for resource, crowd in crowds:
             yield from crowd.take(place, waiters=resource in missing)
 
-    def _crowd(self, resource: Sequence[str], tree: str) -> _Crowd:
+    def _crowd(self, resource: Resource, tree: str) -> _Crowd:
         key = (tree, *resource)
         if key not in self._crowds:
             self.count(1)
-            live = []
-            for record in holds.meeting(self._tx, [resource], tree, most=holds.MAX_COST):
+            live: list[Blocker] = []
+            for record in records.overlapping(self._tx, [resource], tree, most=records.MAX_COST):
                 self.count(1)
-                if holds.INTEREST not in record and record["until"] > self._tx.now:
+                if not records.is_interest(record) and record["until"] > self._tx.now:
                     live.append(record)
             self._crowds[key] = _Crowd(live)
         return self._crowds[key]
@@ -214,17 +223,17 @@ class _Search:
         if self._read > MAX_READ:
             raise Quota(what="claims and waiters that can be searched for a deadlock", limit=MAX_READ)
 
-    def _path(self, place: Record, record: Record) -> Steps:
+    def _path(self, place: Want, record: Blocker) -> list[CycleStep]:
         """The steps from the asking agent to the record that the search arrived at."""
         steps = [_step(self._tx, place, record)]
-        while (came := self._came.get(place.get("waiter", ""))) is not None:
+        while (came := self._came.get(records.waiter_of(place))) is not None:
             place, record = came
             steps.insert(0, _step(self._tx, place, record))
         return steps
 
 
-def _step(tx: Transaction, place: Record, record: Record) -> dict[str, Any]:
-    shown = holds.blocker(tx, record, place["resources"])
+def _step(tx: Transaction, place: Want, record: Blocker) -> CycleStep:
+    shown = views.blocker(tx, record, place["resources"])
     return {
         "agent": place["agent"], "resource": shown["resource"], "holder": record["agent"],
         "since": iso(tx, record["since"]),

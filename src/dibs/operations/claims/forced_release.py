@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from dibs.errors import NOT_TAKEN, Fenced, Invalid, NotFound
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, records, resources
 from dibs.operations.core import kept_contents
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import ForcedHolder, KeptContent, ReleaseAnswer
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -34,8 +37,8 @@ FORCED = "forced"  # the `why` of such a claim's end, and of a kept content
 
 
 def force(
-    tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], why: str, saved: Sequence[Sequence[str]], token: int
-) -> Any:
+    tx: Transaction, call: Call, wanted: Sequence[Resource], why: str, saved: Sequence[Sequence[str]], token: int
+) -> ReleaseAnswer | Fenced:
     """Void the claims in the way. `saved`: of each file its claim, working tree, path and content."""
     reason = why.strip()
     if not reason:
@@ -53,7 +56,8 @@ def force(
                 resource=name, given=token, holder=now["agent"], token=now["token"], since=since, why=NOT_TAKEN
             )
     kept = [_keep(tx, call, claim, *one[1:]) for claim in held for one in saved if one[0] == claim["claim"]]
-    holders, freed = [], []
+    holders: list[ForcedHolder] = []
+    freed: list[Resource] = []
     for claim in held:
         endings.end(tx, claim, FORCED, by=call.agent, reason=reason)
         names = resources.shown(claim["resources"])
@@ -68,16 +72,16 @@ def force(
     return {"released": resources.shown(freed), "holders": holders, "kept": kept}
 
 
-def _in_the_way(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:
+def _in_the_way(tx: Transaction, wanted: Sequence[Resource]) -> list[Claim]:
     """The live claims that block others there, in any working tree; watch claims do not."""
     return [
-        record
-        for record in holds.meeting(tx, resources.normal(wanted), "")
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH
+        claim
+        for claim in records.overlapping_claims(tx, resources.normal(wanted), "")
+        if claim["until"] > tx.now and claim["mode"] != resources.WATCH
     ]
 
 
-def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob: str) -> dict[str, Any]:
+def _keep(tx: Transaction, call: Call, claim: Claim, tree: str, path: str, blob: str) -> KeptContent:
     """Record the content of one of the holder's files, for `restore`."""
     identifier, until = f"v{tx.id()}", tx.now + CONTENT_LIFE_MS
     record: Record = {
@@ -88,10 +92,10 @@ def _keep(tx: Transaction, call: Call, claim: Record, tree: str, path: str, blob
     return {"id": identifier, "path": path, "tree": tree, "blob": blob}
 
 
-def _held(tx: Transaction, call: Call, resources: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _held(tx: Transaction, call: Call, resources: Sequence[Resource]) -> dict[str, Any]:
     """The claims that a forced release would void: the door saves their files first."""
-    keys = ("claim", "tree", "resources")
-    return {"claims": [[claim[key] for key in keys] for claim in _in_the_way(tx, resources)]}
+    claims = _in_the_way(tx, resources)
+    return {"claims": [[claim["claim"], claim["tree"], claim["resources"]] for claim in claims]}
 
 
 HELD = Operation(

@@ -12,10 +12,10 @@ In short (docs/PROMISES.md has it in full):
 
 from __future__ import annotations
 
-from dibs.errors import Deadlock, Fenced, Held, Invalid, Killed, Order, Quota, quoted
+from dibs.errors import Deadlock, DibsError, Fenced, Held, Invalid, Killed, Order, Quota, quoted
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import endings, records, resources
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import FOLLOW_UPS, check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, WAITING, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, MAX_ROOT_GLOBS, MAX_WAIT_MS
@@ -23,17 +23,50 @@ from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_DURATION_MS, 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, Required, TypedDict, Unpack
 
-    from dibs.operations.core.call import Call, Record
+    from typing_extensions import TypeIs
+
+    from dibs.operations.claims.records import Claim, ClaimRequest, Interest, Stored, Waiter
+    from dibs.operations.claims.resources import Mode, Resource
+    from dibs.operations.core.answers import BlockerView, ClaimAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
+
+    class Pending(TypedDict, total=False):
+        """The answer to a request that is not decided yet."""
+
+        again: bool  # the next transaction continues
+        waiting: str  # its place in the queue
+        look_in: int  # ms until the next poll
+        blockers: list[BlockerView]
+        place: int  # its number in the queue, from 1
+        line: int  # the number of waiters
+
+    class ClaimFields(TypedDict, total=False):
+        """The declared fields of `claim`, with their defaults there, and `base`."""
+
+        resources: Required[Sequence[Resource]]
+        mode: Mode
+        ttl: int | None  # ms
+        wait: int  # ms
+        reason: str
+        task: str
+        expect: int  # ms
+        keep: bool
+        tree: str
+        by: str
+        interest: bool
+        waiter: str
+        wake: str
+        base: dict[str, str]  # path → content, for the edit guard
+
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal; more are counted
 MAX_WAITERS_READ = 16  # a caller that can wait and meets this many waiters will wait: it reads no more
 SWEEP_ONE_IN = 16  # one claim in 16 sweeps a few due records; the others save the read
 MAX_DUE_SWEPT = 32  # by such a claim: two for each claim, as many as a claim adds
-ENDS_WITH_COMMIT = "commit"  # the `ends` of a claim that its file's commit releases
 LEADER_PREFIXES = ("deploy:", "role:")  # names of the claims for deploys and leaders
 MAX_HOLDERS_READ = 64  # a request with this many live holders in its way is refused in any case: it reads no more
 MAX_ENDED = 100  # records that one transaction ends before it decides; with more, the next one continues
@@ -41,14 +74,14 @@ MAX_ROUNDS = 8  # retries after a claim ended something in its way; each round e
 
 
 class _Overlaps:
-    """The records that a request meets, sorted."""
+    """The records that overlap a request, sorted."""
 
     __slots__ = (
         "dead",
         "ended",
         "holders",
         "interests",
-        "mine",
+        "own_claims",
         "own_place",
         "owns_place",
         "places",
@@ -60,16 +93,16 @@ class _Overlaps:
     )
 
     def __init__(self) -> None:
-        self.mine: list[Record] = []  # the agent's own live claims that overlap
-        self.subagents: list[Record] = []  # live claims of the agent's own subagents, which block it only here
-        self.holders: list[Record] = []  # live claims in the way
-        self.queue: list[Record] = []  # present waiters in the way, in any order
-        self.interests: list[Record] = []  # the agent's own interests from earlier refusals
-        self.watchers: list[Record] = []  # claims that watch what is claimed, or that are watched
-        self.ended: list[Record] = []  # expired claims and waiters
-        self.dead: list[Record] = []  # claims of holders whose process is dead
-        self.places: list[Record] = []  # the agent's own places in a queue here
-        self.own_place: Record | None = None  # the agent's existing place in the queue for this same request
+        self.own_claims: list[Claim] = []  # live ones of the agent itself
+        self.subagents: list[Claim] = []  # live claims of the agent's own subagents, which block it only here
+        self.holders: list[Claim] = []  # live claims in the way
+        self.queue: list[Waiter] = []  # present waiters in the way, in any order
+        self.interests: list[Interest] = []  # the agent's own interests from earlier refusals
+        self.watchers: list[Claim] = []  # claims that watch what is claimed, or that are watched
+        self.ended: list[Claim | Waiter] = []  # expired
+        self.dead: list[Claim] = []  # claims of holders whose process is dead
+        self.places: list[Waiter] = []  # the agent's own places in a queue here
+        self.own_place: Waiter | None = None  # the agent's existing place in the queue for this same request
         self.owns_place = False  # this call may leave that place: no other process of the agent took it over
         self.truncated = False  # not all were read: there may be more
         self.unfinished = False  # so many of them have ended that one transaction does not end them all
@@ -78,64 +111,75 @@ class _Overlaps:
 # --- claim
 
 
-def take(
-    tx: Transaction,
-    call: Call,
-    resources: Sequence[Sequence[str]],
-    mode: str = "write",
-    ttl: int | None = None,
-    wait: int = 0,
-    reason: str = "",
-    task: str = "",
-    expect: int = 0,
-    tree: str = "",
-    by: str = "hand",
-    interest: bool = False,
-    waiter: str = "",
-    wake: str = "",
-    base: dict[str, str] | None = None,
-    keep: bool = False,
-) -> Any:
-    """Grant a request, or refuse it and name the blockers, or put it into the queue. The edit guard uses this too."""
-    wish = _wish(tx, call, resources, mode, ttl, wait, reason, task, expect, tree, by)
-    _refuse_tasks(tx, wish)
-    wish.update(ends="" if keep else _ends(call, wish), keep=keep)
-    wish.update(wake=check_text(wake, "wake"), base=base or {})  # base: what the files held, for the edit guard
+def take(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | DibsError:
+    """Claim for a guard or a lander, which does not wait."""
+    answer = _claim(tx, call, **given)
+    assert isinstance(answer, DibsError) or not _is_pending(answer), "only a claim by hand is put off"
+    return answer
+
+
+def _is_pending(answer: ClaimAnswer | Pending) -> TypeIs[Pending]:
+    return "token" not in answer
+
+
+def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAnswer | Pending | DibsError:
+    """Grant a request, or refuse it and name the blockers, or put it into the queue."""
+    fields = {**CLAIM.defaults, **given}
+    request = _request_of(tx, call, fields)
+    _refuse_tasks(tx, request)
+    waiter: str = fields["waiter"]
     if waiter:
-        handed = _handed_over(tx, wish)
+        handed = _handed_over(tx, request)
         if handed is not None:
-            return _refresh(tx, call, handed, wish, ttl, _Overlaps())
-    by_hand = by == "hand"  # guards sweep after a call, not before
+            return _refresh(tx, call, handed, request, _Overlaps())
+    by_hand = request["by"] == endings.BY_HAND  # guards sweep after a call, not before
     if by_hand and tx.now % SWEEP_ONE_IN == 0:
         FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
-    overlaps = _live_overlaps_of(tx, call, wish, waiter, patient=wait > 0)
+    will_wait = request["deadline"] > tx.now
+    overlaps = _live_overlaps_of(tx, call, request, waiter, will_wait=will_wait)
     if overlaps.unfinished and by_hand:
         return {"again": True}  # what has ended so far is committed; the next transaction ends more
     if call.inside and by_hand and overlaps.subagents:
         _leave_queue(tx, overlaps)
-        return _refuse(tx, wish, overlaps.subagents, interest=False)
-    covering = _covering(overlaps.mine, wish)
+        return _refuse(tx, request, overlaps.subagents, interest=False)
+    covering = _covering(overlaps.own_claims, request)
     if covering is not None:
-        return _refresh(tx, call, covering, wish, ttl, overlaps)
-    refusal = _out_of_order(tx, call, wish) or _too_many_globs(tx, wish)
+        return _refresh(tx, call, covering, request, overlaps)
+    refusal = _out_of_order(tx, call, request) or _too_many_globs(tx, request)
     if refusal is not None:
-        tx.append("claim.refused", call.agent, _first_resource(wish), _refusal_data(wish, refusal.code, []))
+        tx.append("claim.refused", call.agent, _first_resource(request), _refusal_data(request, refusal.code, []))
         _leave_queue(tx, overlaps)
         return refusal
-    blockers = _blockers(overlaps, wish)
+    blockers = _blockers(overlaps, request)
     if blockers:
-        if wait > 0:
-            return _queue(tx, call, wish, overlaps, waiter)
+        if will_wait:
+            return _queue(tx, call, request, overlaps, waiter)
         _leave_queue(tx, overlaps)
-        return _refuse(tx, wish, blockers, interest=interest)
-    return _deadlock_of_upgrade(tx, call, wish, overlaps) or _grant(tx, call, wish, overlaps)
+        return _refuse(tx, request, blockers, interest=fields["interest"])
+    return _deadlock_of_upgrade(tx, call, request, overlaps) or _grant(tx, call, request, overlaps)
 
 
-def _live_overlaps_of(tx: Transaction, call: Call, wish: Record, waiter: str, *, patient: bool) -> _Overlaps:
+def _request_of(tx: Transaction, call: Call, fields: dict[str, Any]) -> ClaimRequest:
+    """The request that these fields make, checked."""
+    wanted, ttl = resources.normal(fields["resources"]), fields["ttl"]
+    lifetime, life = call.policy.lifetime(wanted, ttl)
+    request: ClaimRequest = {
+        "agent": call.agent, "mode": fields["mode"], "tree": fields["tree"], "resources": wanted,
+        "reason": fields["reason"], "task": fields["task"], "expect": fields["expect"] or 0, "ttl": lifetime,
+        "life": life, "fixed": ttl is not None, "by": fields["by"], "tied": call.tied,
+        "deadline": tx.now + fields["wait"], "request": ["claim", call.request] if call.request else None,
+        "ends": "", "keep": fields["keep"], "wake": check_text(fields["wake"], "wake"), "base": fields.get("base", {}),
+    }  # fmt: skip
+    if not request["keep"] and _ends_with_commit(call, request):
+        request["ends"] = endings.ENDS_WITH_COMMIT
+    return request
+
+
+def _live_overlaps_of(tx: Transaction, call: Call, request: ClaimRequest, waiter: str, *, will_wait: bool) -> _Overlaps:
     """The overlapping records, after those that have expired or whose process is dead were ended."""
     ended = 0
     for _ in range(MAX_ROUNDS):
-        overlaps = _overlaps_of(tx, call, wish, waiter, patient=patient)
+        overlaps = _overlaps_of(tx, call, request, waiter, will_wait=will_wait)
         if not overlaps.ended and not overlaps.dead:
             break
         endings.clear(tx, overlaps.ended, overlaps.dead, call.agent)
@@ -150,20 +194,22 @@ def _live_overlaps_of(tx: Transaction, call: Call, wish: Record, waiter: str, *,
     return overlaps
 
 
-def _blockers(overlaps: _Overlaps, wish: Record) -> list[Record]:
+def _blockers(overlaps: _Overlaps, request: ClaimRequest) -> list[Claim | Waiter]:
     """Holders, and earlier waiters for what the agent does not hold yet: an upgrade passes the waiters."""
-    missing = endings.missing(overlaps.mine, wish)
+    missing = endings.missing(overlaps.own_claims, request)
     earlier = _earlier_waiters(overlaps) if missing else ()
-    return overlaps.holders + [waiter for waiter in earlier if endings.is_before(waiter, wish, missing)]
+    return [*overlaps.holders, *[waiter for waiter in earlier if endings.is_before(waiter, request, missing)]]
 
 
-def _deadlock_of_upgrade(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> Deadlock | Quota | None:
+def _deadlock_of_upgrade(
+    tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps
+) -> Deadlock | Quota | None:
     """The refusal of a grant that would cause a deadlock with the waiters it passes."""
-    if not overlaps.queue or endings.missing(overlaps.mine, wish) == wish["resources"]:
+    if not overlaps.queue or endings.missing(overlaps.own_claims, request) == request["resources"]:
         return None
     from dibs.operations.claims import deadlocks
 
-    refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find_past(tx, wish, overlaps.queue))
+    refusal = deadlocks.refusal_of(tx, call, request, lambda: deadlocks.find_past(tx, request, overlaps.queue))
     if refusal is not None:
         _leave_queue(tx, overlaps)
     return refusal
@@ -176,18 +222,18 @@ def _leave_queue(tx: Transaction, overlaps: _Overlaps) -> None:
         endings.serve(tx, overlaps.own_place["resources"])
 
 
-def _ends(call: Call, wish: Record) -> str:
-    """What ends a claim before its deadline: an agent's manual claim on a file ends with its commit of that file.
+def _ends_with_commit(call: Call, request: ClaimRequest) -> bool:
+    """Does the claim end before its deadline? An agent's manual claim on a file ends with its commit of that file.
 
     A model that was refused, waits and commits has no reason to think of a release; a person or a script has.
     """
-    plain = all(kind in {"file", "inode"} for kind, *_ in wish["resources"])
-    by_hand = wish["by"] == "hand" and bool(call.inside) and wish["mode"] == resources.WRITE
-    return ENDS_WITH_COMMIT if by_hand and plain and not wish["task"] else ""
+    plain = all(resources.kind_of(resource) in {"file", "inode"} for resource in request["resources"])
+    by_hand = request["by"] == endings.BY_HAND and bool(call.inside) and request["mode"] == resources.WRITE
+    return by_hand and plain and not request["task"]
 
 
 def _asks(
-    tx: Transaction, call: Call, resources: Sequence[Sequence[str]], mode: str = "write", **_: Any
+    tx: Transaction, call: Call, resources: Sequence[Resource], mode: str = "write", **_: Any
 ) -> tuple[str, list[str]]:
     """A worker claims only what it may write, so that it does not block the agents that integrate.
 
@@ -208,67 +254,44 @@ def _asks(
     return ("" if fine else "agent"), []
 
 
-def _refuse_tasks(tx: Transaction, wish: Record) -> None:
+def _refuse_tasks(tx: Transaction, request: ClaimRequest) -> None:
     """Refuse a task's name: only `task claim` takes a task, because it checks more than the holder."""
-    for kind, text in wish["resources"]:
-        if kind == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
+    for resource in request["resources"]:
+        text = resources.text_of(resource)
+        if resources.kind_of(resource) == "name" and text.startswith("task:") and tx.get(f"t\t{text[5:]}") is not None:
             raise Invalid(f"{text} is a task: take it with `dibs task claim {quoted(text[5:])}`", task=text[5:])
 
 
-def _queue(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps, waiter: str) -> Any:
-    """Queue the wish, unless that would cause a deadlock."""
+def _queue(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps, waiter: str) -> Pending | DibsError:
+    """Queue the request, unless that would cause a deadlock."""
     from dibs.operations.claims import deadlocks, waiters
 
     if overlaps.truncated and deadlocks.is_awaited(tx, call.agent):  # then all blockers count
-        overlaps = _overlaps_of(tx, call, wish, waiter, patient=False, most=deadlocks.MAX_READ)
-    answer = waiters.queue(tx, call, wish, _blockers(overlaps, wish), overlaps.own_place, waiter)
+        overlaps = _overlaps_of(tx, call, request, waiter, will_wait=False, most=deadlocks.MAX_READ)
+    answer = waiters.queue(tx, call, request, _blockers(overlaps, request), overlaps.own_place, waiter)
     if isinstance(answer, dict) and not overlaps.truncated:
         answer["place"], answer["line"] = len(_earlier_waiters(overlaps)) + 1, len(overlaps.queue) + 1
     return answer
 
 
-def _handed_over(tx: Transaction, wish: Record) -> Record | None:
+def _handed_over(tx: Transaction, request: ClaimRequest) -> Claim | None:
     """The claim that a waiter was granted while it slept. Found by its agent, without reading the other waiters."""
-    for claim in holds.of_agent(tx, holds.CLAIM, wish["agent"], limit=holds.MAX_RECORDS):
-        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == wish["resources"]:
-            return claim if claim["mode"] == wish["mode"] and claim["tree"] == wish["tree"] else None
+    for claim in records.claims_of(tx, request["agent"]):
+        if claim["pending"] and claim["until"] > tx.now and claim["resources"] == request["resources"]:
+            return claim if claim["mode"] == request["mode"] and claim["tree"] == request["tree"] else None
     return None
-
-
-def _wish(
-    tx: Transaction,
-    call: Call,
-    wanted: Sequence[Sequence[str]],
-    mode: str,
-    ttl: int | None,
-    wait: int,
-    reason: str,
-    task: str,
-    expect: int,
-    tree: str,
-    by: str,
-) -> Record:
-    """The request, checked, in the shape of the records that may come of it."""
-    normal = resources.normal(wanted)
-    lifetime, life = call.policy.lifetime(normal, ttl)
-    return {
-        "agent": call.agent, "mode": mode, "tree": tree, "resources": normal, "reason": reason,
-        "task": task, "expect": expect or 0, "ttl": lifetime, "life": life,
-        "fixed": ttl is not None, "by": by, "tied": call.tied, "deadline": tx.now + wait,
-        "request": ["claim", call.request] if call.request else None,
-    }  # fmt: skip
 
 
 def _overlaps_of(
     tx: Transaction,
     call: Call,
-    wish: Record,
+    request: ClaimRequest,
     waiter: str,
     *,
-    patient: bool,
+    will_wait: bool,
     most: int = MAX_HOLDERS_READ,
 ) -> _Overlaps:
-    """Every record that overlaps the wish, sorted; or as many as decide it, if `most` live holders are in its way.
+    """Every record that overlaps the request, sorted; or as many as decide it, if `most` live holders are in its way.
 
     A caller that can wait, and meets a holder and a long queue, will wait in any case and reads no further. The waiters
     before it find out whether the holder's process is dead. The first waiter checks the process of a new holder at its
@@ -276,18 +299,20 @@ def _overlaps_of(
     """
     overlaps = _Overlaps()
     if waiter:
-        overlaps.own_place = next((row[2] for row in tx.scan(1, f"waits\t{call.agent}\t{waiter}", 1).rows), None)
+        overlaps.own_place = records.get_waiter(tx, call.agent, waiter)
         overlaps.owns_place = True
-    for record in holds.meeting(tx, wish["resources"], wish["tree"], holds.MAX_COST):
-        _add(tx, wish, record, overlaps)
-        waits = patient and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
+    for record in records.overlapping(tx, request["resources"], request["tree"], records.MAX_COST):
+        _add(tx, request, record, overlaps)
+        waits = will_wait and overlaps.holders and len(overlaps.queue) >= MAX_WAITERS_READ
         if waits or len(overlaps.holders) >= most or len(overlaps.ended) >= MAX_ENDED:
             overlaps.truncated = True
             break
     if overlaps.own_place is None:
-        _find_own_place(tx, wish, overlaps, first=not waiter)
-    suspects = [] if call.tied else overlaps.mine  # the caller's own process is known to be alive, or must be checked
-    if not patient:
+        _find_own_place(tx, request, overlaps, first=not waiter)
+    suspects = (
+        [] if call.tied else overlaps.own_claims
+    )  # the caller's own process is known to be alive, or must be checked
+    if not will_wait:
         suspects = suspects + overlaps.holders
     elif not _earlier_waiters(overlaps):
         suspects = suspects + [claim for claim in overlaps.holders if tx.now - claim["since"] >= HOLDER_CHECK_DELAY_MS]
@@ -296,7 +321,7 @@ def _overlaps_of(
     return overlaps
 
 
-def _find_own_place(tx: Transaction, wish: Record, overlaps: _Overlaps, *, first: bool) -> None:
+def _find_own_place(tx: Transaction, request: ClaimRequest, overlaps: _Overlaps, *, first: bool) -> None:
     """An agent that waits for the same resources already keeps that place.
 
     The place becomes this call's own if this is its first poll and it wants to wait; otherwise it belongs to another
@@ -304,58 +329,57 @@ def _find_own_place(tx: Transaction, wish: Record, overlaps: _Overlaps, *, first
     """
     places = overlaps.places
     if overlaps.truncated:  # the place may be among the records that were not read
-        places = [place for place in holds.of_agent(tx, holds.WAITER, wish["agent"]) if place["until"] > tx.now]
+        places = [place for place in records.waiters_of(tx, request["agent"]) if place["until"] > tx.now]
     for place in places:
-        if all(place[name] == wish[name] for name in ("resources", "mode", "tree")):
-            overlaps.own_place, overlaps.owns_place = place, first and wish["deadline"] > tx.now
+        same = place["mode"] == request["mode"] and place["tree"] == request["tree"]
+        if same and place["resources"] == request["resources"]:
+            overlaps.own_place, overlaps.owns_place = place, first and request["deadline"] > tx.now
             return
 
 
-def _add(tx: Transaction, wish: Record, record: Record, overlaps: _Overlaps) -> None:
+def _add(tx: Transaction, request: ClaimRequest, record: Stored, overlaps: _Overlaps) -> None:
     """Put one overlapping record into its list."""
-    if holds.INTEREST in record:
-        if record["agent"] == wish["agent"]:
+    if records.is_interest(record):
+        if record["agent"] == request["agent"]:
             overlaps.interests.append(record)
         return
     if record["until"] <= tx.now:
         overlaps.ended.append(record)
-    elif holds.WAITER in record:
-        if record["agent"] == wish["agent"]:
+    elif records.is_waiter(record):
+        if record["agent"] == request["agent"]:
             overlaps.places.append(record)
-        elif endings.blocks(record, wish["mode"], wish["agent"]):
+        elif endings.blocks(record, request["mode"], request["agent"]):
             overlaps.queue.append(record)
-    elif record["agent"] == wish["agent"]:
-        overlaps.mine.append(record)
-    elif within(record["agent"], wish["agent"]) and resources.conflict(record["mode"], wish["mode"]):
+    elif record["agent"] == request["agent"]:
+        overlaps.own_claims.append(record)
+    elif within(record["agent"], request["agent"]) and resources.conflict(record["mode"], request["mode"]):
         overlaps.subagents.append(record)
-    elif endings.blocks(record, wish["mode"], wish["agent"]):
+    elif endings.blocks(record, request["mode"], request["agent"]):
         overlaps.holders.append(record)
-    elif resources.WATCH in {record["mode"], wish["mode"]} and not related(record["agent"], wish["agent"]):
+    elif resources.WATCH in {record["mode"], request["mode"]} and not related(record["agent"], request["agent"]):
         overlaps.watchers.append(record)
 
 
-def _earlier_waiters(overlaps: _Overlaps) -> list[Record]:
+def _earlier_waiters(overlaps: _Overlaps) -> list[Waiter]:
     """The earlier waiters: all of them for a new caller."""
     if overlaps.own_place is None:
         return overlaps.queue
     return [record for record in overlaps.queue if record["ticket"] < overlaps.own_place["ticket"]]
 
 
-def _covering(mine: list[Record], wish: Record) -> Record | None:
-    """A live claim of the agent's own that already covers the wish."""
-    for claim in mine:
+def _covering(own_claims: list[Claim], request: ClaimRequest) -> Claim | None:
+    """A live claim of the agent's own that already covers the request."""
+    for claim in own_claims:
         if (
-            resources.enough(claim["mode"], wish["mode"])
-            and (not claim["tree"] or claim["tree"] == wish["tree"])
-            and resources.all_covered(wish["resources"], claim["resources"])
+            resources.enough(claim["mode"], request["mode"])
+            and (not claim["tree"] or claim["tree"] == request["tree"])
+            and resources.all_covered(request["resources"], claim["resources"])
         ):
             return claim
     return None
 
 
-def _refresh(
-    tx: Transaction, call: Call, claim: Record, wish: Record, ttl: int | None, overlaps: _Overlaps
-) -> dict[str, Any]:
+def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
     """Refresh a claim that the agent holds: the same token, a new deadline. A hand-over is picked up the same way.
 
     A claim is never shortened by another one inside it, or by the same one again: the code around it relies on its
@@ -363,43 +387,48 @@ def _refresh(
     """
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
-    if ttl is not None:
-        claim["ttl"] = max(claim["ttl"], wish["ttl"])
-    if wish.get("keep"):
-        claim["ends"], claim["by"] = "", wish["by"]
+    if request["fixed"]:
+        claim["ttl"] = max(claim["ttl"], request["ttl"])
+    if request["keep"]:
+        claim["ends"], claim["by"] = "", request["by"]
     claim["tied"] = claim["tied"] or call.tied
-    if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
-        claim["reason"] = wish["reason"] or claim["reason"]
-    claim["task"] = wish["task"] or claim["task"]
+    if request["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
+        claim["reason"] = request["reason"] or claim["reason"]
+    claim["task"] = request["task"] or claim["task"]
     renewed = not claim["pending"]
     if claim["pending"]:
-        _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
+        _merge_weaker_claims(tx, records.claims_of(tx, call.agent), request, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
     claim["until"], claim["renewed"] = min(tx.now + claim["ttl"], claim["life"]), tx.now
-    holds.put(tx, claim)
+    records.put(tx, claim)
     event: dict[str, Any] = {"until": claim["until"]}
-    if not renewed and wish["request"]:
-        event["request"] = wish["request"]
+    if not renewed and request["request"]:
+        event["request"] = request["request"]
     tx.append("claim.renewed", call.agent, claim["claim"], event)
-    return holds.granted(tx, claim, renewed=renewed)
+    answer = endings.grant_answer(tx, claim)
+    answer["renewed"] = renewed
+    return answer
 
 
-def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> dict[str, Any]:
+def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overlaps) -> ClaimAnswer:
     """Nothing is in the way: grant the claim."""
     for interest in overlaps.interests:  # the agent has now what it was refused
-        if resources.all_covered(interest["resources"], wish["resources"]):
+        if resources.all_covered(interest["resources"], request["resources"]):
             endings.end_interest(tx, interest, "granted")
     if overlaps.own_place is not None:
         endings.drop_waiter(tx, overlaps.own_place, "granted")
-    alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
-    _merge_weaker_claims(tx, overlaps.mine, wish, claim)
+    alert_at = tx.now + 2 * request["expect"] if request["expect"] else 0
+    claim = records.new_claim(
+        tx, request, until=tx.now + request["ttl"], pending=False, alert_at=alert_at,
+        base=request["base"], ends=request["ends"],
+    )  # fmt: skip
+    _merge_weaker_claims(tx, overlaps.own_claims, request, claim)
     claim["until"] = min(tx.now + claim["ttl"], claim["life"])
-    endings.grant(tx, claim, "request", wish["request"])
-    answer = holds.granted(tx, claim)
-    if call.inside and wish["by"] == "hand":
+    endings.grant(tx, claim, "request", request["request"])
+    answer = endings.grant_answer(tx, claim)
+    if call.inside and request["by"] == endings.BY_HAND:
         from dibs.operations.agents import speech
 
         if speech.subagents(tx, call.agent):
@@ -407,63 +436,67 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
                 f"this claims for {call.name}, not for its subagent; a subagent's files are claimed when it edits them"
             )
     if overlaps.watchers:
+        from dibs.operations.claims import views
         from dibs.operations.messages import mailbox
 
         answer["watch"] = [
-            holds.blocker(tx, record, wish["resources"]) for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]
+            views.blocker(tx, record, request["resources"]) for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]
         ]
         for record in overlaps.watchers[:MAX_BLOCKERS_SHOWN]:
-            text = f"{call.name} now has a {wish['mode']} claim on {', '.join(answer['resources'][:3])}."
+            text = f"{call.name} now has a {request['mode']} claim on {', '.join(answer['resources'][:3])}."
             mailbox.post(tx, record["agent"], "dibs", "watch", text, resources=answer["resources"])
     return answer
 
 
-def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> None:
+def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], request: ClaimRequest, stronger: Claim) -> None:
     """Merge weaker claims of the same agent on the same resources into this one, which lasts no shorter than they."""
-    for claim in mine:
-        if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
-            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
+    for claim in own_claims:
+        if not resources.enough(claim["mode"], request["mode"]) and claim["tree"] == request["tree"]:
+            upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in request["resources"])]
             if upgraded:
                 stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
                 stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
                 endings.give_back(tx, claim, upgraded, "upgraded")
 
 
-def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
+def _refuse(tx: Transaction, request: ClaimRequest, in_the_way: Sequence[Claim | Waiter], *, interest: bool) -> Held:
     """Refuse and name the blockers; for a caller that cannot wait, leave an interest."""
+    from dibs.operations.claims import views
+
     if interest:
         from dibs.operations.claims import waiters
 
-        waiters.leave_interest(tx, wish)
+        waiters.leave_interest(tx, request)
     blockers = [
-        holds.blocker(tx, record, wish["resources"], wish["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
+        views.blocker(tx, record, request["resources"], request["agent"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]
     ]
-    contested = holds.contested(in_the_way, wish["resources"])
-    data = _refusal_data(wish, "held", blockers)
-    if 0 < len(contested) < len(wish["resources"]):  # the others were free: nobody contends for them
+    contested = views.contested(in_the_way, request["resources"])
+    data = _refusal_data(request, "held", blockers)
+    if 0 < len(contested) < len(request["resources"]):  # the others were free: nobody contends for them
         data["contested"] = contested
-    tx.append("claim.refused", wish["agent"], _first_resource(wish), data)
-    wanted = holds.wanted(contested, wish["resources"])
-    mode = {"mode": wish["mode"]} if wish["mode"] != resources.WRITE else {}
+    tx.append("claim.refused", request["agent"], _first_resource(request), data)
+    wanted = views.wanted(contested, request["resources"])
+    mode = {"mode": request["mode"]} if request["mode"] != resources.WRITE else {}
     return Held(blockers=blockers, more=max(0, len(in_the_way) - MAX_BLOCKERS_SHOWN), wanted=wanted, **mode)
 
 
-def _refusal_data(wish: Record, code: str, blockers: list[Any]) -> dict[str, Any]:
+def _refusal_data(request: ClaimRequest, code: str, blockers: list[BlockerView]) -> dict[str, Any]:
     return {
-        "code": code, "resources": wish["resources"], "mode": wish["mode"], "tree": wish["tree"], "blockers": blockers,
+        "code": code, "resources": request["resources"], "mode": request["mode"], "tree": request["tree"],
+        "blockers": blockers,
     }  # fmt: skip
 
 
-def _first_resource(wish: Record) -> str:
-    return resources.shown(wish["resources"])[0]
+def _first_resource(request: ClaimRequest) -> str:
+    return resources.shown(request["resources"])[0]
 
 
-def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
+def _out_of_order(tx: Transaction, call: Call, request: ClaimRequest) -> Order | None:
     """With `ordering = "enforce"`: refuse a resource that sorts before one that the agent holds already."""
-    if call.policy.ordering != "enforce" or wish["mode"] == resources.WATCH:
+    if call.policy.ordering != "enforce" or request["mode"] == resources.WATCH:
         return None
-    lowest = min(wish["resources"], key=resources.order_of)
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+    lowest = min(request["resources"], key=resources.order_of)
+    for claim in records.claims_of(tx, call.agent):
         if claim["until"] <= tx.now or claim["mode"] == resources.WATCH:
             continue
         highest = max(claim["resources"], key=resources.order_of)
@@ -472,79 +505,80 @@ def _out_of_order(tx: Transaction, call: Call, wish: Record) -> Order | None:
     return None
 
 
-def _too_many_globs(tx: Transaction, wish: Record) -> Quota | None:
+def _too_many_globs(tx: Transaction, request: ClaimRequest) -> Quota | None:
     """Every claim is compared with each glob that begins with a wildcard, so their number is limited."""
-    if any(map(resources.root_glob, wish["resources"])):
-        kept = sum(sum(map(resources.root_glob, one["resources"])) for one in holds.rows(tx, [("r\t", "r\n")]))
-        if kept >= MAX_ROOT_GLOBS:
+    if any(map(resources.root_glob, request["resources"])):
+        at_root = records.within_ranges(tx, [records.root_range()])
+        count = sum(sum(map(resources.root_glob, record["resources"])) for record in at_root)
+        if count >= MAX_ROOT_GLOBS:
             return Quota(what="globs that begin with a wildcard in a workspace", limit=MAX_ROOT_GLOBS)
     return None
 
 
-def _claim_ahead(call: Call, resources: Sequence[Sequence[str]], waiter: str = "", **_: Any) -> Ahead:
+def _claim_ahead(call: Call, resources: Sequence[Resource], waiter: str = "", **_: Any) -> Ahead:
     return (), [] if waiter else ranges_for(resources)
 
 
 _RESOURCES = "files, directories, globs, or names such as db:migrations"
 
-OPERATIONS = (
-    Operation(
-        "claim",
-        take,
-        "Claim resources, all of them or none.",
-        group="claims",
-        fields=(
-            Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
-            Field(
-                "mode",
-                "choice",
-                "write excludes all, read excludes writers, watch excludes nobody",
-                default="write",
-                choices=resources.MODES,
-            ),
-            Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
-            Field("wait", "duration", "wait up to D in line if it is held", default=0, most=MAX_WAIT_MS, metavar="D"),
-            Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
-            Field("task", "text", "the task it serves", default="", metavar="ID"),
-            Field(
-                "expect",
-                "duration",
-                "how long you expect to need it; an alert is raised after twice that",
-                default=0,
-                most=MAX_DURATION_MS,
-                metavar="D",
-            ),
-            Field("keep", "flag", "keep the claim after you commit the file", default=False),
-            Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
-            Field(
-                "by",
-                "choice",
-                "hand, or what makes it",
-                choices=("hand", "deploy", "edit", "shell"),
-                default="hand",
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
-            Field(
-                "interest",
-                "flag",
-                "if refused, leave a wish to be told",
-                default=False,
-                internal=True,
-                sent_by=ANYWHERE,
-            ),
-            *WAITING,
+CLAIM = Operation(
+    "claim",
+    _claim,
+    "Claim resources, all of them or none.",
+    group="claims",
+    fields=(
+        Field("resources", "resources", _RESOURCES, positional=True, required=True, metavar="RES"),
+        Field(
+            "mode",
+            "choice",
+            "write excludes all, read excludes writers, watch excludes nobody",
+            default="write",
+            choices=resources.MODES,
         ),
-        errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
-        may="worker",
-        others="orchestrator",
-        asks=_asks,
-        answer="ClaimAnswer",
-        takes=True,
-        ahead=_claim_ahead,
-        idempotent=True,
-        destructive=False,
-        afterwards="note claim",
-        withdraws=True,
+        Field("ttl", "duration", "how long it lasts without renewal (default 30m, or the config's)", metavar="D"),
+        Field("wait", "duration", "wait up to D in line if it is held", default=0, most=MAX_WAIT_MS, metavar="D"),
+        Field("reason", "text", "what you need it for; other agents see it", default="", metavar="TEXT"),
+        Field("task", "text", "the task it serves", default="", metavar="ID"),
+        Field(
+            "expect",
+            "duration",
+            "how long you expect to need it; an alert is raised after twice that",
+            default=0,
+            most=MAX_DURATION_MS,
+            metavar="D",
+        ),
+        Field("keep", "flag", "keep the claim after you commit the file", default=False),
+        Field("tree", "tree", "confine it to one working tree", default="", internal=True, sent_by=ANYWHERE),
+        Field(
+            "by",
+            "choice",
+            "hand, or what makes it",
+            choices=("hand", "deploy", "edit", "shell"),
+            default="hand",
+            internal=True,
+            sent_by=ANYWHERE,
+        ),
+        Field(
+            "interest",
+            "flag",
+            "if refused, leave a wish to be told",
+            default=False,
+            internal=True,
+            sent_by=ANYWHERE,
+        ),
+        *WAITING,
     ),
+    errors=(Held, Deadlock, Order, Quota, Fenced, Killed, Invalid),
+    may="worker",
+    others="orchestrator",
+    asks=_asks,
+    answer="ClaimAnswer",
+    takes=True,
+    ahead=_claim_ahead,
+    idempotent=True,
+    destructive=False,
+    afterwards="note claim",
+    withdraws=True,
 )
+
+OPERATIONS = (CLAIM,)

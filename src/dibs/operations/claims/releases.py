@@ -8,20 +8,27 @@ from __future__ import annotations
 
 from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents.records import agent_key
-from dibs.operations.claims import endings, holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import endings, records, resources, views
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
 from dibs.operations.core.declare import ANYWHERE, PREFETCH_ROWS, Field, Operation
-from dibs.stores.seam import Fetched, prefix_range
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.errors import DibsError
+    from dibs.operations.claims.grants import Pending
+    from dibs.operations.claims.records import Claim, Loss
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import GrantView, ReleaseAnswer, RenewAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.stores.seam import Range, Transaction
+    from dibs.stores.seam import Fetched, Range, Transaction
+
+    Chosen = list[tuple[Claim, Sequence[Resource]]]  # claims, each with those of its resources that were named
 
 MAX_BLOCKERS_SHOWN = 16  # blockers named in a refusal
 MAX_RENEWED = 500  # claims that one transaction renews; with more, the next one continues
@@ -31,11 +38,11 @@ MAX_HANDED_OVER = 500  # claims: all in one transaction, and some 200 µs each
 # --- renew
 
 
-def _renew(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ()) -> Any:
+def _renew(tx: Transaction, call: Call, resources: Sequence[Resource] = ()) -> RenewAnswer | Pending | DibsError:
     """New deadlines for what the agent holds. If any of it was lost, the call names it and renews nothing."""
     suspects = [  # the process that took them may be dead while the family continues elsewhere
         claim
-        for claim in holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
+        for claim in records.claims_of(tx, call.agent, family=True)
         if not call.tied or claim["agent"] != call.agent
     ]
     endings.clear(tx, (), endings.gone(tx, call, suspects))
@@ -50,17 +57,17 @@ def _renew(tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = ())
         renew_one(tx, claim)
     if len(due) > MAX_RENEWED:
         return {"again": True}
-    return {"renewed": [holds.granted(tx, claim) for claim, _ in chosen]}
+    return {"renewed": [endings.grant_answer(tx, claim) for claim, _ in chosen]}
 
 
-def renew_one(tx: Transaction, claim: Record) -> Record:
+def renew_one(tx: Transaction, claim: Claim) -> Claim:
     """A full ttl from now on, but never beyond `life`: after that it is a new claim, and queues after the waiters."""
     until = max(claim["until"], min(tx.now + claim["ttl"], claim["life"]))
     claim["pending"] = False
     if until != claim["until"]:
         claim["until"], claim["renewed"] = until, tx.now
         tx.append("claim.renewed", claim["agent"], claim["claim"], {"until": until})
-    holds.put(tx, claim)
+    records.put(tx, claim)
     return claim
 
 
@@ -69,40 +76,40 @@ def renew_active(tx: Transaction, call: Call) -> None:
 
     Claims of a process that this call was not seen to come from are left out: that process may be dead.
     """
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent, limit=holds.MAX_RECORDS):
+    for claim in records.claims_of(tx, call.agent):
         past_half = 0 < claim["until"] - tx.now < claim["ttl"] // 2
         if past_half and not claim["fixed"] and not claim["pending"] and (call.tied or not claim["tied"]):
             renew_one(tx, claim)
 
 
 def _held_by(
-    tx: Transaction, call: Call, named: Sequence[Sequence[str]], near: Fetched | None = None, token: int = 0
-) -> Any:
-    """The caller's live claims on the named resources (without names: all), as (claim, its named resources).
+    tx: Transaction, call: Call, named: Sequence[Resource], near: Fetched | None = None, token: int = 0
+) -> Chosen | DibsError:
+    """The caller's live claims on the named resources (without names: all), each with its named resources.
 
     The family counts as one here: a CLI call from a subagent's shell carries only the parent's id. `near`: the rows
     near the named resources, if they were read. A claim lies where its resources do, so all of it is there.
     """
     if not named:
-        found = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
-        mine = [claim for claim in found if claim["until"] > tx.now and (not token or claim["token"] == token)]
-        return [(claim, claim["resources"]) for claim in mine] if mine or not token else _stale(tx, call, token)
+        claims = records.claims_of(tx, call.agent, family=True)
+        own = [claim for claim in claims if claim["until"] > tx.now and (not token or claim["token"] == token)]
+        return [(claim, claim["resources"]) for claim in own] if own or not token else _stale(tx, call, token)
     normal = resources.normal(named)
     if near is None or near.truncated:
-        here: Iterable[Record] = holds.rows(tx, resources.places_of(normal))
+        here = [*records.within_ranges(tx, records.places_of(normal))]
     else:
-        here = holds.whole(tx, [record for key, record in near.rows if key[0] != "l"])
-    mine = [
+        here = records.whole(tx, [row for key, row in near.rows if not records.is_loss_key(key)])
+    own = [
         record
         for record in here
-        if holds.CLAIM in record and within(record["agent"], call.agent) and record["until"] > tx.now
+        if records.is_claim(record) and within(record["agent"], call.agent) and record["until"] > tx.now
     ]
-    chosen: dict[str, tuple[Record, list[Any]]] = {}
+    chosen: dict[str, tuple[Claim, list[Resource]]] = {}
     for wanted in normal:
-        if wanted[0] == "inode":
+        if resources.is_alias(wanted):
             continue
         hits = 0
-        for claim in mine:
+        for claim in own:
             if token and claim["token"] != token:
                 continue
             for place, resource in enumerate(claim["resources"]):
@@ -110,15 +117,13 @@ def _held_by(
                     hits += 1
                     picked = chosen.setdefault(claim["claim"], (claim, []))[1]
                     picked.append(resource)
-                    following = claim["resources"][place + 1 : place + 2]
-                    if following and following[0][0] == "inode":
-                        picked.append(following[0])
+                    picked += filter(resources.is_alias, claim["resources"][place + 1 : place + 2])
         if not hits:
             return _not_held(tx, call, wanted, token)
-    return list(chosen.values())
+    return [*chosen.values()]
 
 
-def _stale(tx: Transaction, call: Call, token: int) -> Any:
+def _stale(tx: Transaction, call: Call, token: int) -> DibsError:
     """The refusal of a token under which the caller holds nothing."""
     for loss in _losses_of(tx, call.agent):
         if loss["token"] == token:
@@ -128,18 +133,18 @@ def _stale(tx: Transaction, call: Call, token: int) -> Any:
     return Fenced(text, given=token, holder=None, token=None, since=None)
 
 
-def _losses_of(tx: Transaction, agent: str) -> list[Record]:
-    return [record for _, record in tx.fetch([(f"l\t{agent}\t", f"l\t{agent}\n")]).rows]
+def _losses_of(tx: Transaction, agent: str) -> list[Loss]:
+    return [loss for _, loss in tx.fetch([prefix_range(records.losses_prefix(agent))]).rows]
 
 
-def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) -> Any:
+def _not_held(tx: Transaction, call: Call, wanted: Resource, token: int) -> DibsError:
     """Why the caller does not hold a resource: another agent has it now, it was lost, or it was never held."""
     name = resources.show(wanted)
     live = _live_holder(tx, wanted)
     lost = [
-        record
-        for record in _losses_of(tx, call.agent)
-        if any(resources.same(resource, wanted) for resource in record["resources"])
+        loss
+        for loss in _losses_of(tx, call.agent)
+        if any(resources.same(resource, wanted) for resource in loss["resources"])
     ]
     tx.append("call.refused", call.agent, name, {"code": "fenced" if live or lost or token else "not_found"})
     if live is not None and not within(live["agent"], call.agent):
@@ -150,16 +155,16 @@ def _not_held(tx: Transaction, call: Call, wanted: Sequence[str], token: int) ->
         )  # fmt: skip
     if lost or token:
         return Fenced(resource=name, given=token or None, holder=None, token=None, since=None)
-    mine = holds.of_agent(tx, holds.CLAIM, call.agent, family=True)
-    held = [text for claim in mine if claim["until"] > tx.now for text in resources.shown(claim["resources"])]
+    claims = records.claims_of(tx, call.agent, family=True)
+    held = [text for claim in claims if claim["until"] > tx.now for text in resources.shown(claim["resources"])]
     hint = f"; you hold {', '.join(held[:5])}" if held else "; you hold nothing"
     return NotFound(f"you do not hold {name}{hint}.", resource=name)
 
 
-def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
-    for record in holds.meeting(tx, [wanted], ""):
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
-            return record
+def _live_holder(tx: Transaction, wanted: Resource) -> Claim | None:
+    for claim in records.overlapping_claims(tx, [wanted], ""):
+        if claim["until"] > tx.now and claim["mode"] != resources.WATCH:
+            return claim
     return None
 
 
@@ -169,7 +174,7 @@ def _live_holder(tx: Transaction, wanted: Sequence[str]) -> Record | None:
 def _release(
     tx: Transaction,
     call: Call,
-    resources: Sequence[Sequence[str]] = (),
+    resources: Sequence[Resource] = (),
     all: bool = False,
     commit: str = "",
     to: str = "",
@@ -177,7 +182,7 @@ def _release(
     force: bool = False,
     why: str = "",
     saved: Sequence[Sequence[str]] = (),
-) -> Any:
+) -> ReleaseAnswer | dict[str, Any] | DibsError:
     """Release claims, or hand them over; the next waiters are served in the same transaction."""
     if force:
         return _force(tx, call, resources, why, saved, token, other=bool(all or commit or to))
@@ -200,7 +205,7 @@ def _release(
         return chosen
     if to:
         return _hand_to(tx, call, chosen, to, commit)
-    freed: list[Any] = []
+    freed: list[Resource] = []
     request = ["release", call.request] if call.request else None
     for claim, released in chosen:
         endings.give_back(tx, claim, released, "released", commit=commit, request=request)
@@ -214,13 +219,13 @@ def _release(
 def _force(
     tx: Transaction,
     call: Call,
-    named: Sequence[Sequence[str]],
+    named: Sequence[Resource],
     why: str,
     saved: Sequence[Sequence[str]],
     token: int,
     *,
     other: bool,
-) -> Any:
+) -> ReleaseAnswer | DibsError:
     """Take claims away from other agents."""
     if not named or other:
         raise Invalid("--force takes only resource names, --why and --token", field="force")
@@ -234,34 +239,32 @@ def _asks(tx: Transaction, call: Call, force: bool = False, **_: Any) -> tuple[s
     return ("orchestrator" if force else ""), []
 
 
-def _ahead(call: Call, resources: Sequence[Sequence[str]] = (), **_: Any) -> Ahead:
+def _ahead(call: Call, resources: Sequence[Resource] = (), **_: Any) -> Ahead:
     """The holders and waiters of the named resources, and earlier losses."""
     return (), _near(call, resources)
 
 
-def _near(call: Call, resources: Sequence[Sequence[str]]) -> list[Range]:
-    return sorted([*(ranges_for(resources) if resources else ()), *(_losses(call.agent) if call.agent else ())])
-
-
-def _nothing_else(near: Fetched, chosen: list[Any]) -> bool:
-    """Are there only the claims to be released: no waiter, no loss?"""
-    mine = {claim["claim"] for claim, _ in chosen}
-    return (
-        not near.truncated
-        and all(record.get(holds.CLAIM) in mine and key[0] != "l" for key, record in near.rows)
-        and all(resource[0] != "inode" for _, released in chosen for resource in released)
+def _near(call: Call, resources: Sequence[Resource]) -> list[Range]:
+    return sorted(
+        [*(ranges_for(resources) if resources else ()), *(records.loss_ranges(call.agent) if call.agent else ())]
     )
 
 
-def _losses(agent: str) -> list[Range]:
-    return [prefix_range(f"l\t{agent}\t"), prefix_range(f"l\t{agent}/")]
+def _nothing_else(near: Fetched, chosen: Chosen) -> bool:
+    """Are there only the claims to be released: no waiter, no loss?"""
+    own = {claim["claim"] for claim, _ in chosen}
+    return (
+        not near.truncated
+        and all(records.id_of(row) in own and not records.is_loss_key(key) for key, row in near.rows)
+        and not any(resources.is_alias(resource) for _, released in chosen for resource in released)
+    )
 
 
-def _shown(freed: list[Any]) -> list[str]:
+def _shown(freed: list[Resource]) -> list[str]:
     return resources.shown(freed)
 
 
-def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: str) -> Any:
+def _hand_to(tx: Transaction, call: Call, chosen: Chosen, to: str, commit: str) -> ReleaseAnswer | DibsError:
     """Pass claims to another agent under a new token. The holder's choice comes before the queue."""
     from dibs.operations.messages import mailbox
 
@@ -272,24 +275,24 @@ def _hand_to(tx: Transaction, call: Call, chosen: list[Any], to: str, commit: st
         return Quota(what="claims handed over in one call", limit=MAX_HANDED_OVER)
     # all of it first: one of these claims must not be in the way of another
     given = [_given_up(tx, claim, released, to, commit) for claim, released in chosen]
-    kept = _without_doubles(given)
-    handed = [_hand_over(tx, call, claim, to) for claim in kept]
-    names = resources.shown([resource for claim in kept for resource in claim["resources"]])
+    distinct = _without_doubles(given)
+    handed = [_hand_over(tx, call, claim, to) for claim in distinct]
+    names = resources.shown([resource for claim in distinct for resource in claim["resources"]])
     text = f"{call.name} handed {', '.join(names[:5])} over to you."
     mailbox.post(tx, to, call.agent, "handover", text, resources=names)
     return {"released": names, "to": to, "claims": handed}
 
 
-def _without_doubles(given: list[Record]) -> list[Record]:
+def _without_doubles(given: list[Claim]) -> list[Claim]:
     """What was given up, without what an earlier one of these has: an agent may hold a thing by several claims."""
-    kept: list[Record] = []
+    distinct: list[Claim] = []
     seen: set[tuple[str, ...]] = set()
     for claim in given:
-        left = [one for one in claim["resources"] if (claim["tree"], claim["mode"], *one) not in seen]
-        seen.update((claim["tree"], claim["mode"], *one) for one in left)
-        if any(one[0] != "inode" for one in left):
-            kept.append({**claim, "resources": left})
-    return kept
+        new = [resource for resource in claim["resources"] if (claim["tree"], claim["mode"], *resource) not in seen]
+        seen.update((claim["tree"], claim["mode"], *resource) for resource in new)
+        if not all(map(resources.is_alias, new)):
+            distinct.append({**claim, "resources": new})
+    return distinct
 
 
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
@@ -307,29 +310,32 @@ def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     return None
 
 
-def _given_up(tx: Transaction, claim: Record, released: list[Any], to: str, commit: str) -> Record:
+def _given_up(tx: Transaction, claim: Claim, released: Sequence[Resource], to: str, commit: str) -> Claim:
     """What is handed over of one claim, as its holder had it."""
     if claim["agent"] == to:  # a new life that passes the queue would let an agent hold it permanently
         name = resources.shown(released)[0]
         raise Invalid(f"{to} holds {name} already; `dibs renew {quoted(name)}` gives it a new deadline", field="to")
-    given = {**claim, "resources": [*released]}
+    given: Claim = {**claim, "resources": [*released]}
     endings.give_back(tx, claim, released, "handover", commit=commit, to=to)
     return given
 
 
-def _hand_over(tx: Transaction, call: Call, claim: Record, to: str) -> dict[str, Any]:
+def _hand_over(tx: Transaction, call: Call, claim: Claim, to: str) -> GrantView:
     """Pass what was given up to another agent: a new claim, a new token."""
-    given, released = {**claim}, claim["resources"]
+    released = claim["resources"]
     blockers = []
-    for record in list(holds.meeting(tx, released, claim["tree"], most=holds.MAX_COST)):
-        if holds.CLAIM in record and endings.blocks(record, claim["mode"], to):
-            if record["until"] > tx.now:
-                blockers.append(record)
+    for other in list(records.overlapping_claims(tx, released, claim["tree"], most=records.MAX_COST)):
+        if endings.blocks(other, claim["mode"], to):
+            if other["until"] > tx.now:
+                blockers.append(other)
             else:
-                endings.expire(tx, record)
+                endings.expire(tx, other)
     if blockers:  # another agent of the holder's family holds it too
-        raise Held(blockers=[holds.blocker(tx, record, released) for record in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
-    given.update(agent=to, claim=f"c{tx.id()}", since=tx.now, until=tx.now + claim["ttl"], pending=False, tied=False)
+        raise Held(blockers=[views.blocker(tx, other, released) for other in blockers[:MAX_BLOCKERS_SHOWN]], more=0)
+    given: Claim = {
+        **claim, "agent": to, "claim": f"c{tx.id()}", "since": tx.now, "until": tx.now + claim["ttl"],
+        "pending": False, "tied": False,
+    }  # fmt: skip
     if not related(claim["agent"], to):  # within a family no other agent had a turn: the claim's life continues
         given["life"] = tx.now + call.policy.lifetime(released, None)[1]
     given["until"] = min(given["until"], given["life"])
@@ -339,17 +345,19 @@ def _hand_over(tx: Transaction, call: Call, claim: Record, to: str) -> dict[str,
         from dibs.operations.tasks import holders
 
         holders.follow(tx, given)
-    return holds.granted(tx, given)
+    return endings.grant_answer(tx, given)
 
 
-def _refuse_deadlock(tx: Transaction, given: Record) -> None:
+def _refuse_deadlock(tx: Transaction, given: Claim) -> None:
     """A hand-over that passes the queue must not cause a deadlock: its waiters would wait for the new holder."""
     from dibs.operations.claims import deadlocks
 
     queue = [
         record
-        for record in holds.meeting(tx, given["resources"], given["tree"], most=holds.MAX_COST)
-        if holds.WAITER in record and record["until"] > tx.now and endings.blocks(record, given["mode"], given["agent"])
+        for record in records.overlapping(tx, given["resources"], given["tree"], most=records.MAX_COST)
+        if records.is_waiter(record)
+        and record["until"] > tx.now
+        and endings.blocks(record, given["mode"], given["agent"])
     ]
     cycle = deadlocks.find_past(tx, given, queue) if queue else []
     if cycle:

@@ -1,11 +1,8 @@
-"""Resources: which two of them overlap, and under which keys a resource is stored so that overlaps are found fast.
+"""Resources: which two of them overlap. records.py has the keys under which overlaps are found fast.
 
 A resource is `[kind, text]` or `[kind, text, alias]`, already canonical: `file` and `tree` (a literal path, and a
 literal path with all below it), `glob`, `name`, and `inode` for the alias of a multiply linked file. Two overlap if any
 real path could match both; that is decided exactly.
-
-Keys are `r/PATH⇥LAST⇥…`: PATH is the literal path or a glob's literal prefix, LAST a glob's last component if that is
-literal. Everything that can overlap a path lies at one of its ancestors or below it.
 
 The algebra of globs is loaded with the first glob: most claims are on files.
 """
@@ -17,18 +14,34 @@ from dibs.errors import Invalid
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import Any
+    from typing import Any, Literal
 
-    from dibs.stores.seam import Range
-
-    Resource = Sequence[str]
+    Mode = Literal["write", "read", "watch"]
+    Resource = Sequence[str]  # kind and text, as it is stored; in a request the alias may follow
 
 MAX_RESOURCES = 256  # in one request; a refactoring across more claims its directories
 LITERAL_KINDS = ("file", "tree")
 
-WRITE, READ, WATCH = "write", "read", "watch"
-MODES = (WRITE, READ, WATCH)
+WRITE: Literal["write"] = "write"
+READ: Literal["read"] = "read"
+WATCH: Literal["watch"] = "watch"
+MODES: tuple[Mode, ...] = (WRITE, READ, WATCH)  # the stronger first
 PLAIN_PARTS = 2  # kind and text; the alias comes after them
+
+
+def kind_of(resource: Resource) -> str:
+    """Its kind: file, tree, glob, name or inode."""
+    return resource[0]
+
+
+def text_of(resource: Resource) -> str:
+    """Its path, pattern or name."""
+    return resource[1]
+
+
+def is_alias(resource: Resource) -> bool:
+    """Is it the inode of a multiply linked file, which follows the file itself?"""
+    return resource[0] == "inode"
 
 
 def normal(resources: Sequence[Resource]) -> list[list[str]]:
@@ -37,7 +50,7 @@ def normal(resources: Sequence[Resource]) -> list[list[str]]:
         kind, text, *alias = resources[0]
         if kind != "glob" and not (alias and alias[0]):
             return [[kind, text]]
-    found: dict[tuple[str, str], list[str]] = {}
+    distinct: dict[tuple[str, str], list[str]] = {}
     for resource in resources:
         kind, text = resource[0], resource[1]
         if kind == "glob":
@@ -45,15 +58,15 @@ def normal(resources: Sequence[Resource]) -> list[list[str]]:
 
             kind, text = globs.simplify(text)
         if kind == "tree":
-            found.pop(("file", text), None)
-        found[kind, text] = [kind, text]
+            distinct.pop(("file", text), None)
+        distinct[kind, text] = [kind, text]
         if len(resource) > PLAIN_PARTS and resource[2]:
-            found["inode", resource[2]] = ["inode", resource[2]]
-    if not found:
+            distinct["inode", resource[2]] = ["inode", resource[2]]
+    if not distinct:
         raise Invalid("name at least one resource: a path, a glob or a name such as db:migrations")
-    if len(found) > MAX_RESOURCES:
-        raise Invalid(f"{len(found)} resources in one request; at most {MAX_RESOURCES}. Claim directories instead.")
-    return list(found.values())
+    if len(distinct) > MAX_RESOURCES:
+        raise Invalid(f"{len(distinct)} resources in one request; at most {MAX_RESOURCES}. Claim directories instead.")
+    return list(distinct.values())
 
 
 def shown(resources: Iterable[Resource]) -> list[str]:
@@ -129,12 +142,22 @@ def all_covered(wanted: Iterable[Resource], held: Sequence[Resource]) -> bool:
     return all(any(covers(holder, one) for holder in held) for one in wanted)
 
 
-def conflict(mode: str, other: str) -> bool:
+def with_aliases(held: Sequence[Resource], chosen: Sequence[Resource]) -> list[Resource]:
+    """The chosen resources of a claim, with the inode of each multiply linked file."""
+    complete: list[Resource] = []
+    for place, resource in enumerate(held):
+        if resource in chosen:
+            complete.append(resource)
+            complete += [following for following in held[place + 1 : place + 2] if is_alias(following)]
+    return complete
+
+
+def conflict(mode: Mode, other: Mode) -> bool:
     """May these two modes not be held by two unrelated agents at once?"""
     return (mode == WRITE and other != WATCH) or (other == WRITE and mode != WATCH)
 
 
-def enough(held: str, wanted: str) -> bool:
+def enough(held: Mode, wanted: Mode) -> bool:
     """Does a claim in mode `held` include the rights of mode `wanted`?"""
     return MODES.index(held) <= MODES.index(wanted)
 
@@ -144,104 +167,16 @@ def same_tree(tree: str, other: str) -> bool:
     return not tree or not other or tree == other
 
 
-# --- where a resource is kept
-
-
-def key_of(resource: Resource, suffix: str) -> str:
-    """The key of one hold, wait or interest on one resource."""
-    kind, text = resource[0], resource[1]
-    if kind in LITERAL_KINDS:
-        return f"r/{text}\t\t{suffix}" if text else f"r\t\t{suffix}"
-    if kind == "glob":
-        from dibs.operations.claims import globs
-
-        prefix = globs.literal_prefix(text)
-        # with the whole glob at the end: one claim may have several with the same prefix and last component
-        return f"r{'/' if prefix else ''}{prefix}\t{globs.literal_last(text)}\t{suffix}\t{text}"
-    return f"{kind[0]}{text}\t\t{suffix}"
-
-
-_last_ranges: tuple[list[list[str]], list[Range]] = ([], [])
-
-
-def ranges_of(resources: Sequence[Resource]) -> list[Range]:
-    """The ranges of keys that hold everything that can overlap these resources; disjoint and sorted.
-
-    The last answer is cached: what is prefetched for an operation is what it reads. Do not change the list.
-    """
-    global _last_ranges  # noqa: PLW0603 - a cache of one entry
-    last = _last_ranges  # read once: another thread may replace it
-    if last[0] != resources:
-        last = _last_ranges = ([[*one] for one in resources], _ranges_of(resources))  # a copy: callers change theirs
-    return last[1]
-
-
-def _ranges_of(resources: Sequence[Resource]) -> list[Range]:
-    """The end of a prefix is the prefix with its last character raised by one: TAB becomes newline, `/` becomes `0`."""
-    found: list[Range] = []
-    for resource in resources:
-        kind, text = resource[0], resource[1]
-        if kind in LITERAL_KINDS or kind == "glob":
-            base = text if kind in LITERAL_KINDS else _prefix(text)
-            last = base.rpartition("/")[2] if kind == "file" else ""
-            for ancestor in _lineage(base):
-                if last:  # a glob whose last component is another name cannot match this file
-                    found.append((f"{ancestor}\t\t", f"{ancestor}\t\n"))
-                    found.append((f"{ancestor}\t{last}\t", f"{ancestor}\t{last}\n"))
-                else:
-                    found.append((f"{ancestor}\t", f"{ancestor}\n"))
-            found.append((f"r/{base}/", f"r/{base}0") if base else ("r/", "r0"))
-        else:
-            found.append((f"{kind[0]}{text}\t", f"{kind[0]}{text}\n"))
-    return found if len(resources) == 1 else _merged(sorted(found))  # those of one resource are in order already
-
-
-def places_of(resources: Sequence[Resource]) -> list[Range]:
-    """The ranges of keys that hold everything that is on these very resources, and not on what is below them."""
-    keys = set()
-    for resource in resources:
-        literal = resource[0] != "glob"
-        keys.add(key_of(resource, "").rstrip("\t") if literal else _lineage(_prefix(resource[1]))[-1])
-    return [(f"{key}\t", f"{key}\n") for key in sorted(keys)]
-
-
-def ranges_for(wanted: Sequence[Resource]) -> list[Range]:
-    """`ranges_of`, for resources as the caller wrote them."""
-    return ranges_of(normal(wanted))
-
-
 def root_glob(resource: Resource) -> bool:
     """Does a glob begin with a wildcard? Every claim is compared with those, so their number is limited."""
-    return resource[0] == "glob" and not _prefix(resource[1])
+    return resource[0] == "glob" and not glob_prefix(resource[1])
 
 
-def _prefix(glob: str) -> str:
+def glob_prefix(glob: str) -> str:
+    """The literal directories that a glob begins with."""
     from dibs.operations.claims import globs
 
     return globs.literal_prefix(glob)
-
-
-def _lineage(path: str) -> list[str]:
-    """The keys of the root, of each directory above a path, and of the path itself."""
-    found = ["r"]
-    place = path.find("/")
-    while place >= 0:
-        found.append(f"r/{path[:place]}")
-        place = path.find("/", place + 1)
-    if path:
-        found.append(f"r/{path}")
-    return found
-
-
-def _merged(ranges: list[Range]) -> list[Range]:
-    merged: list[Range] = []
-    for low, high in ranges:
-        if merged and low < merged[-1][1]:
-            if high > merged[-1][1]:
-                merged[-1] = (merged[-1][0], high)
-        else:
-            merged.append((low, high))
-    return merged
 
 
 def _below(path: str, above: str) -> bool:

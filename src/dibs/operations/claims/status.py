@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dibs.operations.agents import presence
-from dibs.operations.alerts import records
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.alerts import records as alert_records
+from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.tasks import holders, lifecycle
+from dibs.operations.tasks.records import in_state, with_defaults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim, Stored, Waiter
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 PARTS = ("claims", "waiting", "agents", "tasks")
@@ -24,7 +28,7 @@ MAX_ALERTS = 20  # the gravest; `alerts` has all
 
 
 def _status(
-    tx: Transaction, call: Call, resources: Sequence[Sequence[str]] = (), limit: int = 0, after: str = ""
+    tx: Transaction, call: Call, resources: Sequence[Resource] = (), limit: int = 0, after: str = ""
 ) -> dict[str, Any]:
     """What is live now. An expired claim, or one of a dead process, has no holder and is left out.
 
@@ -37,43 +41,47 @@ def _status(
         cursor = from_[name]
         return None if cursor is None else read(cursor)
 
-    def live(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def live(rows: list[tuple[str, Claim]]) -> list[tuple[str, Claim]]:
         dead = {
             claim["claim"] for claim in endings.gone(tx, call, [row[1] for row in rows if row[1]["until"] > tx.now])
         }
         return [row for row in rows if row[1]["until"] > tx.now and row[1]["claim"] not in dead]
 
-    def present(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
+    def present(rows: list[tuple[str, Waiter]]) -> list[tuple[str, Waiter]]:
         return [row for row in rows if row[1]["until"] > tx.now]
 
-    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, lifecycle.full(task)) for place, task in rows]
+    def at_work(rows: list[tuple[str, Record]]) -> list[tuple[str, Task]]:
+        found = [(place, with_defaults(task)) for place, task in rows]
         return [row for row in found if holders.live_claim(tx, row[1]) is not None]
 
     if resources:
-        met = [record for record in _on(tx, resources) if record["until"] > tx.now]
-        claims = endings.living(tx, call, [record for record in met if holds.CLAIM in record])
-        waiters = [record for record in met if holds.WAITER in record]
+        overlapping = [record for record in _on(tx, resources) if record["until"] > tx.now]
+        claims = endings.living(tx, call, [record for record in overlapping if records.is_claim(record)])
+        waiters = [record for record in overlapping if records.is_waiter(record)]
         parts = {
-            "claims": page("claims", lambda at: paging.listed(_by_id(claims), _id, count, at)),
-            "waiting": page("waiting", lambda at: paging.listed(_by_id(waiters), _id, count, at)),
+            "claims": page("claims", lambda at: paging.listed(_by_id(claims), records.id_of, count, at)),
+            "waiting": page("waiting", lambda at: paging.listed(_by_id(waiters), records.id_of, count, at)),
         }
     else:
         parts = {
-            "claims": page("claims", lambda at: paging.read(tx, [(1, "claims\t", live)], count, at)),
-            "waiting": page("waiting", lambda at: paging.read(tx, [(1, "waits\t", present)], count, at)),
+            "claims": page(
+                "claims", lambda at: paging.read(tx, [(1, records.index_prefix(records.CLAIM), live)], count, at)
+            ),
+            "waiting": page(
+                "waiting", lambda at: paging.read(tx, [(1, records.index_prefix(records.WAITER), present)], count, at)
+            ),
         }
-    place = f"tasks\t{lifecycle.EXECUTING}\t"
+    place = in_state(lifecycle.EXECUTING)
     parts["agents"] = page("agents", lambda at: presence.listed(tx, call, count, at))
     parts["tasks"] = page("tasks", lambda at: paging.read(tx, [(1, place, at_work)], count, at))
     found = {name: [] if one is None else one.records for name, one in parts.items()}
-    alerts = [] if resources or after else records.live(tx)
+    alerts = [] if resources or after else alert_records.live(tx)
     return {
-        "claims": [holds.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
+        "claims": [views.held(tx, claim) for claim in sorted(found["claims"], key=lambda claim: claim["token"])],
         "waiting": [_waits(tx, one) for one in sorted(found["waiting"], key=lambda waiter: waiter["ticket"])],
         "agents": [presence.shown(tx, call, agent) for agent in found["agents"]],
         "tasks": [lifecycle.shown(tx, task) for task in found["tasks"]],
-        "alerts": [records.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
+        "alerts": [alert_records.short(tx, alert) for alert in alerts[:MAX_ALERTS]],
         "alert_count": len(alerts),
         **_undelivered(alerts),
         **paging.together(parts),
@@ -85,23 +93,19 @@ def _undelivered(alerts: list[Record]) -> dict[str, Any]:
     found = [alert for alert in alerts if alert["delivery"] and alert["delivery"]["why"]]
     if not found:
         return {}
-    shown = [{"id": one["alert"], "kind": one["kind"], **records.delivery_of(one)} for one in found[:MAX_ALERTS]]
+    shown = [{"id": one["alert"], "kind": one["kind"], **alert_records.delivery_of(one)} for one in found[:MAX_ALERTS]]
     return {"undelivered": shown}
 
 
-def _on(tx: Transaction, wanted: Sequence[Sequence[str]]) -> list[Record]:
-    return list(holds.meeting(tx, resources.normal(wanted), ""))
+def _on(tx: Transaction, wanted: Sequence[Resource]) -> list[Stored]:
+    return list(records.overlapping(tx, resources.normal(wanted), ""))
 
 
-def _id(record: Record) -> str:
-    return str(record[holds.kind_of(record)])
+def _by_id(stored: Sequence[Stored]) -> list[Stored]:
+    return sorted(stored, key=records.id_of)
 
 
-def _by_id(records: list[Record]) -> list[Record]:
-    return sorted(records, key=_id)
-
-
-def _waits(tx: Transaction, waiter: Record) -> dict[str, Any]:
+def _waits(tx: Transaction, waiter: Waiter) -> dict[str, Any]:
     return {
         "agent": waiter["agent"],
         "resources": resources.shown(waiter["resources"]),
@@ -113,23 +117,23 @@ def _waits(tx: Transaction, waiter: Record) -> dict[str, Any]:
     }
 
 
-def _in_the_way(tx: Transaction, waiter: Record) -> list[Record]:
+def _in_the_way(tx: Transaction, waiter: Waiter) -> list[Claim]:
     """The first live claims that a waiter waits for."""
-    found = []
-    for record in holds.meeting(tx, waiter["resources"], waiter["tree"]):
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, waiter):
-            found.append(record)
-            if len(found) == MAX_HOLDERS:
+    claims = []
+    for claim in records.overlapping_claims(tx, waiter["resources"], waiter["tree"]):
+        if claim["until"] > tx.now and endings.blocks_request(claim, waiter):
+            claims.append(claim)
+            if len(claims) == MAX_HOLDERS:
                 break
-    return found
+    return claims
 
 
-def _holds(tx: Transaction, claim: Record, waiter: Record) -> dict[str, Any]:
-    met = resources.any_overlap(claim["resources"], waiter["resources"])
+def _holds(tx: Transaction, claim: Claim, waiter: Waiter) -> dict[str, Any]:
+    overlap = resources.any_overlap(claim["resources"], waiter["resources"])
     return {
         "agent": claim["agent"],
         "claim": claim["claim"],
-        "resource": resources.show(met if met is not None else claim["resources"][0]),
+        "resource": resources.show(overlap if overlap is not None else claim["resources"][0]),
         "since": iso(tx, claim["since"]),
         "expires_at": iso(tx, claim["until"]),
     }

@@ -4,53 +4,55 @@ from __future__ import annotations
 
 from dibs.errors import NEWER, Fenced, Invalid, NotFound, Quota
 from dibs.operations.agents import names
-from dibs.operations.claims import holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import records, resources
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import iso, related, within
 from dibs.operations.core.declare import Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, InterestRequest
+    from dibs.operations.claims.resources import Resource
+    from dibs.operations.core.answers import AskAnswer, ConfirmAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
 
 
-def _confirm(tx: Transaction, call: Call, resource: Sequence[str], token: int) -> dict[str, Any]:
+def _confirm(tx: Transaction, call: Call, resource: Resource, token: int) -> ConfirmAnswer:
     """Is this token still live for this resource?"""
     wanted = resources.normal([resource])[0]
     caller = names.found(tx, call.agent) if call.agent else ""
-    mine: Record | None = None  # the caller's claim on all of it, under another token
-    other: Record | None = None
-    for record in holds.meeting(tx, [wanted], ""):
-        if holds.CLAIM not in record or record["until"] <= tx.now:
+    own_claim: Claim | None = None  # the caller's claim on all of it, under another token
+    other: Claim | None = None
+    for claim in records.overlapping_claims(tx, [wanted], ""):
+        if claim["until"] <= tx.now:
             continue
-        is_callers = not caller or related(record["agent"], caller)  # a caller without a name may ask about any token
-        covers = resources.all_covered([wanted], record["resources"])
-        if record["token"] == token and covers and is_callers:
+        is_callers = not caller or related(claim["agent"], caller)  # a caller without a name may ask about any token
+        covers = resources.all_covered([wanted], claim["resources"])
+        if claim["token"] == token and covers and is_callers:
             tx.certify()
-            return {"holder": record["agent"], "token": token, "expires_at": iso(tx, record["until"])}
-        if record["mode"] == resources.WATCH:
+            return {"holder": claim["agent"], "token": token, "expires_at": iso(tx, claim["until"])}
+        if claim["mode"] == resources.WATCH:
             continue
         if not caller or not is_callers:
-            other = other or record
+            other = other or claim
         elif covers:  # a claim of the caller on a part of it says nothing of the whole
-            mine = mine or record
-    holds_it = mine or other
+            own_claim = own_claim or claim
+    present = own_claim or other
     raise Fenced(
         resource=resources.show(wanted),
         given=token,
-        holder=holds_it["agent"] if holds_it else None,
-        token=holds_it["token"] if holds_it else None,
-        since=iso(tx, holds_it["since"]) if holds_it else None,
-        **({"why": NEWER} if mine else {}),
+        holder=present["agent"] if present else None,
+        token=present["token"] if present else None,
+        since=iso(tx, present["since"]) if present else None,
+        **({"why": NEWER} if own_claim else {}),
     )
 
 
-def _ask(tx: Transaction, call: Call, resource: Sequence[str], text: str) -> dict[str, Any] | Quota:
+def _ask(tx: Transaction, call: Call, resource: Resource, text: str) -> AskAnswer | Quota:
     """Ask every holder of a resource to release it; the caller is told when it is free."""
     from dibs.operations.claims import waiters
     from dibs.operations.messages import mailbox
@@ -60,9 +62,9 @@ def _ask(tx: Transaction, call: Call, resource: Sequence[str], text: str) -> dic
         raise Invalid("say why you need it", field="text")
     name = resources.show(wanted)
     held_by = [
-        record["agent"]
-        for record in holds.meeting(tx, [wanted], "")
-        if holds.CLAIM in record and record["until"] > tx.now and record["agent"] != call.agent
+        claim["agent"]
+        for claim in records.overlapping_claims(tx, [wanted], "")
+        if claim["until"] > tx.now and claim["agent"] != call.agent
     ]
     # a subagent's shell has its parent's id: if only the family holds it, another agent of the family is meant
     asked = [agent for agent in held_by if not within(agent, call.agent)] or held_by
@@ -80,14 +82,17 @@ def _ask(tx: Transaction, call: Call, resource: Sequence[str], text: str) -> dic
             f"the inbox of {names.name_of(tx, asked[0])} is full; it cannot be asked now.",
             what="messages kept for one agent",
         )
-    left = holds.of_agent(tx, holds.INTEREST, call.agent, limit=64)
-    tree = next((one["tree"] for one in left if one["resources"] == [wanted]), "")  # of an edit that was refused
-    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": [wanted], "reason": text}
-    waiters.leave_interest(tx, wish)
+    interests = records.interests_of(tx, call.agent, limit=64)
+    # of an edit that was refused
+    tree = next((interest["tree"] for interest in interests if interest["resources"] == [wanted]), "")
+    request: InterestRequest = {
+        "agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": [wanted], "reason": text,
+    }  # fmt: skip
+    waiters.leave_interest(tx, request)
     return {"message": message, "to": told, "resource": name}
 
 
-def _ask_ahead(call: Call, resource: Sequence[str], **_: Any) -> Ahead:
+def _ask_ahead(call: Call, resource: Resource, **_: Any) -> Ahead:
     return (), ranges_for([resource])
 
 

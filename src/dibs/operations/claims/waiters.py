@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from dibs.errors import Quota
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import deadlocks, endings, holds, resources
-from dibs.operations.core.call import FOLLOW_UPS
+from dibs.operations.claims import deadlocks, endings, records, resources, views
+from dibs.operations.core.call import FOLLOW_UPS, TOKEN
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import HOLDER_CHECK_DELAY_MS, MAX_WAITS_PER_AGENT
-from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.errors import DibsError
+    from dibs.operations.claims.grants import Pending
+    from dibs.operations.claims.records import Claim, ClaimRequest, Interest, InterestRequest, Waiter
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 MAX_BLOCKERS_SHOWN = 4  # in the answer to a waiter; it changes with every poll
@@ -31,14 +33,19 @@ INTEREST_LIFE_MS = 600_000  # about how long a refused agent remembers why it wa
 
 
 def queue(
-    tx: Transaction, call: Call, wish: Record, in_the_way: list[Record], known: Record | None, waiter_id: str
-) -> Any:
+    tx: Transaction,
+    call: Call,
+    request: ClaimRequest,
+    in_the_way: list[Claim | Waiter],
+    known: Waiter | None,
+    waiter_id: str,
+) -> Pending | DibsError:
     """Take or keep a place in the queue. The answer says who is in the way and when to poll again.
 
     `waiter_id` is the place that the caller says it has. Another process of its agent may have taken that place over by
     asking again; then this process waits along, and neither leaves the place nor is woken.
     """
-    refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, in_the_way))
+    refusal = deadlocks.refusal_of(tx, call, request, lambda: deadlocks.find(tx, request, in_the_way))
     if refusal is not None:
         if known is not None:
             endings.drop_waiter(tx, known, refusal.code)
@@ -46,30 +53,29 @@ def queue(
         return refusal
     along = known is not None and bool(waiter_id) and known["waiter"] != waiter_id
     if known is not None and not waiter_id:
-        known = _taken_over(tx, known, wish)
+        known = _taken_over(tx, known, request)
     if known is None:
-        mine = holds.of_agent(tx, holds.WAITER, wish["agent"], limit=MAX_WAITS_PER_AGENT)
-        if len([waiter for waiter in mine if waiter["until"] > tx.now]) >= MAX_WAITS_PER_AGENT:
+        places = records.waiters_of(tx, request["agent"], limit=MAX_WAITS_PER_AGENT)
+        if len([place for place in places if place["until"] > tx.now]) >= MAX_WAITS_PER_AGENT:
             return Quota(what="waits at a time for one agent", limit=MAX_WAITS_PER_AGENT)
-        waiter = {**wish, "waiter": f"w{tx.id()}", "ticket": COMMIT, "since": tx.now}
         expected = max([record["expect"] or call.policy.expected for record in in_the_way])
-        waiter["alert_at"] = tx.now + 2 * expected
-        waiter["expected"] = expected
+        waiter = records.new_waiter(
+            tx, request, ticket=TOKEN, since=tx.now, alert_at=tx.now + 2 * expected, expected=expected
+        )
     else:
         waiter = known
         if not along:
-            waiter["wake"] = wish["wake"]
+            waiter["wake"] = request["wake"]
     waiter["until"] = min(tx.now + endings.WAITER_LEASE_MS, waiter["deadline"] + 1_000)
     late = waiter["alert_at"] and tx.now >= waiter["alert_at"]
     if late:
         suspect(tx, waiter)
-    holds.put(tx, waiter)
+    records.put(tx, waiter)
     if late:
         FOLLOW_UPS["suspicions"](tx, call)
     if known is None:
-        data = {key: waiter[key] for key in ("resources", "mode", "tree", "deadline")}
-        tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
-    holders = [record for record in in_the_way if holds.CLAIM in record]
+        _log_queued(tx, waiter)
+    holders = [record for record in in_the_way if records.is_claim(record)]
     earliest_expiry = min([record["until"] for record in holders], default=tx.now + POLL_MS)
     next_in_line = len(holders) == len(in_the_way)
     process_bound = [record for record in holders if record["tied"]] if next_in_line else []
@@ -77,53 +83,67 @@ def queue(
     return {
         "waiting": waiter_id if along else waiter["waiter"],
         "look_in": max(10, min(poll_ms, earliest_expiry - tx.now, waiter["deadline"] - tx.now)),
-        "blockers": [holds.blocker(tx, record, wish["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]],
+        "blockers": [views.blocker(tx, record, request["resources"]) for record in in_the_way[:MAX_BLOCKERS_SHOWN]],
     }
 
 
-def _taken_over(tx: Transaction, known: Record, wish: Record) -> Record:
+def _log_queued(tx: Transaction, waiter: Waiter) -> None:
+    data = {
+        "resources": waiter["resources"], "mode": waiter["mode"], "tree": waiter["tree"],
+        "deadline": waiter["deadline"],
+    }  # fmt: skip
+    tx.append("wait.queued", waiter["agent"], waiter["waiter"], data)
+
+
+def _taken_over(tx: Transaction, known: Waiter, request: ClaimRequest) -> Waiter:
     """The place of an agent that asks again: the same turn under a new id, so that only the last process leaves it."""
-    holds.remove(tx, known)
+    records.remove(tx, known)
     tx.append("wait.ended", known["agent"], known["waiter"], {"why": "again"})
-    kept = {name: known[name] for name in ("ticket", "since", "alert_at", "expected")}
-    place: Record = {**wish, **kept, "waiter": f"w{tx.id()}", "deadline": max(wish["deadline"], known["deadline"])}
-    data = {key: place[key] for key in ("resources", "mode", "tree", "deadline")}
-    tx.append("wait.queued", place["agent"], place["waiter"], data)
+    place = records.new_waiter(
+        tx, request, ticket=known["ticket"], since=known["since"], alert_at=known["alert_at"],
+        expected=known["expected"],
+    )  # fmt: skip
+    place["deadline"] = max(request["deadline"], known["deadline"])
+    _log_queued(tx, place)
     return place
 
 
-def _process_check_ms(tx: Transaction, claim: Record) -> int:
+def _process_check_ms(tx: Transaction, claim: Claim) -> int:
     """Time until the next check of a holder's process: first when its claim is 100 ms old, then every second."""
     age = tx.now - claim["since"]
     return PROCESS_POLL_MS if age >= HOLDER_CHECK_DELAY_MS else HOLDER_CHECK_DELAY_MS - age
 
 
-def leave_interest(tx: Transaction, wish: Record) -> None:
+def leave_interest(tx: Transaction, request: InterestRequest) -> None:
     """Leave an interest for a refused agent: it is told when the resource is free. An interest is never a claim."""
-    for known in holds.of_agent(tx, holds.INTEREST, wish["agent"], limit=64):
-        if known["resources"] == wish["resources"]:
-            holds.remove(tx, known)
+    for known in records.interests_of(tx, request["agent"], limit=64):
+        if known["resources"] == request["resources"]:
+            records.remove(tx, known)
             identifier = known["interest"]
             break
     else:
         identifier = f"i{tx.id()}"
-        tx.append("interest.left", wish["agent"], identifier, {"resources": wish["resources"], "mode": wish["mode"]})
-    interest = {
-        "interest": identifier, "agent": wish["agent"], "mode": wish["mode"], "tree": wish["tree"],
-        "resources": wish["resources"], "reason": wish["reason"], "since": tx.now, "until": tx.now + INTEREST_LIFE_MS,
+        data = {"resources": request["resources"], "mode": request["mode"]}
+        tx.append("interest.left", request["agent"], identifier, data)
+    interest: Interest = {
+        "interest": identifier, "agent": request["agent"], "mode": request["mode"], "tree": request["tree"],
+        "resources": request["resources"], "reason": request["reason"], "since": tx.now,
+        "until": tx.now + INTEREST_LIFE_MS,
     }  # fmt: skip
-    holds.put(tx, interest)
+    records.put(tx, interest)
 
 
-def suspect(tx: Transaction, record: Record) -> None:
+def suspect(tx: Transaction, record: Claim | Waiter) -> None:
     """A hold or a wait lasts more than twice the expected time: leave a suspicion, once. The caller puts the record."""
-    kind = holds.kind_of(record)
-    waits = kind == holds.WAITER
     record["alert_at"] = 0
+    if records.is_waiter(record):
+        kind, number, expected = "wait", record["ticket"], record["expected"]
+    else:
+        kind, number, expected = "hold", record["token"], record["expect"]
+    identifier = records.id_of(record)
     suspicions.put(
-        tx, "wait" if waits else "hold", record[kind], record["agent"], since=record["since"], event="",
-        commits=[[record["ticket" if waits else "token"], record[kind]]],
-        expected=record["expected" if waits else "expect"], resources=resources.shown(record["resources"]),
+        tx, kind, identifier, record["agent"], since=record["since"], event="", commits=[[number, identifier]],
+        expected=expected, resources=resources.shown(record["resources"]),
     )  # fmt: skip
 
 
@@ -135,11 +155,11 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -
     freed: list[Any] = []
     if waiter:
         FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)
-    for place in holds.of_agent(tx, holds.WAITER, call.agent, limit=MAX_WAITS_PER_AGENT):
+    for place in records.waiters_of(tx, call.agent, limit=MAX_WAITS_PER_AGENT):
         if place["waiter"] == waiter:
             freed += place["resources"]
             endings.drop_waiter(tx, place, "gave_up")
-    for held in holds.of_agent(tx, holds.CLAIM, call.agent):
+    for held in records.claims_of(tx, call.agent):
         handed = held["pending"] and held.get("place") == waiter
         if (handed or held["claim"] in claims) and not held.get("upgrade"):
             freed += held["resources"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from dibs.operations.core.long_jobs import Job
     from dibs.operations.core.policy import Policy
     from dibs.stores.seam import Transaction
 
@@ -29,7 +30,7 @@ RESERVED = {
     DIBS_SENDER: "that is dibs' own name", "all": "that means every agent", "-": "that means the other side of a talk",
 }  # fmt: skip
 OF_TYPE = "type:"  # before a type of agents
-TOKEN = COMMIT  # a token is the number of the commit that grants
+TOKEN: int = COMMIT  # type: ignore[assignment] # the number of the commit that grants: the engine fills it in
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 
@@ -130,9 +131,7 @@ class Call:
         self.tied = False  # set on the way in: the call comes from the agent's current process, and claims end with it
         # the last transaction's decision, for a caller that was interrupted before it got the answer
         self.decided: Any = None
-        self.jobs: list[
-            Record
-        ] = []  # set on the way: the jobs that are going, where tasks are looked for (long_jobs.py)
+        self.jobs: list[Job] = []  # set on the way: the jobs that are going, where tasks are looked for
         self.facts: dict[str, bool | None] = {}  # process → alive, dead, or cannot be seen from here
         # the connection of a request that goes through a server, its number there, and whether this is a retry of it
         self.via: tuple[str, int, bool] | None = None

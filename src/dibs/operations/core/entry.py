@@ -28,7 +28,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.long_jobs import CancelJob, RaceJob, RunEndJob, UnblockJob
+    from dibs.operations.messages.broadcasts import BroadcastJob
     from dibs.stores.seam import Transaction
 
 # Verifies the credential of a caller before it does something that is not an operation of its own.
@@ -391,7 +394,7 @@ def _keep_answer(tx: Transaction, key: str, digest: str, result: Any) -> None:
 # --- consequences in a room above the one that decides
 
 
-def _task_claim_ended(tx: Transaction, claim: Record, why: str) -> None:
+def _task_claim_ended(tx: Transaction, claim: Claim, why: str) -> None:
     from dibs.operations.tasks import outcomes
 
     outcomes.orphaned(tx, claim, why)
@@ -421,13 +424,13 @@ def _change_accepted(tx: Transaction, call: Call, change: str) -> str:
     return changes.accept(tx, call, change)
 
 
-def _unblock(tx: Transaction, job: Record, room: int) -> int:
+def _unblock(tx: Transaction, job: UnblockJob, room: int) -> int:
     from dibs.operations.tasks import outcomes
 
     return outcomes.unblock_step(tx, job, room)
 
 
-def _call_off(tx: Transaction, job: Record, room: int) -> int:
+def _call_off(tx: Transaction, job: CancelJob | RaceJob, room: int) -> int:
     from dibs.operations.tasks import cancellations
 
     return cancellations.step(tx, job, room)
@@ -439,7 +442,7 @@ def _free_claims(tx: Transaction, job: Record, room: int) -> int:
     return departures.step(tx, job, room)
 
 
-def _end_run(tx: Transaction, job: Record, room: int) -> int:
+def _end_run(tx: Transaction, job: RunEndJob, room: int) -> int:
     from dibs.operations.runs import run_endings
 
     return run_endings.step(tx, job, room)
@@ -451,7 +454,7 @@ def _purge_run(tx: Transaction, job: Record, room: int) -> int:
     return run_endings.purge_step(tx, job, room)
 
 
-def _send(tx: Transaction, job: Record, room: int) -> int:
+def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
     from dibs.operations.messages import broadcasts
 
     return broadcasts.step(tx, job, room)

@@ -22,14 +22,62 @@ from dibs.errors import DibsError, NotFound, from_parts
 from dibs.operations.core.call import FOLLOW_UPS, due
 from dibs.operations.core.declare import NEAR, Field, Operation
 from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.records import get_task, later_job
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, NotRequired, TypedDict, TypeGuard
 
-    from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Range, Transaction
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
+    from dibs.stores.seam import Json, Range, Transaction
+
+    class Job(TypedDict):
+        """A job: what all kinds have."""
+
+        job: str  # its id
+        kind: str
+        by: str  # the agent whose call it is
+        at: int  # ms: when it was decided
+        done: int  # records that it has reached
+        names: list[str]  # the first of them
+        answer: dict[str, Any]  # its part of the operation's answer
+        touched: NotRequired[int]  # ms: its last step
+
+    class UnblockJob(Job):
+        """`unblock`: the tasks that waited for a complete one wait for one less."""
+
+        task: str
+
+    class CancellingJob(Job):
+        """A job that cancels tasks, each with all below it."""
+
+        why: str
+
+    class CancelJob(CancellingJob):
+        """`cancel`: one task."""
+
+        task: str
+
+    class MembersJob(CancellingJob):
+        """A job that walks the tasks of a race or a run."""
+
+        after: str  # the key of the last one; "" before the first
+
+    class RaceJob(MembersJob):
+        """`race`: the tasks of a race but the first that finished."""
+
+        race: str
+        winner: str
+
+    class RunEndJob(MembersJob):
+        """`run end`: the tasks of a run are cancelled (with `force`), or have to be over."""
+
+        run: str
+        force: bool
+        keep: int  # ms that the run is kept
+
 
 RECORDS_PER_STEP = 100  # read and written in one transaction: 5 to 8 ms on SQLite, more on a busy machine
 MIN_RECORDS_PER_STEP = 20  # on a slow machine
@@ -40,16 +88,14 @@ JOBS_PER_TRIP = 64  # there is hardly ever one
 MAX_GENERATIONS = 1_000  # ancestors of a task that are checked for a job that cancels it
 
 RUNNING_RANGE: Range = ("j\t", "j\n")
-# sorts before every due task: a caller that reads those finds the jobs, too
-DUE_PREFIX = "later\t" + "0" * 15 + "\t"
 
 
-def new(tx: Transaction, kind: str, by: str, **more: Any) -> Record:
-    """A job that has not begun."""
+def new(tx: Transaction, kind: str, by: str, **more: Json) -> Json:
+    """A job that has not begun; `more` are the fields of its kind."""
     return {"job": f"j{tx.id()}", "kind": kind, "by": by, "at": tx.now, "done": 0, "names": [], "answer": {}, **more}
 
 
-def begin(tx: Transaction, job: Record, room: int = 0) -> list[str]:
+def begin(tx: Transaction, job: Job, room: int = 0) -> list[str]:
     """Take a job's first step. Returns its id in a list if there is more to do, for the answer (`with_jobs`)."""
     if _step(tx, job, room or RECORDS_PER_STEP):
         return []
@@ -64,28 +110,43 @@ def with_jobs(answer: dict[str, Any], jobs: Sequence[str]) -> dict[str, Any]:
     return answer
 
 
-def count(job: Record, *names: str) -> None:
+def count(job: Job, *names: str) -> None:
     """Count what a step has done; the first ids are for the answer."""
     job["done"] += len(names)
     job["names"] += names[: max(0, MAX_IDS_LISTED - len(job["names"]))]
 
 
-def going(tx: Transaction) -> list[Record]:
+def going(tx: Transaction) -> list[Job]:
     """The unfinished jobs."""
     return [job for _, job in tx.fetch([RUNNING_RANGE], JOBS_PER_TRIP).rows]
 
 
-def is_job(record: Record) -> bool:
+def is_job(record: Json) -> TypeGuard[Job]:
     """Is this record, among the first due ones, a job?"""
     return "job" in record
 
 
-def is_abandoned(tx: Transaction, job: Record) -> bool:
+def is_cancel(job: Job) -> TypeGuard[CancelJob]:
+    """Does this job cancel one task and all below it?"""
+    return job["kind"] == "cancel"
+
+
+def is_race(job: Job) -> TypeGuard[RaceJob]:
+    """Does this job cancel the other tasks of a race?"""
+    return job["kind"] == "race"
+
+
+def is_run_end(job: Job) -> TypeGuard[RunEndJob]:
+    """Does this job end a run?"""
+    return job["kind"] == "run end"
+
+
+def is_abandoned(tx: Transaction, job: Job) -> bool:
     """Has no step been taken for a while? Then a caller that looks for work continues it."""
-    return bool(tx.now - job["touched"] >= ABANDONED_MS)
+    return tx.now - job.get("touched", 0) >= ABANDONED_MS
 
 
-def take_step(tx: Transaction, job: Record, room: int = 0) -> bool:
+def take_step(tx: Transaction, job: Job, room: int = 0) -> bool:
     """Take one step of a job; returns whether it is done."""
     done = _step(tx, job, room or RECORDS_PER_STEP)
     if done:
@@ -95,22 +156,22 @@ def take_step(tx: Transaction, job: Record, room: int = 0) -> bool:
     return done
 
 
-def about_tasks(jobs: Sequence[Record]) -> list[Record]:
+def about_tasks(jobs: Sequence[Job]) -> list[Job]:
     """The jobs among these that change which tasks are ready."""
     return [job for job in jobs if job["kind"] in {"unblock", "cancel", "race", "run end"}]
 
 
-def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | None:
+def covering(tx: Transaction, task: Task, jobs: Sequence[Job]) -> CancellingJob | None:
     """The job that has cancelled this task although no step has reached it yet; None if there is none.
 
     A job cancels one task, a run's tasks or those of a race, each with all below it, but nothing below a task that was
     finished before the job began.
     """
-    jobs = [job for job in jobs if job["kind"] in {"cancel", "race"} or (job["kind"] == "run end" and job["force"])]
-    if not jobs:
+    cancelling = [job for job in jobs if is_cancel(job) or is_race(job) or (is_run_end(job) and job["force"])]
+    if not cancelling:
         return None
     chain = _chain(tx, task)
-    for job in jobs:
+    for job in cancelling:
         for one in chain:
             if _begins_with(job, one):
                 return job
@@ -119,38 +180,38 @@ def covering(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record | 
     return None
 
 
-def as_counted(tx: Transaction, task: Record, jobs: Sequence[Record]) -> Record:
+def as_counted(tx: Transaction, task: Task, jobs: Sequence[Job]) -> Task:
     """The task as it counts: cancelled from the start of a job that covers it."""
     job = covering(tx, task, jobs) if jobs and task["state"] not in lifecycle.FINAL_STATES else None
     return task if job is None else {**task, "state": lifecycle.CANCELLED, "finished": job["at"]}
 
 
-def _chain(tx: Transaction, task: Record) -> list[Record]:
+def _chain(tx: Transaction, task: Task) -> list[Task]:
     """A task and its ancestors."""
     chain = [task]
     while chain[-1]["parent"] and len(chain) < MAX_GENERATIONS:
-        kept = tx.get(lifecycle.key_of(chain[-1]["parent"]))
-        if kept is None:
+        parent = get_task(tx, chain[-1]["parent"])
+        if parent is None:
             break
-        chain.append(lifecycle.full(kept))
+        chain.append(parent)
     return chain
 
 
-def _begins_with(job: Record, task: Record) -> bool:
+def _begins_with(job: CancelJob | RaceJob | RunEndJob, task: Task) -> bool:
     """Is this one of the tasks that a job begins with?"""
-    if job["kind"] == "cancel":
-        return bool(task["task"] == job["task"])
+    if is_cancel(job):
+        return task["task"] == job["task"]
     if task["state"] in lifecycle.FINAL_STATES and task["finished"] < job["at"]:
         return False
-    if job["kind"] == "race":
-        return bool(task["race"] == job["race"] and task["task"] != job["winner"] and task["created"] <= job["at"])
-    return bool(task["run"] == job["run"])
+    if is_race(job):
+        return task["race"] == job["race"] and task["task"] != job["winner"] and task["created"] <= job["at"]
+    return is_run_end(job) and task["run"] == job["run"]
 
 
 # --- the record
 
 
-def _step(tx: Transaction, job: Record, room: int) -> bool:
+def _step(tx: Transaction, job: Job, room: int) -> bool:
     """One step; returns whether the job is done.
 
     Each kind has its own function (tx, job, room) → records used: fewer than `room` only when the job is done, and then
@@ -160,12 +221,12 @@ def _step(tx: Transaction, job: Record, room: int) -> bool:
     return bool(step(tx, job, room) < room)
 
 
-def _put(tx: Transaction, job: Record) -> None:
+def _put(tx: Transaction, job: Job) -> None:
     job["touched"] = tx.now
-    tx.put(f"j\t{job['job']}", job, i2=DUE_PREFIX + job["job"])
+    tx.put(f"j\t{job['job']}", job, i2=later_job(job["job"]))
 
 
-def _finish(tx: Transaction, job: Record) -> None:
+def _finish(tx: Transaction, job: Job) -> None:
     """Finish a job: its answer is kept for the caller."""
     tx.delete(f"j\t{job['job']}")
     until = tx.now + KEPT_MS
@@ -173,7 +234,7 @@ def _finish(tx: Transaction, job: Record) -> None:
     tx.put(f"jd\t{job['job']}", kept, i2=due(until))
 
 
-def refuse(job: Record, error: DibsError) -> None:
+def refuse(job: Job, error: DibsError) -> None:
     """The answer of a job that found a reason to refuse."""
     job["answer"] = {"error": error.parts()}
 
@@ -182,7 +243,7 @@ def _continue(tx: Transaction, call: Call, job: str, room: int = 0) -> Any:
     """Take one step of a job; `more` until it is done, then `answer` has its part of the operation's answer."""
     going, done = f"j\t{job}", f"jd\t{job}"
     kept = tx.get_many([going, done])
-    record: Record | None = kept[going]
+    record = kept[going]
     if record is not None and not take_step(
         tx, record, min(max(room, MIN_RECORDS_PER_STEP), RECORDS_PER_STEP) if room else 0
     ):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import agent_key, get_agent, put_agent, registered_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 MAX_CLAIMS_READ = 2_000  # claims of other agents, by one audit
@@ -43,9 +45,9 @@ def _others(tx: Transaction, call: Call, tree: str = "") -> dict[str, Any]:
     return {"claims": claims}
 
 
-def others(tx: Transaction, call: Call, tree: str) -> list[Record]:
+def others(tx: Transaction, call: Call, tree: str) -> list[Claim]:
     """The records of other agents' claims. A holder whose process is dead holds nothing."""
-    found, _ = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)
+    found, _ = claim_records.all_claims(tx, MAX_CLAIMS_READ)
     live = [
         record
         for record in found
@@ -84,11 +86,11 @@ def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequenc
     """End the edit guard's claims on files that were missing when they were claimed, and are missing again."""
     wanted = {(tree, path[1]) for tree, path in unmade}
     freed: list[Any] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+    for claim in claim_records.claims_of(tx, call.agent):
         base = claim.get("base") or {} if claim["by"] == BY and claim["until"] > tx.now else {}
         gone = [one for one in claim["resources"] if base.get(one[1]) == "" and (claim["tree"], one[1]) in wanted]
         if gone:
-            gone = holds.with_aliases(claim["resources"], gone)
+            gone = resources.with_aliases(claim["resources"], gone)
             endings.give_back(tx, claim, gone, "unchanged")
             freed += gone
     endings.serve(tx, freed)
@@ -97,7 +99,7 @@ def _end_unmade(tx: Transaction, call: Call, unmade: Sequence[tuple[str, Sequenc
 def _give_back(tx: Transaction, call: Call, release: Sequence[str] = ()) -> dict[str, Any]:
     """End claims that lasted for a call. It brings no news: after a refused command nobody would read them."""
     freed: list[Any] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if release else ():
+    for claim in claim_records.claims_of(tx, call.agent) if release else ():
         if claim["claim"] in release and claim["by"] == SHELL:
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
@@ -149,7 +151,7 @@ def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dic
     `now` has the content (blob) of each file of the agent's edit claims, by claim and path.
     """
     freed: list[Any] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+    for claim in claim_records.claims_of(tx, call.agent):
         if claim["until"] <= tx.now:
             continue
         if claim["by"] == SHELL:  # from an aborted command, whose end was not reported
@@ -164,7 +166,7 @@ def _idle(tx: Transaction, call: Call, now: dict[str, str] | None = None) -> dic
             if resource[1] in base and (now or {}).get(f"{claim['claim']}\t{resource[1]}") == base[resource[1]]
         ]
         if same:
-            same = holds.with_aliases(claim["resources"], same)
+            same = resources.with_aliases(claim["resources"], same)
             endings.give_back(tx, claim, same, "unchanged")
             freed += same
     endings.serve(tx, freed)
@@ -176,7 +178,7 @@ def _mine(tx: Transaction, call: Call) -> dict[str, Any]:
     return {
         "claims": [
             [record["claim"], record["tree"], [r[1] for r in record["resources"] if r[0] in resources.LITERAL_KINDS]]
-            for record in holds.of_agent(tx, holds.CLAIM, call.agent)
+            for record in claim_records.claims_of(tx, call.agent)
             if record["by"] in {BY, SHELL} and record["until"] > tx.now
         ]
     }

@@ -22,7 +22,8 @@ from __future__ import annotations
 from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import agent_key, get_agent
-from dibs.operations.claims import holds, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims import resources
 from dibs.operations.core.call import check_text, due, related
 from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -107,7 +109,7 @@ def _one(tx: Transaction, call: Call, change: dict[str, Any], tool: str, *, dire
     return _record(tx, report, "violated" if change["grade"] == SURE else "unattributed")
 
 
-def _victims(change: dict[str, Any], holder: Record | None, actor: str) -> list[str]:
+def _victims(change: dict[str, Any], holder: Claim | None, actor: str) -> list[str]:
     """The agents whose file it was: the holder, and those with unfinished work in it."""
     victims = [*change["owners"]]
     if holder is not None:  # work of another agent may lie in it: that one is told as well
@@ -120,12 +122,11 @@ def _victims(change: dict[str, Any], holder: Record | None, actor: str) -> list[
     return victims
 
 
-def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Record | None:
+def _holder(tx: Transaction, call: Call, change: dict[str, Any]) -> Claim | None:
     """The holder of the path, by a live claim. An agent that is gone holds nothing."""
-    for record in holds.meeting(tx, resources.normal([change["resource"]]), change["tree"]):
+    for record in claim_records.overlapping_claims(tx, resources.normal([change["resource"]]), change["tree"]):
         if (
-            holds.CLAIM in record
-            and record["until"] > tx.now
+            record["until"] > tx.now
             and record["mode"] == resources.WRITE
             and not record["pending"]
             and not _is_gone(tx, call, record["agent"])
@@ -147,7 +148,7 @@ class _Report:
                  "victims", "was")  # fmt: skip
 
     def __init__(
-        self, call: Call, change: dict[str, Any], holder: Record | None, victims: list[str], actor: str, tool: str,
+        self, call: Call, change: dict[str, Any], holder: Claim | None, victims: list[str], actor: str, tool: str,
         here: str,
     ) -> None:  # fmt: skip
         self.call = call  # whose word it is

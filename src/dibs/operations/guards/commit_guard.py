@@ -15,7 +15,8 @@ from dibs.errors import Conflict, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, lineage_of, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, Loss
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 PATHS_PER_TRIP = 64  # paths looked up in one trip
@@ -90,7 +92,7 @@ def _unsettled(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree
 
 
 def _foreign(
-    tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str], bool]], own: list[Record]
+    tx: Transaction, call: Call, owned: Sequence[tuple[Sequence[str], Sequence[str], bool]], own: list[Claim]
 ) -> Held | None:
     """Refuse a path with unfinished work of another agent that is still there.
 
@@ -113,12 +115,10 @@ def _foreign(
     return Held(blockers=blockers[:MAX_SHOWN], more=max(0, len(blockers) - MAX_SHOWN)) if blockers else None
 
 
-def _sorted(
-    tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
-) -> tuple[list[Record], list[Record]]:
+def _sorted(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str) -> tuple[list[Claim], list[Claim]]:
     """Live write claims on these paths: other agents', and those of the caller's family."""
-    others: list[Record] = []
-    own: list[Record] = []
+    others: list[Claim] = []
+    own: list[Claim] = []
     for record in _met(tx, paths, tree):
         if record["until"] <= tx.now or record["mode"] != resources.WRITE:
             continue
@@ -126,18 +126,19 @@ def _sorted(
     return others, own
 
 
-def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Record]:
+def _met(tx: Transaction, paths: Sequence[Sequence[str]], tree: str) -> Iterator[Claim]:
     """Every claim on one of these paths in this working tree, each once. A commit may have thousands of paths."""
     if len(paths) > MANY_PATHS:
         wanted = _PathSet(paths)
-        for record in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]:
+        for record in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]:
             if resources.same_tree(record["tree"], tree) and any(map(wanted.meets, record["resources"])):
                 yield record
         return
     seen = set()
     for start in range(0, len(paths), PATHS_PER_TRIP):
-        for record in holds.meeting(tx, resources.normal(paths[start : start + PATHS_PER_TRIP]), tree):
-            if holds.CLAIM in record and record["claim"] not in seen:
+        wanted_here = resources.normal(paths[start : start + PATHS_PER_TRIP])
+        for record in claim_records.overlapping_claims(tx, wanted_here, tree):
+            if record["claim"] not in seen:
                 seen.add(record["claim"])
                 yield record
 
@@ -170,27 +171,27 @@ def _above(text: str) -> list[str]:
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
-def _blocker(tx: Transaction, record: Record, paths: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _blocker(tx: Transaction, record: Claim, paths: Sequence[Sequence[str]]) -> dict[str, Any]:
     """One claim in the way, with the paths of the commit that it covers."""
     covered = [path for path in paths if _touches(record, path)]
     return {
-        **holds.blocker(tx, record, resources.normal(covered[:1])),
+        **views.blocker(tx, record, resources.normal(covered[:1])),
         "paths": resources.shown(covered[:MAX_SHOWN]),
         "more_paths": max(0, len(covered) - MAX_SHOWN),
     }
 
 
-def _touches(record: Record, path: Sequence[str]) -> bool:
+def _touches(record: Claim, path: Sequence[str]) -> bool:
     return resources.any_overlap(record["resources"], resources.normal([path])) is not None
 
 
-def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Record]) -> Fenced | None:
+def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str, own: list[Claim]) -> Fenced | None:
     """Refuse a path whose claim the family lost and has not claimed again."""
     losses = [loss for _, loss in _losses(tx, call.agent) if _counts(loss, tree)]
     if not losses:
         return None
     held = [resource for claim in own for resource in claim["resources"]]
-    lost: dict[str, Record] = {}
+    lost: dict[str, Loss] = {}
     for path in paths:
         wanted = resources.normal([path])[:1]
         for loss in losses:
@@ -199,7 +200,8 @@ def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
     if not lost:
         return None
     name, loss = next(iter(lost.items()))
-    holder = next((r for r in holds.meeting(tx, [["file", name]], "") if _holds(tx, call, r)), None)
+    claims = claim_records.overlapping_claims(tx, [["file", name]], "")
+    holder = next((claim for claim in claims if _holds(tx, call, claim)), None)
     return Fenced(
         resource=name,
         given=loss["token"],
@@ -212,16 +214,11 @@ def _lost(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: str
     )
 
 
-def _holds(tx: Transaction, call: Call, record: Record) -> bool:
-    return (
-        holds.CLAIM in record
-        and record["until"] > tx.now
-        and record["mode"] == resources.WRITE
-        and not related(record["agent"], call.agent)
-    )
+def _holds(tx: Transaction, call: Call, claim: Claim) -> bool:
+    return claim["until"] > tx.now and claim["mode"] == resources.WRITE and not related(claim["agent"], call.agent)
 
 
-def _counts(loss: Record, tree: str) -> bool:
+def _counts(loss: Loss, tree: str) -> bool:
     """Does a loss matter? Not a hand-over that was not picked up (no work was done), and not a read claim."""
     return (
         loss["why"] != "unclaimed"
@@ -230,13 +227,14 @@ def _counts(loss: Record, tree: str) -> bool:
     )
 
 
-def _losses(tx: Transaction, agent: str) -> list[tuple[str, Record]]:
+def _losses(tx: Transaction, agent: str) -> list[tuple[str, Loss]]:
     """The losses of the agent, its ancestors and its subagents, with their keys."""
-    prefixes = [f"l\t{name}\t" for name in lineage_of(agent)] + [f"l\t{agent}/"]
+    prefixes = [claim_records.losses_prefix(name) for name in lineage_of(agent)]
+    prefixes.append(claim_records.losses_prefix(agent, family=True))
     return tx.fetch([prefix_range(prefix) for prefix in sorted(prefixes)], MAX_LOSSES_READ).rows
 
 
-def _tokens(paths: Sequence[Sequence[str]], own: list[Record]) -> list[list[Any]]:
+def _tokens(paths: Sequence[Sequence[str]], own: list[Claim]) -> list[list[Any]]:
     """The paths that the family holds, each with its token."""
     found: list[list[Any]] = []
     for path in paths:
@@ -282,7 +280,7 @@ def _committed(
             if not endings.give_back(tx, claim, done, "committed", commit=commit):
                 continue
         claim["commit"] = commit
-        holds.put(tx, claim)
+        claim_records.put(tx, claim)
         kept.append(claim["claim"])
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     _settle(tx, call, [path for path, _ in items], tree)
@@ -294,7 +292,7 @@ def _committed(
     return {"released": resources.shown(released), "kept": kept, "unseen": unseen}
 
 
-def _done(claim: Record, equal: list[Sequence[str]]) -> list[Any]:
+def _done(claim: Claim, equal: list[Sequence[str]]) -> list[Any]:
     """The resources of an edit claim whose file equals the committed content, each with its inode."""
     done: list[Any] = []
     for place, resource in enumerate(claim["resources"]):
@@ -315,7 +313,7 @@ def _settle(tx: Transaction, call: Call, paths: Sequence[Sequence[str]], tree: s
 def _report_bypass(
     tx: Transaction,
     call: Call,
-    others: list[Record],
+    others: list[Claim],
     items: Sequence[tuple[Sequence[str], bool]],
     commit: str,
     tree: str,
@@ -327,7 +325,7 @@ def _report_bypass(
 
     names = " or ".join([name_of(tx, one) for one in suspects])
     paths = [path for path, _ in items]
-    unseen = []
+    unseen: list[dict[str, Any]] = []
     for record in others:
         taken = resources.shown([path for path in paths if _touches(record, path)][:MAX_SHOWN])
         unseen.append({"agent": record["agent"], "paths": taken})

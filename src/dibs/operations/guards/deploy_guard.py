@@ -19,7 +19,8 @@ from __future__ import annotations
 from dibs.errors import Behind, Conflict, Fenced, Forbidden, Held, Invalid, Unavailable
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, due, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import audits
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Process, Record
     from dibs.operations.core.policy import Policy
     from dibs.stores.seam import Transaction
@@ -80,14 +82,11 @@ def _held(tx: Transaction, call: Call, target: str) -> Held | None:
     wanted = [resource_of(target)]
     others = [
         record
-        for record in holds.meeting(tx, wanted, "")
-        if holds.CLAIM in record
-        and record["until"] > tx.now
-        and record["mode"] != resources.WATCH
-        and not related(record["agent"], call.agent)
+        for record in claim_records.overlapping_claims(tx, wanted, "")
+        if record["until"] > tx.now and record["mode"] != resources.WATCH and not related(record["agent"], call.agent)
     ]
     gone = [claim["claim"] for claim in endings.gone(tx, call, others)]
-    blockers = [holds.blocker(tx, record, wanted) for record in others if record["claim"] not in gone]
+    blockers = [views.blocker(tx, record, wanted) for record in others if record["claim"] not in gone]
     return Held(blockers=blockers, more=0) if blockers else None
 
 
@@ -312,7 +311,7 @@ def _finish(
         tx.put(f"d\t{target}", good, i2=due(tx.now + TARGET_LIFE_MS))
     if keep:
         claim["commit"] = commit
-        holds.put(tx, claim)
+        claim_records.put(tx, claim)
         tx.append("claim.committed", claim["agent"], claim["claim"], {"commit": commit})
     else:
         released = [one for one in claim["resources"] if resources.same(one, resource_of(target))]
@@ -330,11 +329,11 @@ def _suspect(tx: Transaction, call: Call, target: str, commit: str, how: str) ->
     FOLLOW_UPS["suspicions"](tx, call)
 
 
-def _live(tx: Transaction, call: Call, target: str, token: int) -> Record | None:
+def _live(tx: Transaction, call: Call, target: str, token: int) -> Claim | None:
     """The caller's claim on the target that has this token, if it is live."""
     wanted = [resource_of(check_text(target, "target"))]
-    for record in holds.meeting(tx, wanted, ""):
-        if holds.CLAIM in record and record["token"] == token and record["until"] > tx.now:
+    for record in claim_records.overlapping_claims(tx, wanted, ""):
+        if record["token"] == token and record["until"] > tx.now:
             return record if related(record["agent"], call.agent) else None
     return None
 
@@ -344,8 +343,8 @@ def _fenced(tx: Transaction, call: Call, target: str, token: int) -> Fenced:
     name = f"deploy:{target}"
     tx.append("call.refused", call.agent, name, {"code": "fenced"})
     now_held = None
-    for record in holds.meeting(tx, [resource_of(target)], ""):
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
+    for record in claim_records.overlapping_claims(tx, [resource_of(target)], ""):
+        if record["until"] > tx.now and record["mode"] != resources.WATCH:
             now_held = record
     return Fenced(
         resource=name,

@@ -20,8 +20,9 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent, registered_agent
-from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import endings, grants, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, InterestRequest, Stored
+    from dibs.operations.core.answers import ClaimAnswer
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
 
@@ -87,7 +90,7 @@ def _edit(
     more: Sequence[dict[str, Any]] = (),
 ) -> Any:
     """All targets or none. `more` has the files in further working trees."""
-    taken: list[dict[str, Any]] = []
+    taken: list[ClaimAnswer] = []
     caller = _Caller(registered_agent(tx, call.agent), client, tool)
     for part in ({"targets": targets, "tree": tree, "local": local}, *more):
         answer = _in_tree(tx, call, caller, part["targets"], part["tree"], local=part["local"])
@@ -98,16 +101,18 @@ def _edit(
     return {"claims": taken}
 
 
-def _give_back(tx: Transaction, call: Call, taken: list[dict[str, Any]]) -> None:
+def _give_back(tx: Transaction, call: Call, taken: list[ClaimAnswer]) -> None:
     """Release the claims of one working tree when another one refuses."""
     new = {answer["claim"] for answer in taken if not answer.get("renewed")}
-    for claim in holds.of_agent(tx, holds.CLAIM, call.agent) if new else ():
+    for claim in claim_records.claims_of(tx, call.agent) if new else ():
         if claim["claim"] in new:
             endings.give_back(tx, claim, claim["resources"], "released")
             endings.serve(tx, claim["resources"])
 
 
-def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool) -> Any:
+def _in_tree(
+    tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Target], tree: str, *, local: bool
+) -> list[ClaimAnswer] | DibsError:
     """The claims on the files of one working tree, or the refusal."""
     wanted: list[Target] = []
     strict: list[Target] = []
@@ -132,12 +137,12 @@ def _in_tree(tx: Transaction, call: Call, caller: _Caller, targets: Sequence[Tar
     if not wanted:
         return []
     normal = resources.normal([target["resource"] for target in wanted])
-    met = list(holds.meeting(tx, normal, tree))
+    overlapping = list(claim_records.overlapping(tx, normal, tree))
     for target in strict:
-        refusal = _not_explicit(tx, call, target, tree, met)
+        refusal = _not_explicit(tx, call, target, tree, overlapping)
         if refusal is not None:
             return _refuse(tx, call, target, tree, refusal)
-    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, met)
+    covered = _numbered_twin(tx, call, wanted, tree) or _covering_claims(tx, call, normal, tree, overlapping)
     held = covered or _take(tx, call, wanted, normal, tree)
     if isinstance(held, DibsError):
         return held
@@ -162,8 +167,8 @@ def _claims_first(tx: Transaction, call: Call, claimed: list[Target], tree: str)
     What the agent has not seen is refused, too, unless the claim has to wait: then nobody knows what will be there.
     """
     for target in claimed:
-        met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
-        held = _held_by_others(tx, call, target, tree, met)
+        overlapping = list(claim_records.overlapping(tx, resources.normal([target["resource"]]), tree))
+        held = _held_by_others(tx, call, target, tree, overlapping)
         refused = _unseen(tx, call, target, []) if held is None else held if target["claimed"] != DEPENDS else None
         if refused is not None:
             return _refuse(tx, call, target, tree, refused)
@@ -184,15 +189,15 @@ def _numbered_twin(tx: Transaction, call: Call, wanted: list[Target], tree: str)
 
 def _take(
     tx: Transaction, call: Call, wanted: list[Target], normal: list[list[str]], tree: str
-) -> dict[str, Any] | DibsError:
+) -> ClaimAnswer | DibsError:
     """Claim it, or refuse with its holder; here, or in another working tree if the config says so."""
     across = _elsewhere(tx, call, normal, tree)
     if across and call.policy.guards["across_worktrees"] == "block":
         held_there = _blocked(tx, call, normal, "", across)
         if held_there is not None:
             return _refuse(tx, call, wanted[0], tree, held_there)
-    held: dict[str, Any] | DibsError = grants.take(
-        tx, call, [target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
+    held = grants.take(
+        tx, call, resources=[target["resource"] for target in wanted], tree=tree, by=BY, interest=True,
         base={target["resource"][1]: target["content"] for target in wanted},
     )  # fmt: skip
     if across and not isinstance(held, DibsError) and not held.get("renewed"):
@@ -223,13 +228,13 @@ def guard_level(guards: dict[str, Any], resource: Sequence[str], *, ignored: boo
 
 
 def _covering_claims(
-    tx: Transaction, call: Call, normal: list[list[str]], tree: str, met: list[Record]
-) -> dict[str, Any] | None:
+    tx: Transaction, call: Call, normal: list[list[str]], tree: str, overlapping: list[Stored]
+) -> ClaimAnswer | None:
     """The agent's own live claims that cover everything, in the first half of their life: nothing to write."""
     good = [
         record
-        for record in met
-        if holds.CLAIM in record
+        for record in overlapping
+        if claim_records.is_claim(record)
         and record["agent"] == call.agent
         and record["mode"] == resources.WRITE
         and not record["pending"]
@@ -238,15 +243,21 @@ def _covering_claims(
         and record["tied"] == call.tied
     ]
     held = [resource for record in good for resource in record["resources"]]
-    return holds.granted(tx, good[0], renewed=True) if good and resources.all_covered(normal, held) else None
+    if not good or not resources.all_covered(normal, held):
+        return None
+    answer = endings.grant_answer(tx, good[0])
+    answer["renewed"] = True
+    return answer
 
 
-def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> DibsError | None:
+def _not_explicit(
+    tx: Transaction, call: Call, target: Target, tree: str, overlapping: list[Stored]
+) -> DibsError | None:
     """Refuse a strict path without an explicit claim of this agent or of one of its ancestors."""
     wanted = resources.normal([target["resource"]])
-    for record in met:
+    for record in overlapping:
         if (
-            holds.CLAIM in record
+            claim_records.is_claim(record)
             and record["until"] > tx.now
             and record["mode"] == resources.WRITE
             and record["by"] != BY
@@ -254,7 +265,7 @@ def _not_explicit(tx: Transaction, call: Call, target: Target, tree: str, met: l
             and resources.all_covered(wanted, record["resources"])
         ):
             return None
-    held = _held_by_others(tx, call, target, tree, met)
+    held = _held_by_others(tx, call, target, tree, overlapping)
     if held is not None:
         return held
     name = resources.show(target["resource"])
@@ -270,17 +281,17 @@ def _held_within(tx: Transaction, call: Call, target: Target, tree: str, refusal
     """For a directory that may not be written as a whole: a holder inside it is the better answer."""
     if not refusal.fields.get("within"):
         return refusal
-    met = list(holds.meeting(tx, resources.normal([target["resource"]]), tree))
-    return _held_by_others(tx, call, target, tree, met) or refusal
+    overlapping = list(claim_records.overlapping(tx, resources.normal([target["resource"]]), tree))
+    return _held_by_others(tx, call, target, tree, overlapping) or refusal
 
 
-def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met: list[Record]) -> Held | None:
+def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, overlapping: list[Stored]) -> Held | None:
     """The refusal because of other agents' live claims, with an interest left; None if there are none."""
     wanted = resources.normal([target["resource"]])
     found = [
         record
-        for record in met
-        if holds.CLAIM in record
+        for record in overlapping
+        if claim_records.is_claim(record)
         and record["until"] > tx.now
         and endings.blocks(record, resources.WRITE, call.agent)
         and resources.any_overlap(record["resources"], wanted) is not None
@@ -288,18 +299,20 @@ def _held_by_others(tx: Transaction, call: Call, target: Target, tree: str, met:
     return _blocked(tx, call, wanted, tree, found)
 
 
-def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, found: list[Record]) -> Held | None:
+def _blocked(tx: Transaction, call: Call, wanted: list[list[str]], tree: str, claims: list[Claim]) -> Held | None:
     """The refusal that names these holders, without those whose process is dead; the agent is told when it is free."""
-    found = endings.living(tx, call, found)
-    if not found:
+    claims = endings.living(tx, call, claims)
+    if not claims:
         return None
-    from dibs.operations.claims import waiters
+    from dibs.operations.claims import views, waiters
 
-    wish = {"agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": ""}
-    waiters.leave_interest(tx, wish)
-    blockers = [holds.blocker(tx, record, wanted) for record in found[:MAX_BLOCKERS_SHOWN]]
-    names = holds.wanted(holds.contested(found, wanted), wanted)
-    return Held(blockers=blockers, more=max(0, len(found) - MAX_BLOCKERS_SHOWN), wanted=names)
+    request: InterestRequest = {
+        "agent": call.agent, "mode": resources.WRITE, "tree": tree, "resources": wanted, "reason": "",
+    }  # fmt: skip
+    waiters.leave_interest(tx, request)
+    blockers = [views.blocker(tx, claim, wanted) for claim in claims[:MAX_BLOCKERS_SHOWN]]
+    names = views.wanted(views.contested(claims, wanted), wanted)
+    return Held(blockers=blockers, more=max(0, len(claims) - MAX_BLOCKERS_SHOWN), wanted=names)
 
 
 def _unseen(tx: Transaction, call: Call, target: Target, dropped: list[str]) -> DibsError | None:
@@ -396,27 +409,27 @@ def _note(tx: Transaction, call: Call, text: str) -> None:
     mailbox.post(tx, call.agent, "dibs", "note", text)
 
 
-def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str) -> list[Record]:
+def _elsewhere(tx: Transaction, call: Call, normal: list[list[str]], tree: str) -> list[Claim]:
     """Claims of other agents on the same paths in other working trees: a merge conflict is coming."""
     if call.policy.guards["across_worktrees"] == "ignore":
         return []
     return [
         record
-        for record in holds.meeting(tx, normal, "")
-        if holds.CLAIM in record
-        and record["tree"] not in {"", tree}
+        for record in claim_records.overlapping_claims(tx, normal, "")
+        if record["tree"] not in {"", tree}
         and record["until"] > tx.now
         and record["mode"] == resources.WRITE
         and not related(record["agent"], call.agent)
     ]
 
 
-def _warn(tx: Transaction, call: Call, across: list[Record], normal: list[list[str]], tree: str) -> None:
+def _warn(tx: Transaction, call: Call, across: list[Claim], normal: list[list[str]], tree: str) -> None:
     """Tell both sides, once."""
+    from dibs.operations.claims import views
     from dibs.operations.messages import mailbox
 
     for record in across[:MAX_BLOCKERS_SHOWN]:
-        name = holds.blocker(tx, record, normal)["resource"]
+        name = views.blocker(tx, record, normal)["resource"]
         coming = "a merge conflict is coming; agree on who goes first."
         text = f"{_who(tx, call.agent)} now changes {name} in {tree}, and you in {record['tree']}: {coming}"
         mailbox.post(tx, record["agent"], call.voice, "across", text, resource=name)

@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from dibs.errors import DibsError
-from dibs.operations.claims import endings, grants, holds, resources
+from dibs.operations.claims import endings, grants, resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards.edit_guard import BY
@@ -32,7 +33,7 @@ def _merging(
     """Claim the files of what is under way; with nothing under way, release those that it left."""
     if not what:
         freed: list[Any] = []
-        for claim in holds.of_agent(tx, holds.CLAIM, call.agent):
+        for claim in claim_records.claims_of(tx, call.agent):
             if claim["by"] == BY and claim["tree"] == tree and claim["reason"] in REASONS:
                 endings.give_back(tx, claim, claim["resources"], "released")
                 freed += claim["resources"]
@@ -41,12 +42,12 @@ def _merging(
     normal = resources.normal(paths)
     taken = [
         record["resources"]
-        for record in (holds.meeting(tx, normal, tree) if normal else ())
-        if holds.CLAIM in record and record["until"] > tx.now and not related(record["agent"], call.agent)
+        for record in (claim_records.overlapping_claims(tx, normal, tree) if normal else ())
+        if record["until"] > tx.now and not related(record["agent"], call.agent)
     ]
     free = [path for path in paths if not any(resources.any_overlap(held, [path[:2]]) for held in taken)]
     if free:
-        held = grants.take(tx, call, free, tree=tree, by=BY, reason=REASON.format(what=what))
+        held = grants.take(tx, call, resources=free, tree=tree, by=BY, reason=REASON.format(what=what))
         free = [] if isinstance(held, DibsError) else free
     return {"claimed": resources.shown(free)}
 

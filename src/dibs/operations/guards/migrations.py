@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from dibs.errors import Conflict
 from dibs.operations.agents.names import name_of
-from dibs.operations.claims import holds, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims import resources
 from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 FOLDERS = frozenset({"migrations", "migrate", "migration"})
@@ -31,8 +33,8 @@ def refusal(tx: Transaction, call: Call, resource: Sequence[str]) -> Conflict | 
         return None
     live = [
         record
-        for record in holds.meeting(tx, [["tree", folder]], "")
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] == resources.WRITE
+        for record in claim_records.overlapping_claims(tx, [["tree", folder]], "")
+        if record["until"] > tx.now and record["mode"] == resources.WRITE
     ]
     own = [one["token"] for one in live if related(one["agent"], call.agent) and _covers(one, resource)]
     for record in live:
@@ -58,7 +60,7 @@ def number_of(name: str) -> str:
     return (digits[:length].lstrip("0") or "0") if length and digits[length : length + 1] in {"_", "-", "."} else ""
 
 
-def _covers(claim: Record, resource: Sequence[str]) -> bool:
+def _covers(claim: Claim, resource: Sequence[str]) -> bool:
     return resources.any_overlap(claim["resources"], [list(resource[:2])]) is not None
 
 

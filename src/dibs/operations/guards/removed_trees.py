@@ -11,7 +11,8 @@ then. The ledgers outlive them: the next look of any process of dibs finds a led
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import kept_contents
 from dibs.operations.core.call import FOLLOW_UPS
 from dibs.operations.core.declare import HOSTS, Field, Operation
@@ -39,7 +40,7 @@ def _removed(
     tx: Transaction, call: Call, tree: str, name: str, work: Sequence[Work] = (), age: int = 0
 ) -> dict[str, Any]:
     """Report it. `age`: another tree is at that place for so many ms, and claims since then are that one's."""
-    claims = holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0]
+    claims = claim_records.all_claims(tx, MAX_CLAIMS_READ)[0]
     ended = [claim for claim in claims if claim["tree"] == tree and claim["since"] <= tx.now - age]
     for claim in ended:
         endings.end(tx, claim, HOW)

@@ -16,7 +16,7 @@ from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
 from dibs.operations.claims import grants, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core import kept_contents, paging
 from dibs.operations.core.call import check_text, iso
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
@@ -107,7 +107,7 @@ def _restore(
         return refusal
     owner = changes.owed_to(tx, call, record)
     by = SHELL if owner else BY
-    held = grants.take(tx, call, [resource], tree=tree, by=by, reason=f"restores {kept}")
+    held = grants.take(tx, call, resources=[resource], tree=tree, by=by, reason=f"restores {kept}")
     if isinstance(held, DibsError):
         return held
     owner = "" if held.get("renewed") else owner  # the caller held it before: it is its own to decide

@@ -22,7 +22,8 @@ from __future__ import annotations
 from dibs.errors import Conflict, DibsError, Forbidden, Held, quoted, say_blocked
 from dibs.operations.agents import roles
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, grants, holds, resources
+from dibs.operations.claims import endings, grants, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.guards import audits, edit_guard, working_tree
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, TypedDict, Unpack
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.answers import BlockerView
+    from dibs.operations.core.call import Call
+    from dibs.operations.guards.working_tree import Concern, UnfinishedWork
     from dibs.stores.seam import Transaction
 
     class Command(TypedDict):
@@ -106,10 +110,10 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     normal = resources.normal(command["index"]) if command["index"] else []
     busy = [one for one in others if one["by"] == SHELL and resources.any_overlap(one["resources"], normal)]
     if busy:  # what lies in git's index now is of a moment
-        blockers = [holds.blocker(tx, one, normal) for one in busy]
+        blockers = [views.blocker(tx, one, normal) for one in busy]
         return _command_runs(tx, blockers) if _running_commands(tx, call, normal) else Held(blockers=blockers)
     unfinished = working_tree.unfinished(tx, call, command["owned"], others) if sweeps or exact else []
-    concerned = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
+    concerned: list[Concern] = [*others, *unfinished, *working_tree.loose(tx, command["loose"], [*others, *unfinished])]
     dropped: list[str] = []
     for given in sweeps:
         sweep = {"tree": tree, **given, "here": tree}
@@ -130,12 +134,12 @@ def _hold_files(
 ) -> list[str] | DibsError:
     """Hold what the command may write while it runs. What the agent holds anyway stays as it is."""
     taken: list[str] = []
-    own = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["until"] > tx.now and not one["pending"]]
+    own = [one for one in claim_records.claims_of(tx, call.agent) if one["until"] > tx.now and not one["pending"]]
     for tree, paths in files:
         held = [resource for claim in own if claim["tree"] in {"", tree} for resource in claim["resources"]]
         wanted = [path for path in paths if not resources.all_covered(resources.normal([path])[:1], held)]
         if wanted:
-            claim = grants.take(tx, call, wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
+            claim = grants.take(tx, call, resources=wanted, tree=tree, by=SHELL, reason=MAY_WRITE)
             if isinstance(claim, DibsError):
                 return claim
             taken.append(claim["claim"])
@@ -143,7 +147,7 @@ def _hold_files(
 
 
 def _being_changed(
-    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: list[Record], tree: str
+    tx: Transaction, unresolved: Sequence[dict[str, Any]], unfinished: Sequence[UnfinishedWork], tree: str
 ) -> Held | None:
     """Refuse a command that may write a file in which another agent that is there has unfinished work."""
     for doubt in unresolved if unfinished else ():
@@ -155,7 +159,7 @@ def _being_changed(
                 who = working_tree.who(tx, record)
                 return Held(
                     f"`{_short(doubt['words'])}` may write {name} ({who}). {instead}", words=[doubt["words"]],
-                    blockers=[holds.blocker(tx, record, [["file", name]])], more=0, instead=instead,
+                    blockers=[views.blocker(tx, record, [["file", name]])], more=0, instead=instead,
                 )  # fmt: skip
     return None
 
@@ -167,16 +171,14 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits
     """
     normal = resources.normal(wanted)
     own = [
-        claim
-        for claim in holds.of_agent(tx, holds.CLAIM, call.agent)
-        if claim["until"] > tx.now and not claim["pending"]
+        claim for claim in claim_records.claims_of(tx, call.agent) if claim["until"] > tx.now and not claim["pending"]
     ]
     if any(claim["by"] != SHELL and resources.all_covered(normal, claim["resources"]) for claim in own):
         return {"claims": []}
     if waits:
         running = _running_commands(tx, call, normal)
         if running:
-            return _command_runs(tx, [holds.blocker(tx, record, normal) for record in running[:MAX_CLAIMS_SHOWN]])
+            return _command_runs(tx, [views.blocker(tx, record, normal) for record in running[:MAX_CLAIMS_SHOWN]])
     # From a command that runs in parallel, or was aborted: this one takes the claim over, and its end ends both.
     freed: list[Any] = []
     for claim in own:
@@ -185,7 +187,7 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits
             endings.give_back(tx, claim, claim["resources"], "released")
     both = [*wanted, *[[*one, ""] for one in freed if one not in normal]]
     ttl = min(COMMAND_CLAIM_MS, call.policy.lifetime(normal, None)[0])
-    held = grants.take(tx, call, both, by=SHELL, ttl=ttl, reason=RUNS)
+    held = grants.take(tx, call, resources=both, by=SHELL, ttl=ttl, reason=RUNS)
     if not isinstance(held, DibsError):
         return {"claims": [held["claim"]]}
     endings.serve(tx, freed)
@@ -194,20 +196,24 @@ def _hold(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]], *, waits
     return held
 
 
-def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> list[Record]:
+def _running_commands(tx: Transaction, call: Call, wanted: Sequence[Sequence[str]]) -> list[Claim]:
     """The claims of other agents' git commands, if nothing else is in the way: these end within moments."""
-    running = []
-    for record in holds.meeting(tx, wanted, ""):
-        if holds.WAITER in record:
+    running: list[Claim] = []
+    for record in claim_records.overlapping(tx, wanted, ""):
+        if claim_records.is_waiter(record):
             return []
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks(record, resources.WRITE, call.agent):
+        if (
+            claim_records.is_claim(record)
+            and record["until"] > tx.now
+            and endings.blocks(record, resources.WRITE, call.agent)
+        ):
             if record["by"] != SHELL:
                 return []
             running.append(record)
     return running
 
 
-def _command_runs(tx: Transaction, blockers: Sequence[dict[str, Any]], more: int = 0) -> Held:
+def _command_runs(tx: Transaction, blockers: Sequence[BlockerView], more: int = 0) -> Held:
     """Other agents' git commands end within moments: the door waits for them, and nobody need claim by hand."""
     from dibs.operations.agents import names
 
@@ -242,9 +248,11 @@ def _undeployed(call: Call, command: str, target: str, against: str) -> Forbidde
     )
 
 
-def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: list[Record], tree: str) -> Held | None:
+def _unreadable(
+    tx: Transaction, unresolved: Sequence[dict[str, Any]], others: Sequence[Claim], tree: str
+) -> Held | None:
     """The refusal of a command whose target may be another agent's file; None if it certainly is not."""
-    found: list[tuple[str, Record, list[list[str]]]] = []
+    found: list[tuple[str, Claim, list[Sequence[str]]]] = []
     for doubt in unresolved:
         where, end = doubt.get("tree", tree), doubt.get("end", "")
         for record in others:
@@ -260,7 +268,7 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     if not found:
         return None
     words = list(dict.fromkeys([words for words, _, _ in found]))
-    blockers = {record["claim"]: holds.blocker(tx, record, hits) for _, record, hits in found}
+    blockers = {record["claim"]: views.blocker(tx, record, hits) for _, record, hits in found}
     shown, more_claims = list(blockers.values())[:MAX_CLAIMS_SHOWN], max(0, len(blockers) - MAX_CLAIMS_SHOWN)
     wanted = _files_of(unresolved, found)
     if wanted:
@@ -279,7 +287,7 @@ def _unreadable(tx: Transaction, unresolved: Sequence[dict[str, Any]], others: l
     )
 
 
-def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Record, list[list[str]]]]) -> list[str]:
+def _files_of(unresolved: Sequence[dict[str, Any]], found: list[tuple[str, Claim, list[Sequence[str]]]]) -> list[str]:
     """The held files that the commands may write, if the words leave only that open, or no words could name others."""
     hits = [hit for _, _, resources_hit in found for hit in resources_hit]
     whole = {doubt["words"] for doubt in unresolved if doubt.get("whole")}

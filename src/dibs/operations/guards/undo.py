@@ -14,8 +14,9 @@ from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held
 from dibs.operations.agents import roles
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, grants, holds, resources
-from dibs.operations.claims.resources import ranges_for
+from dibs.operations.claims import endings, grants, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.guards.ledger import Change
     from dibs.stores.seam import Transaction
@@ -225,12 +227,12 @@ def _take(
         refusal = roles.refusal_of_write(call, agent, resource, local=local)
         if refusal is not None:
             return _refuse(tx, call, undo, of, refusal)
-    before = {claim["claim"] for claim in holds.of_agent(tx, holds.CLAIM, call.agent)}
-    held = grants.take(tx, call, paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
+    before = {claim["claim"] for claim in claim_records.claims_of(tx, call.agent)}
+    held = grants.take(tx, call, resources=paths, tree=tree, by=BY, reason=check_text(f"undoes {what}", "what"))
     if isinstance(held, DibsError):
         return _refuse(tx, call, undo, of, held)
-    (claim,) = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == held["claim"]]
-    holds.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
+    (claim,) = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == held["claim"]]
+    claim_records.put(tx, {**claim, "undo": undo, "undo_of": list(of)})
     data = {"of": list(of), "what": what, "tree": tree, "paths": resources.shown(paths[:SHOWN]), "count": count}
     tx.append("undo.started", call.agent, undo, {**data, "claim": held["claim"]})
     return {"claim": held["claim"], "token": held["token"], "new": claim["claim"] not in before}
@@ -257,7 +259,7 @@ def _done(
     code: str = "",
 ) -> Any:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
-    mine = [one for one in holds.of_agent(tx, holds.CLAIM, call.agent) if one["claim"] == claim]
+    mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == claim]
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
         why = "the claim under which the undo began is no longer live: run the command again, it continues"
         return _refuse(tx, call, undo, of, Fenced(why=why))
@@ -266,7 +268,9 @@ def _done(
         _give_back(tx, mine)
     else:
         for one in mine:
-            holds.put(tx, {name: value for name, value in one.items() if name not in {"undo", "undo_of"}})
+            one.pop("undo", None)
+            one.pop("undo_of", None)
+            claim_records.put(tx, one)
     if code:
         tx.append("undo.refused", call.agent, undo, {"code": code, "of": list(of)})
         return {"undo": undo}
@@ -289,7 +293,7 @@ def _done(
     return {"undo": undo}
 
 
-def _give_back(tx: Transaction, mine: list[Record]) -> None:
+def _give_back(tx: Transaction, mine: list[Claim]) -> None:
     freed: list[Any] = []
     for held in mine:
         endings.give_back(tx, held, held["resources"], "released")

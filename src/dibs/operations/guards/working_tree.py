@@ -26,7 +26,8 @@ from __future__ import annotations
 from dibs.errors import Conflict, Forbidden, Held, quoted
 from dibs.operations.agents.names import name_of
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import holds, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims import resources, views
 from dibs.operations.core.call import related
 from dibs.operations.core.declare import Field
 from dibs.operations.guards.edit_guard import is_present
@@ -37,8 +38,30 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.records import Holding
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
+
+    class Concern(Holding):
+        """What a command may not touch unasked: a claim of another agent, unfinished work, an unread change."""
+
+        claim: str  # its id; "" for what no claim covers
+        pending: bool
+
+    class UnfinishedWork(Concern):
+        """Unfinished work of another agent that no claim covers."""
+
+        there: bool  # that agent is at work
+        shared: bool  # the caller may have done it
+        own: bool  # the caller holds the path and has read it
+        expect: None
+
+    class UnreadChange(Concern):
+        """An uncommitted change that no agent made and the caller has not read."""
+
+        later: bool  # made since the caller began
+        expect: None
+
 
 MAX_FILES_SHOWN = 10  # in a refusal, or in a safe command
 MAX_FILES_EXCLUDED = 30  # by a safe command; with more, nobody reads it
@@ -84,7 +107,7 @@ UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
-def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
+def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: Sequence[Concern]) -> DibsError | None:
     """Why git may not do that now; None if it may. `others`: the claims that count here."""
     if fact.get("record"):
         return Forbidden(
@@ -111,7 +134,7 @@ def refusal(tx: Transaction, call: Call, fact: dict[str, Any], others: list[Reco
     return _swept(tx, fact, others)
 
 
-def _repository(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Forbidden | None:
+def _repository(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> Forbidden | None:
     """Refuse to delete, move or switch off the repository while there is something in it to lose."""
     theirs = [record for record in others if record["by"] != LOOSE]
     reasons = (
@@ -134,23 +157,23 @@ def is_file(resource: Sequence[str]) -> bool:
     return resource[0] in resources.LITERAL_KINDS or resource[0] == "glob"
 
 
-def who(tx: Transaction, record: Record) -> str:
+def who(tx: Transaction, record: Concern) -> str:
     """The holder, and how much longer; or the owner of the unfinished work."""
     name = name_of(tx, record["agent"])
     if record["by"] == LOOSE:
         return "changed by no agent, and you have not read it"
-    if record["by"] == WORK and record["shared"]:
+    if record["by"] == WORK and record.get("shared"):
         path = quoted(record["resources"][0][1])
         return f"uncommitted work of {name} or of you; if it is yours, `dibs claim {path}`"
     if record["by"] == WORK:
-        return f"uncommitted work of {name}" if record["there"] else f"uncommitted work that {name} left"
-    return f"{name}, {holds.left(tx, record)}"
+        return f"uncommitted work of {name}" if record.get("there") else f"uncommitted work that {name} left"
+    return f"{name}, {views.left(tx, record)}"
 
 
 class _Covered:
     """The paths that these claims cover: a refusal names each file once."""
 
-    def __init__(self, held: list[Record]) -> None:
+    def __init__(self, held: Sequence[Concern]) -> None:
         self.files: set[tuple[str, str]] = set()
         self.wide: list[tuple[str, Sequence[str]]] = []  # folders and globs
         for record in held:
@@ -170,16 +193,19 @@ class _Covered:
 
 
 def unfinished(
-    tx: Transaction, call: Call, owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]], held: list[Record]
-) -> list[Record]:
+    tx: Transaction,
+    call: Call,
+    owned: Sequence[tuple[str, Sequence[str], Sequence[str], bool]],
+    held: Sequence[Concern],
+) -> list[UnfinishedWork]:
     """Other agents' unfinished work that no claim covers, in the form of claims: a sweep may not take it unseen.
 
     `own`: the caller holds the path and has read what is there, so that it may commit it.
     """
-    found: list[Record] = []
+    found: list[UnfinishedWork] = []
     there: dict[str, bool] = {}
     covered = _Covered(held)
-    claims = holds.of_agent(tx, holds.CLAIM, call.agent) if owned else ()
+    claims = claim_records.claims_of(tx, call.agent) if owned else ()
     own = _Covered([one for one in claims if one["until"] > tx.now and one["mode"] == resources.WRITE])
     for tree, path, owners, read in owned:
         others = [owner for owner in owners if not related(owner, call.agent)]
@@ -195,7 +221,9 @@ def unfinished(
     return found
 
 
-def loose(tx: Transaction, found: Sequence[tuple[str, Sequence[str], bool]], held: list[Record]) -> list[Record]:
+def loose(
+    tx: Transaction, found: Sequence[tuple[str, Sequence[str], bool]], held: Sequence[Concern]
+) -> list[UnreadChange]:
     """Uncommitted changes that no agent made and the caller has not read, in the form of claims."""
     covered = _Covered(held)
     return [
@@ -212,15 +240,17 @@ def loose(tx: Transaction, found: Sequence[tuple[str, Sequence[str], bool]], hel
 # --- files
 
 
-def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsError | None:
+def _swept(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> DibsError | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
     drops, whole = fact.get("drops", False), fact.get("own", False)  # a removed working tree cannot be brought back
-    others = [record for record in others if record["by"] != LOOSE or (drops and (record["later"] or whole))]
+    others = [record for record in others if record["by"] != LOOSE or (drops and (record.get("later") or whole))]
     if fact.get("does", "") in KEEPS:  # an ended agent's work is not lost by it
-        others = [record for record in others if record["by"] != WORK or (record["there"] and not record["own"])]
+        others = [
+            record for record in others if record["by"] != WORK or (record.get("there") and not record.get("own"))
+        ]
     if fact.get("own"):  # a whole working tree: agents at work in another one are not affected
         others = [record for record in others if record["tree"] == fact["tree"]]
-    found: list[tuple[str, Record]] = []
+    found: list[tuple[str, Concern]] = []
     paths: list[str] | None = fact.get("paths")
     folders: Sequence[str] = fact.get("folders", ())
     known = set(paths or ())
@@ -234,7 +264,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     found = list({path: (path, record) for path, record in reversed(found)}.values())[::-1]  # each file once
     named = _named(tx, found)
     instead = _instead(fact, [path for path, _ in found])
-    left = [path for path, record in found if record["by"] == WORK and not record["there"]]
+    left = [path for path, record in found if record["by"] == WORK and not record.get("there")]
     if left:
         names = " ".join([quoted(path) for path in left[:MAX_FILES_SHOWN]])
         where = "" if fact["tree"] == fact.get("here", fact["tree"]) else f" in {fact['tree']} (`cd` there first)"
@@ -261,7 +291,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     return Held(
         f"`{fact['what']}` {would} files that others hold{unknown}: {named}. {instead}",
         blockers=[
-            holds.blocker(tx, record, [["file", path]])
+            views.blocker(tx, record, [["file", path]])
             for path, record in found[:MAX_FILES_SHOWN]
             if record["by"] != LOOSE
         ],
@@ -271,7 +301,7 @@ def _swept(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> DibsE
     )
 
 
-def dropped(fact: dict[str, Any], others: list[Record]) -> list[str]:
+def dropped(fact: dict[str, Any], others: Sequence[Concern]) -> list[str]:
     """The files of a person's older changes, unread by the caller, that the command drops. A stash keeps them."""
     if not fact.get("drops") or fact.get("does") == STASHES:
         return []
@@ -299,7 +329,7 @@ def _hits(resource: Sequence[str], paths: list[str] | None, known: set[str], fol
     return hits
 
 
-def _named(tx: Transaction, found: list[tuple[str, Record]]) -> str:
+def _named(tx: Transaction, found: list[tuple[str, Concern]]) -> str:
     named = [f"{path} ({who(tx, record)})" for path, record in found[:MAX_FILES_SHOWN]]
     return "; ".join([*named, *([f"and {len(found) - MAX_FILES_SHOWN} more"] if len(found) > MAX_FILES_SHOWN else [])])
 
@@ -374,7 +404,7 @@ def _has_wildcard(path: str) -> bool:
 # --- HEAD and commits
 
 
-def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held | None:
+def _moved(tx: Transaction, fact: dict[str, Any], others: Sequence[Concern]) -> Held | None:
     """Refuse to change or move the branch that other agents at work here expect their next commit on."""
     here = fact["tree"]
     found = [
@@ -382,7 +412,7 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
         for record in others
         if record["tree"] == here or (not record["tree"] and fact.get("main"))
         for resource in record["resources"]
-        if is_file(resource) and record["by"] != LOOSE and (record["by"] != WORK or record["there"])
+        if is_file(resource) and record["by"] != LOOSE and (record["by"] != WORK or record.get("there"))
     ]
     if not found:
         return None
@@ -394,7 +424,7 @@ def _moved(tx: Transaction, fact: dict[str, Any], others: list[Record]) -> Held 
     instead = str(fact.get("else") or OTHER_WAY)
     return Held(
         f"`{fact['what']}` would {does} {instead}",
-        blockers=[holds.blocker(tx, record, record["resources"]) for _, record in found[:MAX_FILES_SHOWN]],
+        blockers=[views.blocker(tx, record, record["resources"]) for _, record in found[:MAX_FILES_SHOWN]],
         more=max(0, len(found) - MAX_FILES_SHOWN),
         files=[path for path, _ in found[:MAX_FILES_SHOWN]],
         instead=instead,

@@ -64,7 +64,7 @@ def _take(tx: Transaction, call: Call, onto: str, lander: Process, pushes: bool 
             return refusal
     reason = f"lands branches on {target}"
     wanted = [queue.resource_of(target)]
-    claim = grants.take(tx, call, wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
+    claim = grants.take(tx, call, resources=wanted, ttl=CLAIM_TTL_MS, reason=reason, by=BY_LANDER)
     if isinstance(claim, DibsError):
         return claim
     state["turn"] += 1

@@ -15,7 +15,8 @@ in all of them. lander.py has the side that lands; this file has the callers'.
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
-from dibs.operations.claims import holds, resources
+from dibs.operations.claims import records as claim_records
+from dibs.operations.claims import resources
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso, related
 from dibs.operations.core.declare import ANYWHERE, PAGED, Field, Operation
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -305,10 +307,10 @@ def resource_of(target: str) -> list[str]:
     return ["name", f"land:{target}"]
 
 
-def holder(tx: Transaction, target: str) -> Record | None:
+def holder(tx: Transaction, target: str) -> Claim | None:
     """The live claim on landing, of any agent."""
-    for record in holds.meeting(tx, [resource_of(target)], ""):
-        if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH:
+    for record in claim_records.overlapping_claims(tx, [resource_of(target)], ""):
+        if record["until"] > tx.now and record["mode"] != resources.WATCH:
             return record
     return None
 

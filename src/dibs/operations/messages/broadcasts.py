@@ -33,7 +33,22 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.long_jobs import Job
     from dibs.stores.seam import Transaction
+
+    class BroadcastJob(Job):
+        """`send`: copies of a message for all fitting agents."""
+
+        message: Record
+        to: str  # `all`, or a type
+        type: str  # "" for all
+        later: bool  # it is kept for later agents of the type
+        after: str  # the last agent that was looked at
+        wanted: str  # the first agent that was to get it
+        full: list[str]  # agents without room
+        limits: dict[str, int]  # of a mailbox
+        request: list[str] | None  # the operation and its request id
+
 
 ALL = "all"
 RECORDS_PER_COPY = 3  # the message, the mailbox, the event
@@ -69,7 +84,7 @@ def send(
     return long_jobs.with_jobs(_answer(job), jobs), known
 
 
-def step(tx: Transaction, job: Record, room: int) -> int:
+def step(tx: Transaction, job: BroadcastJob, room: int) -> int:
     """Leave copies for further agents, up to `room` records."""
     used, more = 0, True
     while more and used < room:
@@ -89,7 +104,7 @@ def step(tx: Transaction, job: Record, room: int) -> int:
     return max(used, room)
 
 
-def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str]:
+def _fitting(tx: Transaction, job: BroadcastJob, agents: Sequence[Record]) -> list[str]:
     """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
     above = {agent_key(name) for agent in agents for name in lineage_of(agent["agent"])[:-1]}
     killed = {key[2:] for key, found in tx.get_many(sorted(above)).items() if found is not None and found["killed"]}
@@ -106,7 +121,7 @@ def _fitting(tx: Transaction, job: Record, agents: Sequence[Record]) -> list[str
     ]
 
 
-def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
+def _leave(tx: Transaction, job: BroadcastJob, wanted: Sequence[str]) -> int:
     """Leave a copy for each of these that has room; returns how many."""
     boxes = boxes_of(tx, wanted)
     reached = [name for name in wanted if not is_full(boxes[name], job["by"], job["limits"])]
@@ -119,7 +134,7 @@ def _leave(tx: Transaction, job: Record, wanted: Sequence[str]) -> int:
     return len(reached)
 
 
-def _close(tx: Transaction, job: Record) -> None:
+def _close(tx: Transaction, job: BroadcastJob) -> None:
     """All agents were looked at."""
     job["answer"] = _answer(job)
     if job["done"] or job["later"]:
@@ -135,7 +150,7 @@ def _close(tx: Transaction, job: Record) -> None:
         long_jobs.refuse(job, NotFound(text, to=whom))
 
 
-def _answer(job: Record) -> dict[str, Any]:
+def _answer(job: BroadcastJob) -> dict[str, Any]:
     """The job's part of the answer: a limited list of names, and the total."""
     found = {"to": list(job["names"]), "count": job["done"]}
     if job["full"]:

@@ -337,12 +337,13 @@ def _tell_sender(tx: Transaction, call: Call, message: Record) -> None:
 
 def _settled(tx: Transaction, agent: str, claim: str) -> bool:
     """The agent knows of a lost claim. It is not told again; a commit of it is still refused."""
-    key = f"l\t{agent}\t{claim}"
-    loss = tx.get(key)
+    from dibs.operations.claims import records as claim_records
+
+    loss = claim_records.get_loss(tx, agent, claim)
     if loss is None:
         return False
     loss["settled"] = True
-    tx.put(key, loss, i2=due(loss["until"]))
+    claim_records.put_loss(tx, loss)
     return True
 
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dibs.operations.agents import presence, roles
 from dibs.operations.alerts import delivery, records
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks.records import dependent_range, end_of, get_tasks, in_state, task_of, with_defaults
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -34,7 +37,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     """Everything, in one snapshot."""
     cut: list[str] = []
 
-    def scanned(index: str, name: str) -> list[Record]:
+    def scanned(index: str, name: str) -> list[Any]:
         page = tx.scan(1, index, MOST)
         if page.truncated:
             cut.append(name)
@@ -49,9 +52,11 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
     page = presence.listed(tx, call, MOST, "")
     if page.more:
         cut.append("agents")
-    claims = [claim for claim in scanned("claims\t", "claims") if claim["until"] > tx.now]
+    found = scanned(claim_records.index_prefix(claim_records.CLAIM), "claims")
+    claims: list[Claim] = [claim for claim in found if claim["until"] > tx.now]
     gone = {claim["claim"] for claim in endings.gone(tx, call, claims)}
-    waiting = [place for place in scanned("waits\t", "waiting") if place["until"] > tx.now]
+    places = scanned(claim_records.index_prefix(claim_records.WAITER), "waiting")
+    waiting = [place for place in places if place["until"] > tx.now]
     subscribers = [key.split("\t")[1:] for key, _ in fetched("sk\t", "subscriptions", MAX_SUBSCRIPTIONS)]
     return {
         "agents": [_agent(tx, call, agent) for agent in page.records],
@@ -69,8 +74,8 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
             {"run": run["run"], "coordinator": run["coordinator"]}
             for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
         ],
-        "quarantined": [_task(task) for task in scanned(f"tasks\t{lifecycle.QUARANTINED}\t", "tasks")],
-        "failed": _failed(tx, scanned(f"tasks\t{lifecycle.FAILED}\t", "tasks")),
+        "quarantined": [_task(task) for task in scanned(in_state(lifecycle.QUARANTINED), "tasks")],
+        "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),
         "unsettled": _unsettled(tx, fetched("vu\t", "violations")),
         "deploys": [
             {"target": key.partition("\t")[2], "at": iso(tx, one["at"]), "agent": one["agent"], "commit": one["commit"],
@@ -92,16 +97,14 @@ def _agent(tx: Transaction, call: Call, agent: Agent) -> dict[str, Any]:
     return shown
 
 
-def _claim(tx: Transaction, claim: Record, gone: set[str]) -> dict[str, Any]:
-    shown = holds.held(tx, claim)
-    shown["held"] = (tx.now - claim["since"]) / 1000
-    shown["gone"] = claim["claim"] in gone
-    return shown
+def _claim(tx: Transaction, claim: Claim, gone: set[str]) -> dict[str, Any]:
+    held = (tx.now - claim["since"]) / 1000
+    return {**views.held(tx, claim), "held": held, "gone": claim["claim"] in gone}
 
 
-def _task(task: Record) -> dict[str, Any]:
-    full = lifecycle.full(task)
-    return {"task": full["task"], "title": full["title"], "failures": full["failures"], "losses": full["losses"]}
+def _task(stored: Record) -> dict[str, Any]:
+    task = with_defaults(stored)
+    return {"task": task["task"], "title": task["title"], "failures": task["failures"], "losses": task["losses"]}
 
 
 def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
@@ -109,12 +112,11 @@ def _failed(tx: Transaction, tasks: list[Record]) -> list[dict[str, Any]]:
     names = [task["task"] for task in tasks[:MAX_FAILED]]
     users: dict[str, list[str]] = {name: [] for name in names}
     for start in range(0, len(names), RANGES):
-        ranges = [prefix_range(f"td\t{name}\t") for name in names[start : start + RANGES]]
+        ranges = [dependent_range(name) for name in names[start : start + RANGES]]
         for key, _ in tx.fetch(ranges, MOST).rows:
-            _, name, user = key.split("\t")
-            users[name].append(user)
+            users[task_of(key)].append(end_of(key))
     wanted = list(dict.fromkeys(user for some in users.values() for user in some[:MAX_USERS]))
-    after = lifecycle.load_all(tx, wanted) if wanted else {}
+    after = get_tasks(tx, wanted) if wanted else {}
     open_ = {name for name, one in after.items() if one is not None and one["state"] not in lifecycle.FINAL_STATES}
     return [{"task": name, "blocked": [user for user in some if user in open_]} for name, some in users.items()]
 

@@ -11,8 +11,8 @@ from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
 from dibs.operations.runs import run_records, run_views
-from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
+from dibs.operations.tasks.records import get_results
 from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
     Gate = Callable[["View"], str]
@@ -41,9 +43,9 @@ class View:
         self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
         self.members = run_views.members(tx, run["run"])
         self.counted = run_views.Count()
-        self.working: list[Record] = []
+        self.working: list[Task] = []
         self.failed: list[str] = []
-        self.complete: list[Record] = []
+        self.complete: list[Task] = []
         self.last_activity = max(run["since"], run["phases"][-1][1])
         for task in run_views.tasks(tx, run["run"]):
             self.counted.add(task)
@@ -56,7 +58,7 @@ class View:
                 self.complete.append(task)
         self.claims = self._claims()
 
-    def _claims(self) -> dict[str, Record | None]:
+    def _claims(self) -> dict[str, Claim | None]:
         """The claim of each running task; None if it has none, or only that of a dead process."""
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
@@ -149,7 +151,7 @@ def _errors(view: View) -> str:
 
 
 def _results(view: View) -> str:
-    results = lifecycle.results(view.tx, [task["task"] for task in view.complete])
+    results = get_results(view.tx, [task["task"] for task in view.complete])
     missing = [name for name, result in results.items() if result is None]
     if missing:
         return f"no result of {_some(missing)}"
@@ -173,13 +175,12 @@ def _archived(view: View) -> str:
 def _released(view: View) -> str:
     from dibs.operations.claims import resources
 
-    said = []
-    for kind, word in (("claim", "holds"), ("waiter", "waits for")):
-        said += [
-            f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
-            for record in run_views.records_for_run(view.tx, view.run, kind)
-        ]
-    return _some(said)
+    claims = [("holds", claim) for claim in run_views.claims_for_run(view.tx, view.run)]
+    waiters = [("waits for", waiter) for waiter in run_views.waiters_for_run(view.tx, view.run)]
+    return _some([
+        f"{record['agent']} {word} {', '.join(resources.shown(record['resources'])[:MAX_NAMED])}"
+        for word, record in (*claims, *waiters)
+    ])  # fmt: skip
 
 
 GATES: tuple[tuple[str, str, Gate], ...] = (

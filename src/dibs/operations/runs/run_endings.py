@@ -21,13 +21,16 @@ from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
 from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import AFTER_KEY, prefix_range
+from dibs.operations.tasks import records as task_records
+from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.long_jobs import RunEndJob
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
@@ -54,8 +57,8 @@ def _end(
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
         return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
-    many = tx.fetch([prefix_range(f"ut\t{record['run']}\t")], long_jobs.RECORDS_PER_STEP).truncated
-    still: list[Record] = []
+    many = task_records.keys_below(tx, task_records.run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
+    still: list[Task] = []
     if not many:
         still = [task for task in run_views.tasks(tx, record["run"]) if task["state"] not in lifecycle.FINAL_STATES]
     if still and not force:
@@ -68,7 +71,7 @@ def _end(
             text = f"run {record['run']}: {failed[0]['name']}: {failed[0]['why']}. Without --strict it ends anyway."
             return _refuse(tx, call.agent, record, Conflict(text, run=record["run"], gates=failed))
     kept = call.policy.work["runs"]["keep"] if keep is None else keep
-    job = long_jobs.new(
+    job: RunEndJob = long_jobs.new(
         tx, "run end", call.agent, run=record["run"], force=force, keep=kept, after="",
         why=f"run {record['run']} was ended",
     )  # fmt: skip
@@ -78,8 +81,7 @@ def _end(
     run_records.put(tx, record)
     jobs = long_jobs.begin(tx, job)
     if not jobs:
-        answer: dict[str, Any] = job["answer"]
-        return answer
+        return job["answer"]
     return {**_ended(tx, record, job["names"], []), "jobs": jobs}
 
 
@@ -99,33 +101,32 @@ def _ended(tx: Transaction, run: Record, cancelled: list[str], released: list[st
     return {"run": run_records.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
 
 
-def step(tx: Transaction, job: Record, room: int) -> int:
+def step(tx: Transaction, job: RunEndJob, room: int) -> int:
     """One step of the end of a run: check, or cancel, up to `room` of its tasks; the last step ends it."""
     from dibs.operations.tasks import cancellations
 
     record = run_records.load(tx, job["run"])
-    prefix = f"ut\t{job['run']}\t"
+    prefix = task_records.run_prefix(job["run"])
     if job["force"]:
         used = cancellations.members_step(tx, job, prefix, room)
         used += cancellations.below(tx, job, room - used)
     else:
-        low, high = prefix_range(prefix)
-        rows = tx.fetch([(job["after"] + AFTER_KEY if job["after"] else low, high)], room).rows
-        used = len(rows)
-        found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values()
-        still = [task for task in found if task is not None and task["state"] not in lifecycle.FINAL_STATES]
+        keys, _ = task_records.keys_below(tx, prefix, room, job["after"])
+        used = len(keys)
+        tasks = task_records.get_tasks(tx, [task_records.end_of(key) for key in keys]).values()
+        still = [task for task in tasks if task is not None and task["state"] not in lifecycle.FINAL_STATES]
         if still:
             del record["ending"]
             run_records.put(tx, record)
             long_jobs.refuse(job, _refuse(tx, job["by"], record, _open(record, still, some=True)))
             return 0
-        job["after"] = rows[-1][0] if rows else job["after"]
+        job["after"] = keys[-1] if keys else job["after"]
     if used < room:
         _end_now(tx, job, record)
     return used
 
 
-def _end_now(tx: Transaction, job: Record, record: Record) -> None:
+def _end_now(tx: Transaction, job: RunEndJob, record: Record) -> None:
     """End a run that has no open tasks any more."""
     released = _release(tx, record)
     del record["ending"]
@@ -142,7 +143,7 @@ def _refuse(tx: Transaction, by: str, run: Record, error: Conflict) -> Conflict:
     return error
 
 
-def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
+def _open(run: Record, still: list[Task], *, some: bool = False) -> Conflict:
     """The refusal to end a run with open tasks; `some`: there may be more of them."""
     counted: dict[str, int] = {}
     for task in still:
@@ -158,11 +159,12 @@ def _open(run: Record, still: list[Record], *, some: bool = False) -> Conflict:
 
 def _release(tx: Transaction, run: Record) -> list[str]:
     """Release the claims of the coordinator and its subagents for this run."""
-    from dibs.operations.claims import endings, holds, resources
+    from dibs.operations.claims import endings, resources
+    from dibs.operations.claims import records as claim_records
 
     freed: list[Any] = []
     names: list[str] = []
-    for claim in holds.of_agent(tx, holds.CLAIM, run["coordinator"], family=True):
+    for claim in claim_records.claims_of(tx, run["coordinator"], family=True):
         if run_views.is_for(tx, run, claim):
             endings.give_back(tx, claim, claim["resources"], "released")
             freed += claim["resources"]
@@ -214,9 +216,9 @@ def came_due(tx: Transaction, run: Record) -> bool:
 def drop(tx: Transaction, run: Record, limit: int, by: str) -> bool:
     """Delete up to `limit` rows of a run, and the run itself with the last of them; returns whether it is gone."""
     name = run["run"]
-    rows = tx.fetch([prefix_range(f"ut\t{name}\t")], limit)
-    room, cut = limit, rows.truncated
-    for key, _ in rows.rows:
+    keys, cut = task_records.keys_below(tx, task_records.run_prefix(name), limit)
+    room = limit
+    for key in keys:
         used = _drop_task(tx, by, key, room)
         room -= used
         if room <= 0:
@@ -240,34 +242,33 @@ def _drop_task(tx: Transaction, by: str, row: str, room: int) -> int:
 
     Returns how many rows that took; `room` or more means that the rest is left for the next step.
     """
-    kept: Record | None = tx.get(lifecycle.key_of(row.rpartition("\t")[2]))
+    task = task_records.get_task(tx, task_records.end_of(row))
     used = 1
-    if kept is not None:
-        task = lifecycle.full(kept)
-        if task["state"] == lifecycle.COMPLETE and tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
+    if task is not None:
+        if task["state"] == lifecycle.COMPLETE and task_records.has_dependents(tx, task["task"]):
             from dibs.operations.tasks import outcomes  # a job has yet to unblock the tasks after it
 
-            used += outcomes.unblock_step(tx, {"task": task["task"], "done": 0, "names": []}, room)
+            used += outcomes.release_dependents(tx, task["task"], room)[0]
         if used < room and task["state"] in lifecycle.FINAL_STATES and not _waited_for(tx, task):
-            used += lifecycle.drop(tx, task, room - used)
+            used += task_records.delete_task(tx, task, room - used)
         elif used < room:
-            lifecycle.put(tx, {**task, "run": ""})
+            task_records.put_task(tx, {**task, "run": ""})
             tx.append("task.kept", by, task["task"], {"run": task["run"]})
     if used < room:
         tx.delete(row)
     return used
 
 
-def _waited_for(tx: Transaction, task: Record) -> bool:
+def _waited_for(tx: Transaction, task: Task) -> bool:
     """Does a task outside, or a parent, wait for a failed or cancelled task? Only that one can be planned again."""
     if task["state"] == lifecycle.COMPLETE:
         return False
-    if tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
+    if task_records.has_dependents(tx, task["task"]):
         return True
     if not task["parent"] or task["state"] == lifecycle.CANCELLED:
         return False
-    parent = tx.get(lifecycle.key_of(task["parent"]))
-    return parent is not None and lifecycle.full(parent)["run"] != task["run"]
+    parent = task_records.get_task(tx, task["parent"])
+    return parent is not None and parent["run"] != task["run"]
 
 
 # Not in the catalogue: for the door that wrote the archive.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.runs import run_records
-from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import AFTER_KEY, KEYS_PER_FETCH, prefix_range
+from dibs.operations.tasks import records as task_records
+from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,22 +25,22 @@ def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Any]:
 
 def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
     """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
-    low, high = prefix_range(f"ut\t{run}\t")
-    page = tx.fetch([(f"ut\t{run}\t{after}{AFTER_KEY}" if after else low, high)], KEYS_PER_FETCH // 4)
-    names = [key[len(low) :] for key, _ in page.rows]
-    values = tx.get_many([f"{letter}\t{name}" for name in names for letter in ("t", "tp", "tr")])
+    prefix = task_records.run_prefix(run)
+    rows, truncated = task_records.keys_below(tx, prefix, KEYS_PER_FETCH // 4, prefix + after if after else "")
+    names = [task_records.end_of(key) for key in rows]
+    kinds = (task_records.task_key, task_records.payload_key, task_records.result_key)
+    values = tx.get_many([key_of(name) for name in names for key_of in kinds])
     lines: list[str] = []
     letters, last = 0, ""
     for name in names:
-        record = values[f"t\t{name}"]
-        if record is not None:
-            task = {**lifecycle.full(record), "payload": values[f"tp\t{name}"], "result": values[f"tr\t{name}"]}
-            lines.append(jsontext.encode(task))
+        stored, payload, result = [values[key_of(name)] for key_of in kinds]
+        if stored is not None:
+            lines.append(jsontext.encode({**task_records.with_defaults(stored), "payload": payload, "result": result}))
             letters += len(lines[-1])
         last = name
         if letters > MAX_LETTERS:
             break
-    return {"lines": lines, "after": last, "more": page.truncated or (bool(names) and last != names[-1])}
+    return {"lines": lines, "after": last, "more": truncated or (bool(names) and last != names[-1])}
 
 
 CHOSEN = Operation(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.additions import TaskSpec
     from dibs.stores.seam import Transaction
 
 
@@ -58,13 +59,13 @@ def _slug(name: str) -> str:
     return "-".join(words)[:MAX_NAME_CHARS].strip("-") or "run"
 
 
-def _bring(tx: Transaction, call: Call, run: str, specs: list[dict[str, Any]]) -> list[str]:
+def _bring(tx: Transaction, call: Call, run: str, specs: list[TaskSpec]) -> list[str]:
     """Add the tasks that a run starts with."""
     from dibs.operations.tasks import additions, workforce
 
-    made = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
-    workforce.wake(tx, made)
-    return [task["task"] for task in made]
+    added = additions.create_all(tx, call, [{**spec, "run": run} for spec in specs])
+    workforce.wake(tx, added)
+    return [task["task"] for task in added]
 
 
 OPERATIONS = (

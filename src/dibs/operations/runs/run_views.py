@@ -14,6 +14,7 @@ from dibs.operations.core.declare import PAGED, Operation
 from dibs.operations.runs import run_records
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
+from dibs.operations.tasks.records import run_prefix, tasks_below
 from dibs.stores.seam import prefix_range, walk
 
 TYPE_CHECKING = False
@@ -21,19 +22,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from dibs.operations.claims.records import Claim, Waiter
     from dibs.operations.core.call import Call, Record
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_NOTES_SHOWN = 20  # the latest errors and warnings in one answer; the report has them all
+MAX_RECORDS_READ = 100_000  # claims, or waiters, of a workspace: more than there ever are
 MAX_TASKS_SHOWN = 20  # ids of an agent's tasks in one answer
 
 
 # --- what there is
 
 
-def tasks(tx: Transaction, run: str) -> Iterator[Record]:
+def tasks(tx: Transaction, run: str) -> Iterator[Task]:
     """The tasks of a run, by id."""
-    return lifecycle.members(tx, f"ut\t{run}\t")
+    return tasks_below(tx, run_prefix(run))
 
 
 def members(tx: Transaction, run: str) -> list[Record]:
@@ -63,7 +67,7 @@ class Count:
         self.assigned: dict[str, list[str]] = {}  # the tasks that an agent works on, or is assigned
         self.finished: dict[str, int] = {}
 
-    def add(self, task: Record) -> None:
+    def add(self, task: Task) -> None:
         """Count one task."""
         state = task["state"]
         self.states[state] = self.states.get(state, 0) + 1
@@ -95,7 +99,7 @@ class Count:
         }
 
 
-def counted(tasks: Iterable[Record]) -> Count:
+def counted(tasks: Iterable[Task]) -> Count:
     """These tasks, counted."""
     found = Count()
     for task in tasks:
@@ -166,17 +170,24 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
     return shown
 
 
-def records_for_run(tx: Transaction, run: Record, kind: str = "claim") -> list[Record]:
-    """The live claims, or waiters, for a run.
+def claims_for_run(tx: Transaction, run: Record) -> list[Claim]:
+    """The live claims for a run.
 
     They name the run or one of its tasks as their purpose, or are on `run:ID`; roles do not count.
     """
-    from dibs.operations.claims import holds
+    from dibs.operations.claims import records as claim_records
 
-    return [record for record in holds.every(tx, kind, 100_000)[0] if is_for(tx, run, record)]
+    return [claim for claim in claim_records.all_claims(tx, MAX_RECORDS_READ)[0] if is_for(tx, run, claim)]
 
 
-def is_for(tx: Transaction, run: Record, record: Record) -> bool:
+def waiters_for_run(tx: Transaction, run: Record) -> list[Waiter]:
+    """The live waiters for a run, in the same sense."""
+    from dibs.operations.claims import records as claim_records
+
+    return [waiter for waiter in claim_records.all_waiters(tx, MAX_RECORDS_READ)[0] if is_for(tx, run, waiter)]
+
+
+def is_for(tx: Transaction, run: Record, record: Claim | Waiter) -> bool:
     """Is this live claim, or waiter, for that run?"""
     if record["until"] <= tx.now or any(one[1].startswith(ROLE_PREFIX) for one in record["resources"]):
         return False
@@ -194,7 +205,7 @@ def _of_run(tx: Transaction, run: str, task: str) -> bool:
         return True
     if not task.isprintable():  # a person's text, not an id
         return False
-    return tx.get(f"ut\t{run}\t{task}") is not None
+    return tx.get(run_prefix(run) + task) is not None
 
 
 OPERATIONS = (

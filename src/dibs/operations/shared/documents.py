@@ -16,7 +16,8 @@ from __future__ import annotations
 from dibs import jsontext
 from dibs.errors import Conflict, Fenced, Held, Invalid, NotFound, Quota, quoted
 from dibs.operations.agents import names
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import json_values
 from dibs.operations.core.call import due, iso, related, span
 from dibs.operations.core.declare import Field, Operation
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction
@@ -152,7 +154,7 @@ def forget(tx: Transaction, key: str, grave: Record) -> None:
 def _ahead(call: Call, key: str, **_: Any) -> Ahead:
     """The document, the record of a deleted one, and its claims."""
     name = json_values.check_key(key)
-    return [f"e\t{name}", f"eg\t{name}"], resources.ranges_of([resource_of(name)])
+    return [f"e\t{name}", f"eg\t{name}"], claim_records.ranges_of([resource_of(name)])
 
 
 def _counts(tx: Transaction) -> Record:
@@ -209,7 +211,7 @@ def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None) ->
         blockers = [claim for claim in live if endings.blocks(claim, resources.WRITE, call.agent)]
         if not blockers:
             return None
-        named = [holds.blocker(tx, claim, [wanted]) for claim in blockers[:MAX_BLOCKERS_SHOWN]]
+        named = [views.blocker(tx, claim, [wanted]) for claim in blockers[:MAX_BLOCKERS_SHOWN]]
         return Held(blockers=named, more=max(0, len(blockers) - MAX_BLOCKERS_SHOWN))
     mine = [claim for claim in live if related(claim["agent"], call.agent)]
     if any(claim["token"] == token and claim["mode"] == resources.WRITE for claim in mine):
@@ -227,14 +229,14 @@ def _fenced_or_held(tx: Transaction, call: Call, key: str, token: int | None) ->
     return Fenced(text, resource=name, given=token, holder=other["agent"], token=other["token"], since=since)
 
 
-def _live(tx: Transaction, call: Call, wanted: Sequence[str]) -> list[Record]:
+def _live(tx: Transaction, call: Call, wanted: Sequence[str]) -> list[Claim]:
     """The live claims on a document; those of dead local processes are ended on the way."""
-    live: list[Record] = []
+    live: list[Claim] = []
     for _ in range(MAX_ROUNDS):
         live = [
             record
-            for record in holds.meeting(tx, [wanted], "")
-            if holds.CLAIM in record and record["until"] > tx.now and record["mode"] != resources.WATCH
+            for record in claim_records.overlapping_claims(tx, [wanted], "")
+            if record["until"] > tx.now and record["mode"] != resources.WATCH
         ]
         gone = endings.gone(tx, call, [c for c in live if not (call.tied and c["agent"] == call.agent)])
         if not gone:

@@ -12,20 +12,46 @@
 from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, STRATEGIES
-from dibs.operations.tasks import board, lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import COMPLETE, PLANNED
-from dibs.stores.seam import COMMIT, KEYS_PER_FETCH, walk
+from dibs.stores.seam import COMMIT, KEYS_PER_FETCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
+    from typing import Any, TypedDict, Unpack
 
-    from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Range, Transaction
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
+    from dibs.stores.seam import Json, Range, Transaction
+
+    SpecType = TypedDict("SpecType", {"for": str}, total=False)  # only for agents of this type
+
+    class TaskSpec(SpecType, total=False):
+        """A task that is to be added, by ADD_FIELDS."""
+
+        title: str
+        id: str  # "": one is made
+        priority: int
+        needs: Sequence[str]
+        after: Sequence[str]
+        parent: str
+        key: str
+        expect: int  # ms
+        state: str
+        payload: Json
+        attempts: int
+        strategy: str
+        sticky: str
+        bid_window: int  # ms
+        race: str
+        require: Sequence[str]
+        run: str
+
 
 MAX_TASKS_TOGETHER = 1_000  # in one transaction: all other calls wait for it, some 0.2 ms for each task
 MAX_DEPENDENCIES = 10_000  # of one task: all the maps of a reduce
@@ -34,9 +60,9 @@ MAX_POOLS = 256  # different demands on agents among the waiting tasks: `next` r
 INITIAL_STATES = (lifecycle.DISCOVERY, lifecycle.SCOPED, PLANNED)  # the states in which a task may begin
 
 
-def _add(tx: Transaction, call: Call, **given: Any) -> dict[str, Any]:
+def _add(tx: Transaction, call: Call, **spec: Unpack[TaskSpec]) -> dict[str, Any]:
     """Add one task; a key that was used before returns its first task."""
-    task, existing = create(tx, call, given)
+    task, existing = create(tx, call, spec)
     from dibs.operations.tasks import workforce
 
     if not existing:
@@ -47,61 +73,61 @@ def _add(tx: Transaction, call: Call, **given: Any) -> dict[str, Any]:
 def create(
     tx: Transaction,
     call: Call,
-    given: dict[str, Any],
+    spec: TaskSpec,
     place: int = 0,
     *,
     complete: bool = False,
     pools: set[str] | None = None,
-) -> tuple[Record, bool]:
+) -> tuple[Task, bool]:
     """Make one task from its fields; `place` keeps the order of tasks made in one transaction.
 
     `complete`: it was finished elsewhere, before it was added here. `pools`: those that this transaction checked.
 
     Returns the task, and whether it existed already.
     """
-    key = lifecycle.check_word(given.get("key", ""), "key")
+    key = lifecycle.check_word(spec.get("key", ""), "key")
     if key:
-        known = tx.get(f"tk\t{key}")
-        if known is not None:
-            return lifecycle.load(tx, known["task"]), True
-    task = _record(tx, call, given, place)
+        owner = records.get_owner(tx, key)
+        if owner is not None:
+            return records.load_task(tx, owner), True
+    task = _record(tx, call, spec, place)
     identifier = task["task"]
-    after = _check_after(tx, given.get("after") or (), identifier)
+    after = _check_after(tx, spec.get("after") or (), identifier)
     parent = _adopt(tx, task)
     if parent and after:
         _refuse_circle(tx, task, after)
     if complete:
-        task.update(state=COMPLETE, finished=tx.now, progress=lifecycle.MAX_PERCENT)
+        task.update({"state": COMPLETE, "finished": tx.now, "progress": lifecycle.MAX_PERCENT})
     _check_pools(tx, task, set() if pools is None else pools)
-    _put_parts(tx, task, key, after, given.get("payload"))
+    _put_parts(tx, task, key, after, spec.get("payload"))
     tx.append("task.added", call.agent, identifier, _added(call, task, key, after, place, complete=complete))
     if task["strategy"] == "auction" and task["state"] == PLANNED:
         task["window"] = tx.now + (task["bid_window"] or call.policy.work["tasks"]["bid_window"])
-    lifecycle.put(tx, task)
+    records.put_task(tx, task)
     return task, False
 
 
-def _put_parts(tx: Transaction, task: Record, key: str, after: dict[str, str], payload: Any) -> None:
-    """Write the records next to a task's own: payload, dependencies, key, race and run."""
+def _put_parts(tx: Transaction, task: Task, key: str, after: dict[str, str], payload: Json) -> None:
+    """Write the records that belong to a task: payload, dependencies, key, race and run."""
     identifier = task["task"]
     if payload is not None:
-        tx.put(f"tp\t{identifier}", payload)
+        tx.put(records.payload_key(identifier), payload)
         task["payload"] = True
     if after:
-        tx.put(f"ta\t{identifier}", {"after": list(after)})
+        records.put_dependencies(tx, identifier, list(after))
         waited = [name for name, state in after.items() if state != COMPLETE]
         for name in waited:
-            tx.put(f"td\t{name}\t{identifier}", {})
+            records.put_member(tx, records.dependent_prefix(name), identifier)
         task["open"], task["after"] = len(waited), True
     if key:
-        tx.put(f"tk\t{key}", {"task": identifier})
+        records.put_owner(tx, key, identifier)
     if task["race"]:
-        tx.put(f"tg\t{task['race']}\t{identifier}", {})
+        records.put_member(tx, records.race_prefix(task["race"]), identifier)
     if task["run"]:
-        tx.put(f"ut\t{task['run']}\t{identifier}", {})
+        records.put_member(tx, records.run_prefix(task["run"]), identifier)
 
 
-def _added(call: Call, task: Record, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, Any]:
+def _added(call: Call, task: Task, key: str, after: dict[str, str], place: int, *, complete: bool) -> dict[str, Any]:
     """The data of the event that a task was added."""
     event: dict[str, Any] = {
         "title": task["title"], "state": task["state"], "priority": task["priority"], "after": list(after)[:100],
@@ -115,106 +141,106 @@ def _added(call: Call, task: Record, key: str, after: dict[str, str], place: int
     return event
 
 
-def create_all(tx: Transaction, call: Call, specs: Sequence[dict[str, Any]]) -> list[Record]:
+def create_all(tx: Transaction, call: Call, specs: Sequence[TaskSpec]) -> list[Task]:
     """Make many tasks in one transaction. They may name each other in `after`, in any order, without a cycle."""
-    by_id: dict[str, dict[str, Any]] = {}
+    by_id: dict[str, TaskSpec] = {}
     for spec in specs:
         name = spec.get("id") or f"t{tx.id()}"
         if name in by_id:
             raise Conflict(f"two tasks are called {name}", task=name)
         by_id[name] = {**spec, "id": name}
-    made = []
+    tasks = []
     pools: set[str] = set()
     order = _in_order(by_id)
     _prefetch(tx, list(by_id.values()))
     for place, name in enumerate(order):
         task, _ = create(tx, call, by_id[name], place, pools=pools)
-        made.append(task)
-    return made
+        tasks.append(task)
+    return tasks
 
 
-def _prefetch(tx: Transaction, specs: Sequence[dict[str, Any]]) -> None:
+def _prefetch(tx: Transaction, specs: Sequence[TaskSpec]) -> None:
     """Read what `create` will read for each of these tasks, in a few trips: one for each task takes too long."""
     ids = sorted({lifecycle.check_id(spec["id"]) for spec in specs})
     before = {lifecycle.check_id(name, "after") for spec in specs for name in spec.get("after") or ()}
     parents = {lifecycle.check_id(spec["parent"], "parent") for spec in specs if spec.get("parent")}
-    keys = {f"tk\t{lifecycle.check_word(spec['key'], 'key')}" for spec in specs if spec.get("key")}
-    wanted = sorted(keys.union([lifecycle.key_of(name) for name in before.union(parents, ids)]))
+    keys = {records.owner_key(lifecycle.check_word(spec["key"], "key")) for spec in specs if spec.get("key")}
+    wanted = sorted(keys.union([records.task_key(name) for name in before.union(parents, ids)]))
     for start in range(0, len(wanted), KEYS_PER_FETCH):
         tx.prefetch(wanted[start : start + KEYS_PER_FETCH])
     for start in range(0, len(ids), KEYS_PER_FETCH):
-        tx.prefetch((), [_holders_of(name) for name in ids[start : start + KEYS_PER_FETCH]])
+        tx.prefetch((), _name_ranges(ids[start : start + KEYS_PER_FETCH]))
 
 
-def _holders_of(identifier: str) -> Range:
-    """The claims on a task's name, and the places of those who wait for it."""
-    return f"ntask:{identifier}\t", f"ntask:{identifier}\n"
+def _name_ranges(names: Sequence[str]) -> list[Range]:
+    """The claims on the names of these tasks, and the places of those who wait for them."""
+    return claim_records.ranges_of([lifecycle.resource_of(name) for name in names])
 
 
-def _in_order(specs: dict[str, dict[str, Any]]) -> list[str]:
+def _in_order(specs: dict[str, TaskSpec]) -> list[str]:
     """The ids, each after its dependencies; a cycle is refused with its members.
 
     A parent must exist before its children, so it counts as a dependency here.
     """
     waits = {
-        name: {one for one in (*(spec.get("after") or ()), spec.get("parent")) if one in specs}
+        name: {other for other in (*(spec.get("after") or ()), spec.get("parent", "")) if other in specs}
         for name, spec in specs.items()
     }
     users: dict[str, list[str]] = {name: [] for name in specs}
     for name, before in waits.items():
-        for one in before:
-            users[one].append(name)
+        for other in before:
+            users[other].append(name)
     free = [name for name, before in waits.items() if not before]
-    found: list[str] = []
+    order: list[str] = []
     for name in free:  # grows while it is walked
-        found.append(name)
+        order.append(name)
         for user in users[name]:
             waits[user].discard(name)
             if not waits[user]:
                 free.append(user)
-    if len(found) < len(specs):
-        circle = sorted(set(specs) - set(found))
+    if len(order) < len(specs):
+        circle = sorted(set(specs) - set(order))
         text = f"these tasks depend on each other in a cycle: {', '.join(circle[:10])}"
         raise Invalid(text, field="after", tasks=circle[:100])
-    return found
+    return order
 
 
-def _record(tx: Transaction, call: Call, given: dict[str, Any], place: int) -> Record:
-    title = given["title"].strip()
+def _record(tx: Transaction, call: Call, spec: TaskSpec, place: int) -> Task:
+    title = spec["title"].strip()
     if not title:
         raise Invalid("a task needs a title: what is to be done", field="title")
-    identifier = given.get("id") or f"t{tx.id()}"
-    key = lifecycle.key_of(lifecycle.check_id(identifier))
-    holders = [_holders_of(identifier)]
+    identifier = spec.get("id") or f"t{tx.id()}"
+    key = records.task_key(lifecycle.check_id(identifier))
+    holders = _name_ranges([identifier])
     tx.prefetch([key], holders, 1)
     if tx.get(key) is not None:
         raise Conflict(
             f"there is a task {identifier} already; with `--key`, adding it again returns the first task",
             task=identifier,
         )
-    state, priority = given.get("state") or PLANNED, given.get("priority") or 0
+    state, priority = spec.get("state") or PLANNED, spec.get("priority") or 0
     default = call.policy.work["tasks"]["strategy"]
-    sticky = lifecycle.check_word(given.get("sticky", ""), "sticky")
-    strategy = given.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
-    needs = sorted({lifecycle.check_word(word, "needs") for word in given.get("needs") or ()})
-    require = [lifecycle.check_word(word, "require") for word in given.get("require") or ()]
+    sticky = lifecycle.check_word(spec.get("sticky", ""), "sticky")
+    strategy = spec.get("strategy") or ("sticky" if sticky else default if default == "auction" else "")
+    needs = sorted({lifecycle.check_word(word, "needs") for word in spec.get("needs") or ()})
+    require = [lifecycle.check_word(word, "require") for word in spec.get("require") or ()]
     if len(needs) > MAX_CAPABILITIES or len(require) > MAX_CAPABILITIES:
         raise Invalid(
             f"at most {MAX_CAPABILITIES} of these", field="needs" if len(needs) > MAX_CAPABILITIES else "require"
         )
-    run = given.get("run") or ""
+    run = spec.get("run") or ""
     if run:
         from dibs.operations.runs import run_records
 
         run_records.active(tx, run)
-    return lifecycle.full({
+    return records.with_defaults({
         "task": identifier, "title": title, "state": state, "priority": priority, "needs": needs,
-        "for": lifecycle.check_word(given.get("for", ""), "for"), "by": call.agent, "created": tx.now,
-        "order": [tx.now, COMMIT, place], "parent": given.get("parent") or "", "run": run,
-        "key": given.get("key") or "", "expect": given.get("expect") or 0,
-        "max_attempts": given.get("attempts") or call.policy.work["tasks"]["max_attempts"],
-        "bid_window": given.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
-        "race": lifecycle.check_word(given.get("race", ""), "race"),
+        "for": lifecycle.check_word(spec.get("for", ""), "for"), "by": call.agent, "created": tx.now,
+        "order": [tx.now, COMMIT, place], "parent": spec.get("parent") or "", "run": run,
+        "key": spec.get("key") or "", "expect": spec.get("expect") or 0,
+        "max_attempts": spec.get("attempts") or call.policy.work["tasks"]["max_attempts"],
+        "bid_window": spec.get("bid_window") or 0, "strategy": strategy, "require": require, "sticky": sticky,
+        "race": lifecycle.check_word(spec.get("race", ""), "race"),
         "named": bool(tx.fetch(holders, 1).rows),  # the name was claimed before the task existed
     })  # fmt: skip
 
@@ -223,25 +249,25 @@ def _check_after(tx: Transaction, after: Sequence[str], identifier: str) -> dict
     """The dependencies of a task, with their states: they exist, and the task itself is not among them."""
     if len(after) > MAX_DEPENDENCIES:
         raise Quota(what="tasks that one task waits for", limit=MAX_DEPENDENCIES)
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     names = list(dict.fromkeys(after))
     for name in names:
         if lifecycle.check_id(name, "after") == identifier:
             raise Invalid(f"task {identifier} cannot wait for itself", field="after", task=identifier)
-    for name, task in lifecycle.load_all(tx, names).items():
+    for name, task in records.get_tasks(tx, names).items():
         if task is None:
             raise NotFound(f"after: there is no task {name}", field="after", task=name)
-        found[name] = task["state"]
-    return found
+        states[name] = task["state"]
+    return states
 
 
-def _adopt(tx: Transaction, task: Record) -> str:
+def _adopt(tx: Transaction, task: Task) -> str:
     """Make a task its parent's child; the parent waits for it and gives it its run."""
     if not task["parent"]:
         return ""
     if task["parent"] == task["task"]:
         raise Invalid("a task cannot be its own parent", field="parent")
-    parent = lifecycle.load(tx, task["parent"])
+    parent = records.load_task(tx, task["parent"])
     parent["state"] = long_jobs.as_counted(tx, parent, long_jobs.going(tx))["state"]
     if parent["state"] in lifecycle.FINAL_STATES:
         text = f"task {parent['task']} is {parent['state']}; it gets no more children"
@@ -249,25 +275,27 @@ def _adopt(tx: Transaction, task: Record) -> str:
     task["run"] = task["run"] or parent["run"]
     parent["kids"] += 1
     parent["total_kids"] += 1
-    lifecycle.put(tx, parent)
-    tx.put(f"tc\t{parent['task']}\t{task['task']}", {})
-    return str(parent["task"])
+    records.put_task(tx, parent)
+    records.put_member(tx, records.child_prefix(parent["task"]), task["task"])
+    return parent["task"]
 
 
-def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None:
+def _refuse_circle(tx: Transaction, task: Task, after: dict[str, str]) -> None:
     """Refuse a child that waits for its parent, or for a task that waits for its parent."""
-    waiting = {task["parent"]: None}
-    found = [task["parent"]]
-    for name in found:  # grows during the loop: its parent waits for it, and so do the tasks after it
-        above = lifecycle.load_all(tx, [name])[name]
-        users = [key.rpartition("\t")[2] for key, _ in walk(tx, f"td\t{name}\t")]
-        for one in (above["parent"] if above is not None else "", *users):
-            if one and one not in waiting:
-                waiting[one] = None
-                found.append(one)
-        if len(found) > MAX_DEPENDENCIES:
+    waiting = [task["parent"]]
+    known = {task["parent"]}
+    for name in waiting:  # grows during the loop: its parent waits for it, and so do the tasks after it
+        above = records.get_task(tx, name)
+        for user in (
+            above["parent"] if above is not None else "",
+            *records.ids_below(tx, records.dependent_prefix(name)),
+        ):
+            if user and user not in known:
+                known.add(user)
+                waiting.append(user)
+        if len(waiting) > MAX_DEPENDENCIES:
             raise Quota(what="tasks that wait for a task that gets a child", limit=MAX_DEPENDENCIES)
-    circle = [name for name in after if name in waiting]
+    circle = [name for name in after if name in known]
     if circle:
         text = (
             f"task {task['task']} cannot wait for {circle[0]}: that waits for it, through its parent {task['parent']}"
@@ -275,13 +303,13 @@ def _refuse_circle(tx: Transaction, task: Record, after: dict[str, str]) -> None
         raise Invalid(text, field="after", tasks=circle[:100])
 
 
-def _check_pools(tx: Transaction, task: Record, checked: set[str]) -> None:
+def _check_pools(tx: Transaction, task: Task, checked: set[str]) -> None:
     """`next` reads the head of each pool, so their number is limited. `checked` has those that this call looked at."""
-    mine = lifecycle.pool_of(task)
-    if mine == lifecycle.ANY_AGENT_POOL or mine in checked:
+    mine = records.pool_of(task)
+    if mine == records.ANY_AGENT_POOL or mine in checked:
         return
     checked.add(mine)
-    if not tx.scan(1, f"ready\t{mine}\t", 1).rows and len(board.pools(tx)) >= MAX_POOLS:
+    if not records.scan_tasks(tx, records.ready(mine), 1)[0] and len(records.pool_heads(tx)) >= MAX_POOLS:
         raise Quota(what="different demands (--for, --needs) among the waiting tasks", limit=MAX_POOLS)
 
 

@@ -22,14 +22,25 @@ from dibs.operations.agents.records import get_agent, registered_agent
 from dibs.operations.core.call import TOKEN, check_agent_id, iso, span
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import STRATEGIES
-from dibs.operations.tasks import auctions, board, due_tasks, holders, lifecycle, placement, strategies, workforce
+from dibs.operations.tasks import (
+    auctions,
+    board,
+    due_tasks,
+    holders,
+    lifecycle,
+    placement,
+    records,
+    strategies,
+    workforce,
+)
 from dibs.operations.tasks.lifecycle import PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
 
@@ -45,7 +56,7 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
     if strategy and to:
         raise Invalid("either --to names the agent, or --strategy says how to choose it", field="to")
     due_tasks.promote(tx, call)
-    task = _open(tx, id)
+    task = _assignable(tx, id)
     how = DIRECT if to else strategy or task["strategy"] or call.policy.work["tasks"]["strategy"]
     if how == "auction":
         if not task["window"]:  # a running auction stays as it is
@@ -69,27 +80,27 @@ def _assign(tx: Transaction, call: Call, id: str, strategy: str = "", to: str = 
     return _answer(tx, task, chosen)
 
 
-def _nobody(tx: Transaction, call: Call, task: Record, facts: Facts) -> str:
+def _nobody(tx: Transaction, call: Call, task: Task, facts: Facts) -> str:
     """Why no agent was found for a task."""
-    there = [one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent]
-    if not there:
+    others = [agent for agent in strategies.living(tx, call, facts) if agent["agent"] != call.agent]
+    if not others:
         return "no other agent is there that takes tasks"
-    if task["for"] and not any(one["type"] == task["for"] for one in there):
+    if task["for"] and not any(agent["type"] == task["for"] for agent in others):
         return f"no agent of type {task['for']} is there"
-    if not any(placement.fits(one, task) for one in there):
+    if not any(placement.fits(agent, task) for agent in others):
         return f"no agent{' of that type' if task['for'] else ''} with {', '.join(task['needs'])} is there"
     return "every agent that fits it has as many tasks as it may have"
 
 
 def _asks(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """The agent that added a task may assign it; its assigned agent may pass it on; else an orchestrator."""
-    task = holders.known(tx, id)
+    task = holders.find(tx, id)
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
-def _open(tx: Transaction, identifier: str) -> Record:
+def _assignable(tx: Transaction, identifier: str) -> Task:
     """A task that could be assigned now."""
-    task = lifecycle.load(tx, identifier)
+    task = records.load_task(tx, identifier)
     if task["state"] != PLANNED:
         text = f"task {identifier} is {task['state']}; only a planned task can be assigned."
         raise Conflict(text, task=identifier, state=task["state"])
@@ -100,11 +111,11 @@ def _open(tx: Transaction, identifier: str) -> Record:
     return task
 
 
-def _answer(tx: Transaction, task: Record, agent: str | None) -> dict[str, Any]:
+def _answer(tx: Transaction, task: Task, agent: str | None) -> dict[str, Any]:
     return {"task": lifecycle.shown(tx, task), "agent": agent, "queued": agent is None}
 
 
-def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) -> Forbidden | None:
+def _unable(tx: Transaction, call: Call, task: Task, to: str, facts: Facts) -> Forbidden | None:
     """Why the named agent cannot have the task; None if it can."""
     check_agent_id(to)
     record = get_agent(tx, to)
@@ -132,18 +143,17 @@ def _unable(tx: Transaction, call: Call, task: Record, to: str, facts: Facts) ->
     return None
 
 
-def _choose(tx: Transaction, call: Call, task: Record, how: str, facts: Facts) -> str | None:
+def _choose(tx: Transaction, call: Call, task: Task, how: str, facts: Facts) -> str | None:
     """The first candidate with room, by the strategy: agents that ask before agents that were only seen."""
-    there = [
-        one for one in strategies.living(tx, call, facts) if one["agent"] != call.agent and placement.fits(one, task)
-    ]
-    ranked = strategies.RANKS[how](task, there, facts)
-    ranked.sort(key=lambda one: not strategies.asks(facts, one, task))
-    for one in ranked:
+    others = [agent for agent in strategies.living(tx, call, facts) if agent["agent"] != call.agent]
+    fitting = [agent for agent in others if placement.fits(agent, task)]
+    ranked = strategies.RANKS[how](task, fitting, facts)
+    ranked.sort(key=lambda agent: not strategies.asks(facts, agent, task))
+    for agent in ranked:
         # it is worth waiting for its own agent
-        if how == "sticky" or placement.has_room(tx, call, one, task, how, facts):
-            return str(one["agent"])
-    return placement.displace(tx, call, task, there) if how == "preemptive" else None
+        if how == "sticky" or placement.has_room(tx, call, agent, task, how, facts):
+            return agent["agent"]
+    return placement.displace(tx, call, task, fitting) if how == "preemptive" else None
 
 
 # --- expired assignments and auctions: see placement.py
@@ -157,7 +167,7 @@ def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     agent = registered_agent(tx, call.agent)
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
-    task = _open(tx, id)
+    task = _assignable(tx, id)
     if not task["window"]:
         how = f"`dibs task assign {quoted(id)} --strategy auction`"
         text = f"task {id} is not auctioned now; {how} lets agents bid for it."
@@ -170,7 +180,7 @@ def _bid(tx: Transaction, call: Call, id: str, amount: int) -> Any:
     if mine is None and len(bids) >= auctions.MAX_BIDS:
         return Quota(what="bids on one task", limit=auctions.MAX_BIDS, task=id)
     if mine is None or mine["amount"] != amount:  # the same bid again keeps its place among equal ones
-        tx.put(f"tb\t{id}\t{call.agent}", {"agent": call.agent, "amount": amount, "commit": TOKEN})
+        records.put_bid(tx, id, {"agent": call.agent, "amount": amount, "commit": TOKEN})
         event = {"amount": amount, **({"request": ["task bid", call.request]} if call.request else {})}
         tx.append("task.bid", call.agent, id, event)
     count = len(bids) + (mine is None)

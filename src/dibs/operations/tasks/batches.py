@@ -13,16 +13,18 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Invalid, NotFound, Quota
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import additions, lifecycle
+from dibs.operations.tasks import additions, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, FINAL_STATES, PLANNED
-from dibs.stores.seam import KEYS_PER_FETCH, walk
+from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_TASKS = additions.MAX_TASKS_TOGETHER
@@ -30,26 +32,28 @@ MAX_TASKS_READ = 200_000  # in one outlook
 MAX_FAILED_NAMED = 20  # in one outlook
 
 
-def _add(tx: Transaction, call: Call, tasks: Any, run: str = "", missing: bool = False) -> dict[str, Any]:
+def _add(
+    tx: Transaction, call: Call, tasks: Sequence[TaskSpec], run: str = "", missing: bool = False
+) -> dict[str, Any]:
     """Add all tasks, or none."""
     from dibs.operations.tasks import workforce
 
-    specs = [{**spec, "run": run} if run else spec for spec in tasks]
-    made = additions.create_all(tx, call, _not_there(tx, specs) if missing else specs)
-    workforce.wake(tx, made)
-    return {"tasks": [task["task"] for task in made]}
+    specs: list[TaskSpec] = [{**spec, "run": run} if run else spec for spec in tasks]
+    added = additions.create_all(tx, call, _missing(tx, specs) if missing else specs)
+    workforce.wake(tx, added)
+    return {"tasks": [task["task"] for task in added]}
 
 
-def _not_there(tx: Transaction, specs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _missing(tx: Transaction, specs: list[TaskSpec]) -> list[TaskSpec]:
     """The tasks whose id is unused; a duplicate id among them is refused later."""
     names = [lifecycle.check_id(spec.get("id") or "") for spec in specs]
-    there = lifecycle.load_all(tx, list(dict.fromkeys(names)))
-    return [spec for name, spec in zip(names, specs, strict=True) if there[name] is None]
+    known = records.get_tasks(tx, list(dict.fromkeys(names)))
+    return [spec for name, spec in zip(names, specs, strict=True) if known[name] is None]
 
 
 def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = ()) -> dict[str, Any]:
     """The progress of these tasks (or of a run's), and whether any of them can still continue without help."""
-    wanted = list(tasks) or _named(tx, f"ut\t{run}\t")
+    wanted = list(tasks) or _named(tx, records.run_prefix(run))
     known, before = _closure(tx, wanted)
     stuck = _stuck(known, before)
     states: dict[str, int] = {}
@@ -70,7 +74,8 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
         "total": len(wanted), "states": states, "going": going, "stuck": len([n for n in wanted if n in stuck]),
         "groups": groups, "progress": lifecycle.progress(known[name] for name in wanted),
         "failed": [
-            {"id": task["task"], "state": task["state"], "race": task["race"], "why": (task["error"] or {}).get("why")}
+            {"id": task["task"], "state": task["state"], "race": task["race"],
+             "why": task["error"]["why"] if task["error"] else None}
             for task in failed[:MAX_FAILED_NAMED]
         ],
     }  # fmt: skip
@@ -78,21 +83,21 @@ def _outlook(tx: Transaction, call: Call, run: str = "", tasks: Sequence[str] = 
 
 def _named(tx: Transaction, prefix: str) -> list[str]:
     """The ids of the tasks that the rows below a prefix name."""
-    found: list[str] = []
-    for key, _ in walk(tx, prefix):
-        found.append(key[len(prefix) :])
-        _bound(len(found))
-    return found
+    names: list[str] = []
+    for name in records.ids_below(tx, prefix):
+        names.append(name)
+        _bound(len(names))
+    return names
 
 
-def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record], dict[str, list[str]]]:
+def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Task], dict[str, list[str]]]:
     """The tasks, all their dependencies, and the edges between them. A finished task waits for nothing."""
-    known: dict[str, Record] = {}
+    known: dict[str, Task] = {}
     before: dict[str, list[str]] = {}
     left = list(dict.fromkeys(wanted))
     while left:
         page, left = left[:KEYS_PER_FETCH], left[KEYS_PER_FETCH:]
-        for name, task in lifecycle.load_all(tx, page).items():
+        for name, task in records.get_tasks(tx, page).items():
             if task is None:
                 raise NotFound(f"there is no task {name}", task=name)
             known[name] = task
@@ -103,34 +108,29 @@ def _closure(tx: Transaction, wanted: Iterable[str]) -> tuple[dict[str, Record],
                 before[task["task"]] = _waits_for(tx, task)
         queued = set(left)
         for name in page:
-            fresh = [one for one in before.get(name, ()) if one not in known and one not in queued]
+            fresh = [other for other in before.get(name, ()) if other not in known and other not in queued]
             left += fresh
             queued.update(fresh)
     return known, before
 
 
-def _waits_for(tx: Transaction, task: Record) -> list[str]:
+def _waits_for(tx: Transaction, task: Task) -> list[str]:
     """The tasks that a planned one waits for: its dependencies and its children."""
-    found: list[str] = []
-    if task["open"]:
-        kept = tx.get(f"ta\t{task['task']}")
-        found += kept["after"] if kept is not None else []
-    if task["kids"]:
-        found += _named(tx, f"tc\t{task['task']}\t")
-    return found
+    names = records.get_dependencies(tx, task["task"]) if task["open"] else []
+    return names + _named(tx, records.child_prefix(task["task"])) if task["kids"] else names
 
 
-def _stuck(known: dict[str, Record], before: dict[str, list[str]]) -> set[str]:
+def _stuck(known: dict[str, Task], before: dict[str, list[str]]) -> set[str]:
     """Tasks that wait for one that will not complete without help, and tasks that wait for those."""
     users: dict[str, list[str]] = {}
     dead: list[str] = []
     for name, names in before.items():
-        for one in names:
-            users.setdefault(one, []).append(name)
-    for one in users:
-        state = known[one]["state"]
+        for other in names:
+            users.setdefault(other, []).append(name)
+    for other in users:
+        state = known[other]["state"]
         if state in FINAL_STATES and state != COMPLETE:
-            dead.append(one)
+            dead.append(other)
     stuck: set[str] = set()
     for name in dead:  # grows while it is walked
         for user in users.get(name, ()):

@@ -14,7 +14,7 @@ from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs, paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Field, Operation
-from dibs.operations.tasks import cancellations, holders, lifecycle
+from dibs.operations.tasks import cancellations, holders, lifecycle, records
 from dibs.operations.tasks.lifecycle import CANCELLED, COMPLETE, EXECUTING, PLANNED
 from dibs.stores.seam import prefix_range
 
@@ -23,29 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_LISTED = 1_000  # tasks in one answer
 MAX_AFTER_LISTED = 100  # dependencies of one task in a list; `task show` has all
 MAX_BLOCKING_SHOWN = 20  # incomplete dependencies in `task show`
 MAX_NOTES = 50  # for one task; older ones are dropped
-
-
-def pools(tx: Transaction) -> list[Record]:
-    """The first task of each pool of ready ones."""
-    heads: list[Record] = []
-    after = ""
-    while True:
-        rows = tx.scan(1, "ready\t", 1, after).rows
-        if not rows:
-            return heads
-        entry, _, kept = rows[0]
-        heads.append(lifecycle.full(kept))
-        pool = entry.split("\t")[1]
-        if pool == lifecycle.ANY_AGENT_POOL:
-            return heads
-        after = f"ready\t{pool}\t~"  # after every place in this pool: those are digits
 
 
 # --- looking
@@ -66,41 +51,40 @@ def _list(
         lifecycle.check_state(state)
     jobs = long_jobs.going(tx)
 
-    def fitting(rows: list[tuple[str, Record]]) -> list[tuple[str, Record]]:
-        found = [(place, long_jobs.as_counted(tx, lifecycle.full(task), jobs)) for place, task in rows]
+    def fitting(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
+        tasks = [(place, long_jobs.as_counted(tx, records.with_defaults(task), jobs)) for place, task in rows]
         return [
             (place, task)
-            for place, task in found
+            for place, task in tasks
             if (not state or task["state"] == state) and (not agent or task["agent"] == agent)
         ]
 
-    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Record]]:
-        known = lifecycle.load_all(tx, [key.rpartition("\t")[2] for key, _ in rows])
-        there = [(key, known[key.rpartition("\t")[2]]) for key, _ in rows]
-        return fitting([(key, task) for key, task in there if task is not None])
+    def named(rows: list[tuple[str, Any]]) -> list[tuple[str, Task]]:
+        known = records.get_tasks(tx, [records.end_of(key) for key, _ in rows])
+        return fitting([(key, task) for key, _ in rows if (task := known[records.end_of(key)]) is not None])
 
     sections: list[Any]
     if parent:
-        sections = [(paging.KEYS, f"tc\t{lifecycle.load(tx, parent)['task']}\t", named)]
+        sections = [(paging.KEYS, records.child_prefix(records.load_task(tx, parent)["task"]), named)]
     elif run:
-        sections = [(paging.KEYS, f"ut\t{lifecycle.check_word(run, 'run')}\t", named)]
+        sections = [(paging.KEYS, records.run_prefix(lifecycle.check_word(run, "run")), named)]
     else:
-        order = (EXECUTING, PLANNED, *[one for one in lifecycle.STATES if one not in {EXECUTING, PLANNED}])
-        chosen = (state,) if state else order
-        sections = [(paging.INDEX, place, fitting) for one in chosen for place in lifecycle.PLACES[one]]
+        others = [other for other in lifecycle.STATES if other not in {EXECUTING, PLANNED}]
+        states = (state,) if state else (EXECUTING, PLANNED, *others)
+        sections = [(paging.INDEX, place, fitting) for name in states for place in records.PLACES[name]]
     page = paging.read(tx, sections, paging.check_limit(limit), after)
     rank = {name: place for place, name in enumerate((EXECUTING, PLANNED))}
-    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], lifecycle.order_of(task)))
+    page.records.sort(key=lambda task: (rank.get(task["state"], 2), -task["priority"], records.order_of(task)))
     return {"tasks": _with_after(tx, page.records), **page.answer()}
 
 
-def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]]:
+def _with_after(tx: Transaction, tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """Tasks as a list shows them, with the ids of what each comes after."""
-    found = tx.get_many([f"ta\t{task['task']}" for task in tasks])
+    dependencies = tx.get_many([records.dependencies_key(task["task"]) for task in tasks])
     expired = holders.expired(tx, tasks)
     shown = []
     for task in tasks:
-        after = found[f"ta\t{task['task']}"]
+        after = dependencies[records.dependencies_key(task["task"])]
         more: dict[str, Any] = {"after": after["after"][:MAX_AFTER_LISTED]} if after is not None else {}
         if task["task"] in expired:
             more["expired"] = True
@@ -108,56 +92,55 @@ def _with_after(tx: Transaction, tasks: Sequence[Record]) -> list[dict[str, Any]
     return shown
 
 
-def _members(tx: Transaction, prefix: str) -> tuple[list[Record], bool]:
+def _members(tx: Transaction, prefix: str) -> tuple[list[Task], bool]:
     """The first tasks below a prefix, and whether there are more."""
-    page = tx.fetch([prefix_range(prefix)], MAX_TASKS_LISTED)
-    found = lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in page.rows])
-    return [task for task in found.values() if task is not None], page.truncated
+    keys, truncated = records.keys_below(tx, prefix, MAX_TASKS_LISTED)
+    tasks = records.get_tasks(tx, [records.end_of(key) for key in keys])
+    return [task for task in tasks.values() if task is not None], truncated
 
 
 def _show(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """One task with everything that belongs to it."""
-    task = lifecycle.load(tx, id)
-    found = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
-    keys = [f"{family}\t{id}" for family in ("tp", "tr", "ta", "tv")]
-    notes = [prefix_range(f"tn\t{id}\t")]
-    tx.prefetch(keys, notes, MAX_NOTES + 1)
+    task = records.load_task(tx, id)
+    view = lifecycle.shown(tx, long_jobs.as_counted(tx, task, long_jobs.going(tx)))
+    keys = [records.payload_key(id), records.result_key(id), records.dependencies_key(id), records.verification_key(id)]
+    tx.prefetch(keys, [prefix_range(records.note_prefix(id))], MAX_NOTES + 1)
     payload, result, after, proof = tx.get_many(keys).values()
     if payload is not None:
-        found["payload"] = payload
+        view["payload"] = payload
     if result is not None:
-        found["result"] = result
+        view["result"] = result
     if proof is not None:
-        found["verified"] = {**proof, "at": iso(tx, proof["at"])}
+        view["verified"] = {**proof, "at": iso(tx, proof["at"])}
     if after is not None:
-        found["after"] = after["after"]
+        view["after"] = after["after"]
     if task["open"]:
-        found["blocked_by"] = _blocking(tx, found["after"])
+        view["blocked_by"] = _blocking(tx, view["after"])
     if task["total_kids"]:
-        found["children"] = _children(tx, task)
-        found["progress"] = found["children"]["progress"]
-    rows = tx.fetch(notes, MAX_NOTES + 1).rows
-    if rows:
-        found["notes"] = [{"text": n["text"], "by": n["by"], "at": iso(tx, n["at"])} for _, n in rows]
+        view["children"] = _children(tx, task)
+        view["progress"] = view["children"]["progress"]
+    notes = records.get_notes(tx, id, MAX_NOTES + 1)
+    if notes:
+        view["notes"] = [{"text": note["text"], "by": note["by"], "at": iso(tx, note["at"])} for _, note in notes]
     live = holders.live_claim(tx, task)
     if live is not None:
-        found["token"], found["expires_at"] = live["token"], iso(tx, live["until"])
+        view["token"], view["expires_at"] = live["token"], iso(tx, live["until"])
     elif holders.expired(tx, [task]):
-        found["expired"] = True
-    return {"task": found}
+        view["expired"] = True
+    return {"task": view}
 
 
 def _blocking(tx: Transaction, after: Sequence[str]) -> list[dict[str, str]]:
     """Some incomplete dependencies, first those that will never complete without help."""
-    records = [task for task in lifecycle.load_all(tx, after).values() if task is not None]
-    found = [{"id": task["task"], "state": task["state"]} for task in records if task["state"] != COMPLETE]
-    found.sort(key=lambda one: one["state"] not in lifecycle.FINAL_STATES)
-    return found[:MAX_BLOCKING_SHOWN]
+    tasks = [task for task in records.get_tasks(tx, after).values() if task is not None]
+    blocking = [{"id": task["task"], "state": task["state"]} for task in tasks if task["state"] != COMPLETE]
+    blocking.sort(key=lambda view: view["state"] not in lifecycle.FINAL_STATES)
+    return blocking[:MAX_BLOCKING_SHOWN]
 
 
-def _children(tx: Transaction, task: Record) -> dict[str, Any]:
+def _children(tx: Transaction, task: Task) -> dict[str, Any]:
     """A parent's progress is that of its children."""
-    members, more = _members(tx, f"tc\t{task['task']}\t")
+    members, more = _members(tx, records.child_prefix(task["task"]))
     counts: dict[str, int] = {}
     for child in members:
         counts[child["state"]] = counts.get(child["state"], 0) + 1
@@ -169,12 +152,11 @@ def _children(tx: Transaction, task: Record) -> dict[str, Any]:
 
 def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
     """The results of a task's dependencies and children: its inputs."""
-    task = lifecycle.load(tx, id)
-    kept = tx.get(f"ta\t{id}")
-    names = list(kept["after"]) if kept is not None else []
-    children = lifecycle.members(tx, f"tc\t{id}\t") if task["total_kids"] else ()
+    task = records.load_task(tx, id)
+    names = records.get_dependencies(tx, id)
+    children = records.tasks_below(tx, records.child_prefix(id)) if task["total_kids"] else ()
     names += [child["task"] for child in children if child["state"] == COMPLETE]
-    return {"inputs": lifecycle.results(tx, names)}
+    return {"inputs": records.get_results(tx, names)}
 
 
 # --- moving, calling off, notes
@@ -182,7 +164,7 @@ def _inputs(tx: Transaction, call: Call, id: str) -> dict[str, Any]:
 
 def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """Move a task by hand, as the table allows; into and out of executing only with a token."""
-    task = lifecycle.load(tx, id)
+    task = records.load_task(tx, id)
     to = lifecycle.check_state(state)
     hints = {EXECUTING: "task claim", COMPLETE: "task done", lifecycle.FAILED: "task fail"}
     if to in hints:
@@ -199,11 +181,11 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     before = task["state"]
     lifecycle.move(tx, call.agent, task, to)
     if before in lifecycle.FINAL_STATES:  # a retry, from the start
-        task.update(failures=0, losses=0, not_before=0, finished=0, progress=0)
+        task.update({"failures": 0, "losses": 0, "not_before": 0, "finished": 0, "progress": 0})
         if before == CANCELLED and task["parent"]:
             cancellations.count_child(tx, task["parent"], 1)
-    task.update(assigned=None, window=0)
-    lifecycle.put(tx, task)
+    task.update({"assigned": None, "window": 0})
+    records.put_task(tx, task)
     if to == PLANNED:
         from dibs.operations.tasks import workforce
 
@@ -213,19 +195,19 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
 
 def _cancel(tx: Transaction, call: Call, id: str, why: str = "") -> dict[str, Any]:
     """Cancel a task and its children."""
-    task = lifecycle.load(tx, id)
+    task = records.load_task(tx, id)
     if task["state"] == CANCELLED:
-        jobs = [job["job"] for job in long_jobs.going(tx) if job["kind"] == "cancel" and job["task"] == id]
+        jobs = [job["job"] for job in long_jobs.going(tx) if long_jobs.is_cancel(job) and job["task"] == id]
         return long_jobs.with_jobs({"task": lifecycle.shown(tx, task), "cancelled": [], "count": 0}, jobs)
     if CANCELLED not in lifecycle.MOVES[task["state"]]:
         raise lifecycle.refuse_move(task, CANCELLED)
     done = cancellations.cancel_all(tx, call.agent, task, why or f"{call.agent} cancelled it")
-    return {"task": lifecycle.shown(tx, lifecycle.load(tx, id)), **done}
+    return {"task": lifecycle.shown(tx, records.load_task(tx, id)), **done}
 
 
 def _asks_to_cancel(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """The agent that added or has a task may cancel it; otherwise an orchestrator."""
-    task = holders.known(tx, id)
+    task = holders.find(tx, id)
     return ("", []) if task is None else ("orchestrator", [task["by"], *holders.having(task)])
 
 
@@ -233,7 +215,7 @@ def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) ->
     """Any agent may move a task that no agent has."""
     if state == CANCELLED:
         return _asks_to_cancel(tx, call, id)
-    task = holders.known(tx, id)
+    task = holders.find(tx, id)
     if task is None:
         return "", []
     mine = holders.having(task)
@@ -242,11 +224,11 @@ def _asks_to_move(tx: Transaction, call: Call, id: str, state: str, **_: Any) ->
 
 def _asks_to_note(tx: Transaction, call: Call, id: str, **_: Any) -> tuple[str, list[str]]:
     """A worker writes notes only on its own tasks."""
-    task = holders.known(tx, id)
+    task = holders.find(tx, id)
     return ("", []) if task is None else ("agent", [task["by"], *holders.having(task)])
 
 
-def count_completed_child(tx: Transaction, task: Record) -> None:
+def count_completed_child(tx: Transaction, task: Task) -> None:
     """A child is complete: its parent waits for one task less."""
     if task["parent"]:
         cancellations.count_child(tx, task["parent"], -1)
@@ -254,23 +236,22 @@ def count_completed_child(tx: Transaction, task: Record) -> None:
 
 def _note(tx: Transaction, call: Call, id: str, text: str) -> dict[str, Any]:
     """Keep a note on a task's progress; the next agent that takes the task sees the last note."""
-    task = lifecycle.load(tx, id)
+    task = records.load_task(tx, id)
     keep_note(tx, call, task, text)
-    lifecycle.put(tx, task)
+    records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task)}
 
 
-def keep_note(tx: Transaction, call: Call, task: Record, text: str) -> None:
+def keep_note(tx: Transaction, call: Call, task: Task, text: str) -> None:
     """Add a note to a task; the caller writes the record."""
     words = text.strip()
     if not words:
         raise Invalid("say where it stands", field="text")
-    prefix = f"tn\t{task['task']}\t"
-    rows = tx.fetch([prefix_range(prefix)], MAX_NOTES + 1).rows
-    for key, _ in rows[: max(0, len(rows) - MAX_NOTES + 1)]:
-        tx.delete(key)
-    last = int(rows[-1][0][len(prefix) :]) if rows else 0
-    tx.put(f"{prefix}{max(tx.now, last + 1):015d}", {"text": words, "by": call.agent, "at": tx.now})
+    stamps = [stamp for stamp, _ in records.get_notes(tx, task["task"], MAX_NOTES + 1)]
+    for stamp in stamps[: max(0, len(stamps) - MAX_NOTES + 1)]:
+        records.delete_note(tx, task["task"], stamp)
+    stamp = max(tx.now, stamps[-1] + 1) if stamps else tx.now
+    records.put_note(tx, task["task"], stamp, {"text": words, "by": call.agent, "at": tx.now})
     task["note"], task["note_by"] = words, call.agent
     tx.append("task.noted", call.agent, task["task"], {"text": words})
 

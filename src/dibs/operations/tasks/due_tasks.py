@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dibs.operations.core import long_jobs
-from dibs.operations.tasks import lifecycle, workforce
+from dibs.operations.tasks import records, workforce
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.long_jobs import Job
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 
@@ -29,36 +31,36 @@ def promote(tx: Transaction, call: Call) -> Due:
 
     The rows of running jobs (long_jobs.py) lie before them; `call.jobs` has them from now on.
     """
-    found = Due()
-    jobs: list[Record] = []
+    due = Due()
+    jobs: list[Job] = []
     after = ""
     while True:
-        page = tx.scan(2, "later\t", DUE_TASKS_PER_TRIP, after, lifecycle.later(tx.now + 1))
-        for entry, _, kept in page.rows:
-            if long_jobs.is_job(kept):
-                jobs.append(kept)
+        page = tx.scan(2, records.LATER, DUE_TASKS_PER_TRIP, after, records.later(tx.now + 1))
+        for entry, _, stored in page.rows:
+            if long_jobs.is_job(stored):
+                jobs.append(stored)
                 after = entry
                 continue
-            _came(tx, call, lifecycle.full(kept))
-            found.done += 1
+            _handle(tx, call, records.with_defaults(stored))
+            due.done += 1
         if not page.truncated:
             break
-        if found.done >= long_jobs.RECORDS_PER_STEP:
-            found.more = True
+        if due.done >= long_jobs.RECORDS_PER_STEP:
+            due.more = True
             break
     abandoned = next((job for job in jobs if long_jobs.is_abandoned(tx, job)), None)
     if abandoned is not None and long_jobs.take_step(tx, abandoned):  # one step is enough for a transaction
         jobs.remove(abandoned)
     call.jobs = jobs
-    return found
+    return due
 
 
 def is_due(tx: Transaction) -> bool:
     """Is a task due, or is a job going?"""
-    return bool(tx.scan(2, "later\t", 1, before=lifecycle.later(tx.now + 1)).rows)
+    return bool(tx.scan(2, records.LATER, 1, before=records.later(tx.now + 1)).rows)
 
 
-def _came(tx: Transaction, call: Call, task: Record) -> None:
+def _handle(tx: Transaction, call: Call, task: Task) -> None:
     """Handle one due task."""
     if task["assigned"] or task["window"] or task["strategy"] == "preemptive":
         from dibs.operations.tasks import placement
@@ -66,5 +68,5 @@ def _came(tx: Transaction, call: Call, task: Record) -> None:
         placement.over(tx, call, task)
     else:
         task["not_before"] = 0
-        lifecycle.put(tx, task)
+        records.put_task(tx, task)
         workforce.wake(tx, [task])

@@ -8,12 +8,12 @@
 
 from __future__ import annotations
 
-from dibs.operations.tasks import lifecycle
-from dibs.stores.seam import prefix_range
+from dibs.operations.tasks import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 TASKS_PER_SWEEP = 32
@@ -23,22 +23,21 @@ LOOK_AGAIN_MS = 86_400_000  # at a task that had to stay
 
 def is_due(tx: Transaction, call: Call) -> bool:
     """Is a task old enough to be forgotten?"""
-    return bool(tx.scan(2, lifecycle.OVER, 1, before=_limit(tx, call)).rows)
+    return bool(tx.scan(2, records.OVER, 1, before=_limit(tx, call)).rows)
 
 
 def some(tx: Transaction, call: Call) -> tuple[int, bool]:
     """Forget old tasks; returns how many, and whether there are more."""
-    page = tx.scan(2, lifecycle.OVER, TASKS_PER_SWEEP, before=_limit(tx, call))
+    page = tx.scan(2, records.OVER, TASKS_PER_SWEEP, before=_limit(tx, call))
     gone: list[str] = []
     room = ROWS_PER_SWEEP
-    for _, key, kept in page.rows:
-        task = lifecycle.full(kept)
+    for _, _, stored in page.rows:
+        task = records.with_defaults(stored)
         if _is_needed(tx, task):
-            entry = f"tasks\t{task['state']}\t{task['order']}\t{task['task']}"
             keep: int = call.policy.work["tasks"]["keep"]
-            tx.put(key, kept, entry, lifecycle.over(tx.now - keep + LOOK_AGAIN_MS))
+            records.put_task(tx, task, ended=tx.now - keep + LOOK_AGAIN_MS)
             continue
-        room -= lifecycle.drop(tx, task, room)
+        room -= records.delete_task(tx, task, room)
         if room <= 0:  # the rest of its rows goes with the next sweep
             break
         gone.append(task["task"])
@@ -49,12 +48,11 @@ def some(tx: Transaction, call: Call) -> tuple[int, bool]:
 
 def _limit(tx: Transaction, call: Call) -> str:
     keep: int = call.policy.work["tasks"]["keep"]
-    return lifecycle.over(max(0, tx.now - keep + 1))
+    return records.over(max(0, tx.now - keep + 1))
 
 
-def _is_needed(tx: Transaction, task: Record) -> bool:
+def _is_needed(tx: Transaction, task: Task) -> bool:
     """Would another task miss it?"""
-    if tx.fetch([prefix_range(f"td\t{task['task']}\t")], 1).rows:
+    if records.has_dependents(tx, task["task"]):
         return True  # others wait for it, or a job has yet to unblock them
-    key = lifecycle.key_of(task["parent"]) if task["parent"] else ""
-    return bool(key and tx.get(key) is not None)
+    return bool(task["parent"]) and records.get_task(tx, task["parent"]) is not None

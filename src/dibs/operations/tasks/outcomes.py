@@ -17,21 +17,26 @@ from __future__ import annotations
 from dibs.errors import Conflict, Fenced, Invalid, Killed, NotFound, Unverified, quoted
 from dibs.operations.agents.records import get_agent
 from dibs.operations.alerts import suspicions
-from dibs.operations.claims import endings, holds
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related, span, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import additions, board, cancellations, lifecycle
+from dibs.operations.tasks import additions, board, cancellations, lifecycle, records
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, MAX_PERCENT, PLANNED, QUARANTINED
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
-    from dibs.stores.seam import Range, Transaction
+    from dibs.operations.core.long_jobs import UnblockJob
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.records import Task, TaskError, Usage, Verification
+    from dibs.stores.seam import Json, Range, Transaction
 
 ERROR_CLASSES = ("transient", "permanent")
 MAX_OUTPUT_CHARS = 2_000  # of a verification's output that are kept, the last ones
@@ -46,31 +51,28 @@ LOST_ENDINGS = frozenset({"expired", "gone", "unclaimed"})  # ends of a claim th
 
 def ahead(call: Call, id: str, **_: Any) -> Ahead:
     """What finishing a task reads: the task, the jobs at work, the holders of its name, the tasks that wait for it."""
-    key = lifecycle.key_of(lifecycle.check_id(id))
-    return [key], [long_jobs.RUNNING_RANGE, _holders(id), _dependents(id)]
+    key = records.task_key(lifecycle.check_id(id))
+    return [key], [long_jobs.RUNNING_RANGE, *_holders(id), records.dependent_range(id)]
 
 
-def _holders(id: str) -> Range:
+def _holders(id: str) -> list[Range]:
     """The claim on a task's name, and its waiters."""
-    return f"ntask:{id}\t", f"ntask:{id}\n"
+    return claim_records.ranges_of([lifecycle.resource_of(id)])
 
 
-def _dependents(id: str) -> Range:
-    """The tasks that wait for a task."""
-    return prefix_range(f"td\t{id}\t")
-
-
-def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Record, Record] | Fenced:
+def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tuple[Task, Claim] | Fenced:
     """The task and the live claim with this token, else the caller's own; or the refusal of a late caller."""
     name = lifecycle.resource_of(identifier)
-    task, jobs = lifecycle.load(tx, identifier), long_jobs.going(tx)
+    task, jobs = records.load_task(tx, identifier), long_jobs.going(tx)
     if jobs and long_jobs.covering(tx, task, jobs) is not None:
         tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
         return _late(tx, call, long_jobs.as_counted(tx, task, jobs), None, token)
-    live: Record | None = None
-    for record in holds.rows(tx, [_holders(identifier)]):
-        is_task_claim = record.get(holds.CLAIM) == task["claim"]
-        if holds.CLAIM in record and record["until"] > tx.now:
+    live: Claim | None = None
+    for record in claim_records.within_ranges(tx, _holders(identifier)):
+        if not claim_records.is_claim(record):
+            continue
+        is_task_claim = record["claim"] == task["claim"]
+        if record["until"] > tx.now:
             live = record
             own = within(record["agent"], call.agent) if token is None else related(record["agent"], call.agent)
             if is_task_claim and own and token in {None, record["token"]}:
@@ -78,12 +80,12 @@ def mine(tx: Transaction, call: Call, identifier: str, token: int | None) -> tup
         elif is_task_claim:  # it had expired before this call
             endings.expire(tx, record)
             endings.serve(tx, record["resources"])
-            task = lifecycle.load(tx, identifier)
+            task = records.load_task(tx, identifier)
     tx.append("call.refused", call.agent, name[1], {"code": "fenced"})
     return _late(tx, call, task, live, token)
 
 
-def _late(tx: Transaction, call: Call, task: Record, live: Record | None, token: int | None) -> Fenced:
+def _late(tx: Transaction, call: Call, task: Task, live: Claim | None, token: int | None) -> Fenced:
     """The refusal of a late caller, with what the task became."""
     facts: dict[str, Any] = {"resource": f"task:{task['task']}", "given": token}
     facts.update(holder=None, token=None, since=None)
@@ -116,7 +118,7 @@ def _done(
     call: Call,
     id: str,
     token: int | None = None,
-    result: Any = None,
+    result: Json = None,
     next: bool = False,
     run: str = "",
     not_done: str = "",
@@ -150,12 +152,12 @@ def _done(
     return answer
 
 
-def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: Any, command: str) -> Any:
+def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: Json, command: str) -> Any:
     """The command that the door must run before the task is finished, under its claim. Nothing is decided yet."""
-    found = finishable(tx, call, id, token, result)
-    if isinstance(found, Fenced):
-        return found
-    claim = found[1]
+    held = finishable(tx, call, id, token, result)
+    if isinstance(held, Fenced):
+        return held
+    claim = held[1]
     asked = {
         "command": command, "resource": lifecycle.resource_of(id), "task": id, "token": claim["token"],
         "expires_at": iso(tx, claim["until"]), "field": "verify", "into": "verified",
@@ -163,7 +165,7 @@ def _to_verify(tx: Transaction, call: Call, id: str, token: int | None, result: 
     return {"again": asked}
 
 
-def _proof(tx: Transaction, command: str, verified: Any) -> Record:
+def _proof(tx: Transaction, command: str, verified: Any) -> Verification:
     """The outcome of a verification, as it is stored."""
     fine = isinstance(verified, dict) and isinstance(verified.get("exit"), int) and "token" in verified
     if not fine or not isinstance(verified.get("seconds"), (int, float)):
@@ -174,21 +176,28 @@ def _proof(tx: Transaction, command: str, verified: Any) -> Record:
     }  # fmt: skip
 
 
-def _not_verified(tx: Transaction, call: Call, id: str, token: int, result: Any, proof: Record) -> Fenced | Unverified:
+def _not_verified(
+    tx: Transaction, call: Call, id: str, token: int, result: Json, proof: Verification
+) -> Fenced | Unverified:
     """The command failed: the task stays with its holder."""
-    found = finishable(tx, call, id, token, result)
-    if isinstance(found, Fenced):
-        return found
-    said = {name: proof[name] for name in ("command", "exit", "seconds")}
-    tx.append("call.refused", call.agent, lifecycle.resource_of(id)[1], {"code": "unverified", **said})
+    held = finishable(tx, call, id, token, result)
+    if isinstance(held, Fenced):
+        return held
+    facts = _proof_in_short(proof)
+    tx.append("call.refused", call.agent, lifecycle.resource_of(id)[1], {"code": "unverified", **facts})
     code = proof["exit"]
     how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
     text = f"task {id} is not finished: `{proof['command']}` {how}. It is still yours; fix it and try again."
     words = f"{text}\nIts output ends with:\n{proof['output']}" if proof["output"] else text
-    return Unverified(words, task=id, token=token, **said, output=proof["output"])
+    return Unverified(words, task=id, token=token, **facts, output=proof["output"])
 
 
-def _checked_use(used: Any) -> Record | None:
+def _proof_in_short(proof: Verification) -> dict[str, str | int | float]:
+    """A verification without its output, for events and refusals."""
+    return {"command": proof["command"], "exit": proof["exit"], "seconds": proof["seconds"]}
+
+
+def _checked_use(used: Any) -> Usage | None:
     """The usage of the work on a task: CPU seconds, memory bytes, elapsed seconds."""
     if used is None:
         return None
@@ -196,10 +205,10 @@ def _checked_use(used: Any) -> Record | None:
         value = used.get(name) if isinstance(used, dict) else None
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < MAX_USAGE:
             raise Invalid(f"used: {', '.join(USAGE_FIELDS)}, each a number that is not negative", field="used")
-    return {name: used[name] for name in USAGE_FIELDS}
+    return {"cpu": used["cpu"], "memory": used["memory"], "seconds": used["seconds"]}
 
 
-def _keep_use(tx: Transaction, call: Call, task: Record, used: Record | None) -> None:
+def _keep_use(tx: Transaction, call: Call, task: Task, used: Usage | None) -> None:
     """Store the last attempt's usage with the task and with its run."""
     if used is None:
         return
@@ -216,11 +225,12 @@ def _keep(tx: Transaction, call: Call, id: str, token: int) -> Any:
     """Renew the claim on a task."""
     from dibs.operations.claims import releases
 
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    releases.renew_one(tx, found[1])
-    return {"renewed": [{"token": token, "expires_at": iso(tx, found[1]["until"])}]}
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    claim = held[1]
+    releases.renew_one(tx, claim)
+    return {"renewed": [{"token": token, "expires_at": iso(tx, claim["until"])}]}
 
 
 def _with_rest(result: Any, not_done: str) -> Any:
@@ -237,38 +247,39 @@ def finish(
     call: Call,
     id: str,
     token: int | None,
-    result: Any,
+    result: Json,
     jobs: list[str],
     room: int = 0,
     *,
-    proof: Record | None = None,
-    used: Record | None = None,
-) -> Record | Fenced:
+    proof: Verification | None = None,
+    used: Usage | None = None,
+) -> Task | Fenced:
     """Finish one task, with everything that follows. Errors are raised before anything is written.
 
     If more than `room` other tasks follow, jobs do the rest and are added to `jobs`. `proof`: the verification that it
     passed.
     """
-    found = finishable(tx, call, id, token, result)
-    if isinstance(found, Fenced):
-        return found
-    task, claim = found
-    has_dependents = bool(tx.fetch([_dependents(id)], 1).rows)
+    held = finishable(tx, call, id, token, result)
+    if isinstance(held, Fenced):
+        return held
+    task, claim = held
+    awaited = records.has_dependents(tx, id)
     if result is not None:
-        tx.put(f"tr\t{id}", result)
+        tx.put(records.result_key(id), result)
         task["result"] = True
-    said = {}
+    verified = None
     if proof is not None:
-        tx.put(f"tv\t{id}", proof)
+        tx.put(records.verification_key(id), proof)
         task["verified"] = True
-        said = {"verified": {name: proof[name] for name in ("command", "exit", "seconds")}}
-    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=_request(call, "task done"), **said)
-    task.update(finished=tx.now, progress=MAX_PERCENT, error=None, agent=claim["agent"])
+        verified = _proof_in_short(proof)
+    request = _request(call, "task done")
+    lifecycle.move(tx, call.agent, task, COMPLETE, token=claim["token"], request=request, verified=verified)
+    task.update({"finished": tx.now, "progress": MAX_PERCENT, "error": None, "agent": claim["agent"]})
     _keep_use(tx, call, task, used)
-    lifecycle.put(tx, task)
-    _let_go(tx, task, claim, "done")
-    _strike(tx, claim["agent"])
-    if has_dependents:
+    records.put_task(tx, task)
+    release_task_claim(tx, task, claim, "done")
+    count_failure(tx, claim["agent"])
+    if awaited:
         jobs += unblock(tx, task, room)
     board.count_completed_child(tx, task)
     if task["race"]:
@@ -276,12 +287,12 @@ def finish(
     return task
 
 
-def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Any) -> tuple[Record, Record] | Fenced:
+def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: Json) -> tuple[Task, Claim] | Fenced:
     """The task and its live claim, if it can be finished with this result; else the refusal, returned or raised."""
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    task = found[0]
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    task = held[0]
     if task["kids"]:
         text = f"task {id} has open children ({task['kids']}); it can be finished after them."
         raise Conflict(text, task=id, state=EXECUTING, children=task["kids"])
@@ -290,45 +301,48 @@ def finishable(tx: Transaction, call: Call, id: str, token: int | None, result: 
         missing = [name for name in task["require"] if name not in have]
         if missing:
             raise Invalid(f"result: {', '.join(missing)} must be in it", field="result", missing=missing)
-    return found
+    return held
 
 
 def _request(call: Call, name: str) -> list[str] | None:
     return [name, call.request] if call.request else None
 
 
-def _let_go(tx: Transaction, task: Record, claim: Record, why: str) -> None:
+def release_task_claim(tx: Transaction, task: Task, claim: Claim, why: str) -> None:
     """Release the finished task's claim; the next waiter for the name gets it."""
-    others = len(tx.fetch([_holders(task["task"])], 2).rows) > 1
+    others = len(tx.fetch(_holders(task["task"]), 2).rows) > 1
     endings.give_back(tx, claim, claim["resources"], why)
     if others:
         endings.serve(tx, claim["resources"])
 
 
-def unblock(tx: Transaction, task: Record, room: int = 0) -> list[str]:
+def unblock(tx: Transaction, task: Task, room: int = 0) -> list[str]:
     """The tasks that waited for this one wait for one less, and may become ready. Returns a job if they are many."""
     return long_jobs.begin(tx, long_jobs.new(tx, "unblock", task["agent"], task=task["task"]), room)
 
 
-def unblock_step(tx: Transaction, job: Record, room: int) -> int:
+def unblock_step(tx: Transaction, job: UnblockJob, room: int) -> int:
     """Count one dependency less for up to `room` tasks."""
-    prefix = f"td\t{job['task']}\t"
-    rows = tx.fetch([prefix_range(prefix)], room).rows
-    ready = []
-    for record in lifecycle.load_all(tx, [key[len(prefix) :] for key, _ in rows]).values():
-        if record is not None:
-            record["open"] -= 1
-            assert record["open"] >= 0, record["task"]
-            lifecycle.put(tx, record)
-            ready.append(record)
-    for key, _ in rows:
+    used, names = release_dependents(tx, job["task"], room)
+    long_jobs.count(job, *names)
+    return used
+
+
+def release_dependents(tx: Transaction, identifier: str, room: int) -> tuple[int, list[str]]:
+    """Tasks that wait for a complete one wait for one task less. Returns how many rows that took, and their ids."""
+    keys, _ = records.keys_below(tx, records.dependent_prefix(identifier), room)
+    tasks = [task for task in records.get_tasks(tx, [records.end_of(key) for key in keys]).values() if task is not None]
+    for task in tasks:
+        task["open"] -= 1
+        assert task["open"] >= 0, task["task"]
+        records.put_task(tx, task)
+    for key in keys:
         tx.delete(key)
-    if ready:
+    if tasks:
         from dibs.operations.tasks import workforce
 
-        workforce.wake(tx, ready)
-    long_jobs.count(job, *[record["task"] for record in ready])
-    return len(rows)
+        workforce.wake(tx, tasks)
+    return len(keys), [task["task"] for task in tasks]
 
 
 def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = None, **given: Any) -> Any:
@@ -337,44 +351,45 @@ def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = No
     reason = why.strip()
     if not reason:
         raise Invalid("give the reason: the next agent that takes it needs it", field="why")
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    task, claim = found
-    task["error"] = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    task, claim = held
+    error: TaskError = {"class": kind, "why": reason, "at": tx.now, "agent": claim["agent"]}
+    task["error"] = error
     _keep_use(tx, call, task, _checked_use(given.get("used")))
-    _strike(tx, claim["agent"], failed=id)
+    count_failure(tx, claim["agent"], failed=id)
     request = _request(call, "task fail")
     if kind == "permanent":
         lifecycle.move(tx, call.agent, task, FAILED, token=claim["token"], why=reason, request=request)
-        task.update(finished=tx.now, failures=task["failures"] + 1)
+        task.update({"finished": tx.now, "failures": task["failures"] + 1})
         _tell_owner(tx, task, "failed permanently, and the tasks after it stay blocked")
     else:
         settings = call.policy.work["tasks"]
         pause = min(settings["max_backoff"], settings["backoff"] << min(20, task["failures"]))
-        _again(tx, call.agent, task, pause=pause, token=claim["token"], why=reason, request=request)
-    lifecycle.put(tx, task)
-    _let_go(tx, task, claim, "failed")
+        _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=request)
+    records.put_task(tx, task)
+    release_task_claim(tx, task, claim, "failed")
     FOLLOW_UPS["suspicions"](tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
 
-def _again(tx: Transaction, agent: str, task: Record, *, pause: int, **data: Any) -> None:
+def _retry(tx: Transaction, agent: str, task: Task, error: TaskError, *, pause: int, **data: Any) -> None:
     """One more failure: back to the queue, or into quarantine after the last attempt."""
     task["failures"] += 1
     task["progress"] = 0
     if task["failures"] >= task["max_attempts"]:
         lifecycle.move(tx, agent, task, QUARANTINED, **{"class": "poison"}, **data)
-        task.update(finished=tx.now, error={**task["error"], "class": "poison"})
+        task.update({"finished": tx.now, "error": {**error, "class": "poison"}})
         suspicions.put(tx, "poison", task["task"], agent, told=[task["by"]], failures=task["failures"])
         often = "once" if task["failures"] == 1 else f"{task['failures']} times"
         _tell_owner(tx, task, f"failed or was lost {often} and is quarantined")
         return
-    lifecycle.move(tx, agent, task, PLANNED, **{"class": task["error"]["class"]}, **data)
+    lifecycle.move(tx, agent, task, PLANNED, **{"class": error["class"]}, **data)
     task["not_before"] = tx.now + pause if pause else 0
 
 
-def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
+def _tell_owner(tx: Transaction, task: Task, what: str) -> None:
     """Tell the agent that added a task that it will not finish without help."""
     from dibs.operations.messages import mailbox
 
@@ -388,70 +403,70 @@ def _tell_owner(tx: Transaction, task: Record, what: str) -> None:
 
 def _release(tx: Transaction, call: Call, id: str, token: int | None = None, note: str = "") -> Any:
     """Give a task back to the queue, unfinished; it counts against nobody."""
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    task, claim = found
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    task, claim = held
     if note:
         board.keep_note(tx, call, task, note)
     return {"task": lifecycle.shown(tx, returned(tx, task, claim))}
 
 
-def returned(tx: Transaction, task: Record, claim: Record) -> Record:
+def returned(tx: Transaction, task: Task, claim: Claim) -> Task:
     """Plan the task again, and release its claim."""
     give_back(tx, claim["agent"], task, "released")
-    _let_go(tx, task, claim, "returned")
+    release_task_claim(tx, task, claim, "returned")
     return task
 
 
-def give_back(tx: Transaction, agent: str, task: Record, why: str) -> None:
+def give_back(tx: Transaction, agent: str, task: Task, why: str) -> None:
     """Put the task back into the queue; it counts against nobody."""
     from dibs.operations.tasks import workforce
 
     lifecycle.move(tx, agent, task, PLANNED, why=why)
     task["progress"] = 0
-    lifecycle.put(tx, task)
+    records.put_task(tx, task)
     workforce.wake(tx, [task])
 
 
-def _split(tx: Transaction, call: Call, id: str, token: int | None = None, children: Any = None) -> Any:
+def _split(tx: Transaction, call: Call, id: str, token: int | None = None, children: Sequence[TaskSpec] = ()) -> Any:
     """Break a task down: its children are added and it goes back to wait for them, all in one transaction."""
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    task, claim = found
-    made = additions.create_all(tx, call, [{**part, "parent": id} for part in children])
-    task = lifecycle.load(tx, id)
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    task, claim = held
+    added = additions.create_all(tx, call, [{**spec, "parent": id} for spec in children])
+    task = records.load_task(tx, id)
     give_back(tx, claim["agent"], task, "split")
-    _let_go(tx, task, claim, "returned")
+    release_task_claim(tx, task, claim, "returned")
     from dibs.operations.tasks import workforce
 
-    workforce.wake(tx, made)
-    return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in made]}
+    workforce.wake(tx, added)
+    return {"task": lifecycle.shown(tx, task), "tasks": [child["task"] for child in added]}
 
 
 def _progress(tx: Transaction, call: Call, id: str, percent: int, token: int | None = None, note: str = "") -> Any:
     """Report progress, and keep the task: its claim gets a new deadline."""
     from dibs.operations.claims import releases
 
-    found = mine(tx, call, id, token)
-    if isinstance(found, Fenced):
-        return found
-    task, claim = found
+    held = mine(tx, call, id, token)
+    if isinstance(held, Fenced):
+        return held
+    task, claim = held
     claim["tied"] = claim["tied"] or (call.tied and claim["agent"] == call.agent)
     releases.renew_one(tx, claim)
     if note:
         board.keep_note(tx, call, task, note)
     if task["progress"] != percent or note:
         task["progress"] = percent
-        lifecycle.put(tx, task)
+        records.put_task(tx, task)
     return {"task": lifecycle.shown(tx, task), "expires_at": iso(tx, claim["until"])}
 
 
 # --- without the token: what the end of a claim means for its task. Called by endings.py and presence.py.
 
 
-def orphaned(tx: Transaction, claim: Record, why: str) -> None:
+def orphaned(tx: Transaction, claim: Claim, why: str) -> None:
     """A task's claim ended without its holder: the task goes back to the queue."""
     task = _task_of(tx, claim)
     if task is None:
@@ -460,32 +475,28 @@ def orphaned(tx: Transaction, claim: Record, why: str) -> None:
         give_back(tx, claim["agent"], task, why)
         return
     task["losses"] += 1
-    task["error"] = {
-        "class": "lost",
-        "why": f"{claim['agent']} was lost ({why})",
-        "at": tx.now,
-        "agent": claim["agent"],
-    }
-    _strike(tx, claim["agent"], failed=task["task"])
-    _again(tx, claim["agent"], task, pause=0, why=why)
-    lifecycle.put(tx, task)
+    lost = f"{claim['agent']} was lost ({why})"
+    error: TaskError = {"class": "lost", "why": lost, "at": tx.now, "agent": claim["agent"]}
+    task["error"] = error
+    count_failure(tx, claim["agent"], failed=task["task"])
+    _retry(tx, claim["agent"], task, error, pause=0, why=why)
+    records.put_task(tx, task)
     from dibs.operations.tasks import workforce
 
     workforce.wake(tx, [task])
 
 
-def _task_of(tx: Transaction, claim: Record) -> Record | None:
+def _task_of(tx: Transaction, claim: Claim) -> Task | None:
     """The task that a claim belongs to."""
     for resource in claim["resources"]:
         if resource[0] == "name" and resource[1].startswith("task:"):
-            kept = tx.get(lifecycle.key_of(resource[1][5:]))
-            task = lifecycle.full(kept) if kept is not None else None
+            task = records.get_task(tx, resource[1][5:])
             if task is not None and task["state"] == EXECUTING and task["claim"] == claim["claim"]:
                 return task
     return None
 
 
-def _strike(tx: Transaction, agent: str, *, failed: str = "") -> None:
+def count_failure(tx: Transaction, agent: str, *, failed: str = "") -> None:
     """Count failures in a row against an agent, by the `failed` task; a success clears them (workforce.py)."""
     record = get_agent(tx, agent)
     if record is None or (not failed and not record.get("strikes")):

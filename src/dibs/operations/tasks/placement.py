@@ -10,9 +10,8 @@ from dibs.operations.claims import endings
 from dibs.operations.core.call import iso
 from dibs.operations.core.policy import SECOND
 from dibs.operations.messages import mailbox
-from dibs.operations.tasks import auctions, board, lifecycle, strategies, workforce
+from dibs.operations.tasks import auctions, board, lifecycle, records, strategies, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Assignment, Task
     from dibs.operations.tasks.strategies import Facts
     from dibs.stores.seam import Transaction
 
@@ -31,24 +32,25 @@ MAX_RUNNERS_UP = 16  # bidders that are kept in case the winner does not come
 PREEMPTION_INTERVAL_MS = 5 * SECOND  # between two tries of a waiting preemptive task to displace another
 
 
-def fits(agent: Agent, task: Record) -> bool:
+def fits(agent: Agent, task: Task) -> bool:
     """Does the agent have the type and the capabilities that the task needs?"""
     return lifecycle.fits(agent, task["needs"], task["for"])
 
 
 def give(
-    tx: Transaction, call: Call, task: Record, agent: str, how: str, *, by: str, request: str = "",
+    tx: Transaction, call: Call, task: Task, agent: str, how: str, *, by: str, request: str = "",
     amount: int | None = None, runners_up: Sequence[str] = (),
 ) -> None:  # fmt: skip
     """Assign the task to this agent, for a limited time."""
     before = task["assigned"]
     until = tx.now + call.policy.work["tasks"]["assign_wait"]
     auctions.drop_bids(tx, task)
-    task.update(assigned={"agent": agent, "until": until, "strategy": how, "by": by}, window=0, not_before=0)
-    workforce.expect(tx, agent, until)
+    assignment: Assignment = {"agent": agent, "until": until, "strategy": how, "by": by}
     if runners_up:
-        task["assigned"]["next"] = list(runners_up[:MAX_RUNNERS_UP])
-    lifecycle.put(tx, task)
+        assignment["next"] = list(runners_up[:MAX_RUNNERS_UP])
+    task.update({"assigned": assignment, "window": 0, "not_before": 0})
+    workforce.expect(tx, agent, until)
+    records.put_task(tx, task)
     event: dict[str, Any] = {"to": agent, "strategy": how, "until": until}
     if amount is not None:
         event["amount"] = amount
@@ -66,31 +68,30 @@ def give(
     workforce.wake(tx, [task])
 
 
-def take_back(tx: Transaction, task: Record, why: str) -> None:
+def take_back(tx: Transaction, task: Task, why: str) -> None:
     """Put the task back into the queue, for the first agent that asks."""
     before = task["assigned"]
     if before is None and not task["window"]:
         return
     auctions.drop_bids(tx, task)
-    task.update(assigned=None, window=0, auctioned=True)
-    lifecycle.put(tx, task)
+    task.update({"assigned": None, "window": 0, "auctioned": True})
+    records.put_task(tx, task)
     auctions.tell_lost(tx, task, before, why)
     workforce.wake(tx, [task])
 
 
-def over(tx: Transaction, call: Call, task: Record) -> None:
+def over(tx: Transaction, call: Call, task: Task) -> None:
     """An assignment was not picked up, an auction ends, or a preemptive task waits too long."""
     if task["assigned"]:
-        _lapse(tx, call, task)
+        _lapse(tx, call, task, task["assigned"])
     elif task["window"]:
         _close(tx, call, task)
     else:
         _preempt(tx, call, task)
 
 
-def _lapse(tx: Transaction, call: Call, task: Record) -> None:
+def _lapse(tx: Transaction, call: Call, task: Task, before: Assignment) -> None:
     """Assign it to the next best bidder; without one it is free for all."""
-    before = task["assigned"]
     tx.append("task.lapsed", before["agent"], task["task"], {"strategy": before["strategy"], "until": before["until"]})
     bidders = before.get("next", [])
     facts = strategies.gather(tx, without=task["task"])
@@ -102,24 +103,24 @@ def _lapse(tx: Transaction, call: Call, task: Record) -> None:
     take_back(tx, task, "you did not take it in time, so it is in the queue again")
 
 
-def _able(tx: Transaction, call: Call, task: Record, names: Sequence[str], facts: Facts) -> list[str]:
+def _able(tx: Transaction, call: Call, task: Task, names: Sequence[str], facts: Facts) -> list[str]:
     """The agents among these, in their order, that are there, fit and have room."""
-    there = [one for one in strategies.living(tx, call, facts, names) if fits(one, task)]
-    return [one["agent"] for one in there if has_room(tx, call, one, task, "auction", facts)]
+    fitting = [agent for agent in strategies.living(tx, call, facts, names) if fits(agent, task)]
+    return [agent["agent"] for agent in fitting if has_room(tx, call, agent, task, "auction", facts)]
 
 
-def _close(tx: Transaction, call: Call, task: Record) -> None:
+def _close(tx: Transaction, call: Call, task: Task) -> None:
     """Close an auction: the best bidder that is still there gets the task. A window that passed unseen opens again."""
     until = _ready_since(tx, task) + auctions.length(call, task)
     if until > task["window"] and until > tx.now:  # the task waited for others during its window
         task["window"] = until
-        lifecycle.put(tx, task)
+        records.put_task(tx, task)
         tx.append("task.auctioned", call.agent, task["task"], {"until": until})
         return
     facts = strategies.gather(tx, without=task["task"])
     facts.bids = auctions.bids(tx, task)
-    there = strategies.living(tx, call, facts, facts.bids)
-    order = [one["agent"] for one in strategies.auction(task, there, facts)]
+    bidders = strategies.living(tx, call, facts, facts.bids)
+    order = [agent["agent"] for agent in strategies.auction(task, bidders, facts)]
     able = _able(tx, call, task, order, facts)
     task["auctioned"] = True
     if not able:
@@ -130,58 +131,56 @@ def _close(tx: Transaction, call: Call, task: Record) -> None:
     give(tx, call, task, able[0], "auction", by="dibs", amount=amount, runners_up=rest)
 
 
-def _ready_since(tx: Transaction, task: Record) -> int:
+def _ready_since(tx: Transaction, task: Task) -> int:
     """When the last dependency of this task was finished; 0 if it had none."""
-    names: list[str] = []
-    if task["after"]:
-        kept = tx.get(f"ta\t{task['task']}")
-        names += kept["after"] if kept is not None else []
+    names = records.get_dependencies(tx, task["task"]) if task["after"] else []
     if task["total_kids"]:
-        prefix = f"tc\t{task['task']}\t"
-        names += [key[len(prefix) :] for key, _ in tx.fetch([prefix_range(prefix)], board.MAX_TASKS_LISTED).rows]
-    return max([task["finished"] for task in lifecycle.load_all(tx, names).values() if task is not None], default=0)
+        names += [
+            records.end_of(key)
+            for key in records.keys_below(tx, records.child_prefix(task["task"]), board.MAX_TASKS_LISTED)[0]
+        ]
+    return max([task["finished"] for task in records.get_tasks(tx, names).values() if task is not None], default=0)
 
 
-def _preempt(tx: Transaction, call: Call, task: Record) -> None:
+def _preempt(tx: Transaction, call: Call, task: Task) -> None:
     """A preemptive task is in the queue: leave it to a waiting agent with room, else displace a running task."""
     chosen = _displaced_agent(tx, call, task) if _is_head(tx, task) else None
     if chosen is not None:
         give(tx, call, task, chosen, "preemptive", by="dibs")
         return
-    task.update(pressed=tx.now + PREEMPTION_INTERVAL_MS, not_before=0)
-    lifecycle.put(tx, task)
+    task.update({"pressed": tx.now + PREEMPTION_INTERVAL_MS, "not_before": 0})
+    records.put_task(tx, task)
     workforce.wake(tx, [task])
 
 
-def _is_head(tx: Transaction, task: Record) -> bool:
+def _is_head(tx: Transaction, task: Task) -> bool:
     """Is it the first task of its pool? If that finds no agent, the tasks after it find none either."""
-    rows = tx.scan(1, f"ready\t{lifecycle.pool_of(task)}\t", 1).rows
-    return not rows or rows[0][1] == lifecycle.key_of(task["task"])
+    rows, _ = records.scan_tasks(tx, records.ready(records.pool_of(task)), 1)
+    return not rows or rows[0][1]["task"] == task["task"]
 
 
-def _displaced_agent(tx: Transaction, call: Call, task: Record) -> str | None:
+def _displaced_agent(tx: Transaction, call: Call, task: Task) -> str | None:
     """The agent that loses its running task to this one; None if an agent waits for work, or none can be displaced."""
     facts = strategies.gather(tx, without=task["task"])
-    there = [one for one in strategies.living(tx, call, facts) if fits(one, task)]
-    for one in there:
-        if one["agent"] in facts.waiting and has_room(tx, call, one, task, "preemptive", facts):
+    fitting = [agent for agent in strategies.living(tx, call, facts) if fits(agent, task)]
+    for agent in fitting:
+        if agent["agent"] in facts.waiting and has_room(tx, call, agent, task, "preemptive", facts):
             return None
-    return displace(tx, call, task, there)
+    return displace(tx, call, task, fitting)
 
 
-def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Agent]) -> str | None:
+def displace(tx: Transaction, call: Call, task: Task, agents: Sequence[Agent]) -> str | None:
     """Take the least important running task, below this priority, from one of these agents; the newest of equals."""
-    found: list[tuple[tuple[int, int, str], Record, Record]] = []
-    for agent in there:
+    candidates: list[tuple[tuple[int, int, str], Claim, Task]] = []
+    for agent in agents:
         live = {claim["claim"]: claim for claim in workforce.live_tasks(tx, agent["agent"])}
-        values = tx.get_many([lifecycle.key_of(claim["task"]) for claim in live.values()])
-        for other in [lifecycle.full(record) for record in values.values() if record is not None]:
-            held = live.get(other["claim"]) if other["state"] == EXECUTING else None
-            if held is not None and other["priority"] < task["priority"]:
-                found.append(((other["priority"], -other["started"], agent["agent"]), held, other))
-    if not found:
+        for other in records.get_tasks(tx, [claim["task"] for claim in live.values()]).values():
+            held = live.get(other["claim"]) if other is not None and other["state"] == EXECUTING else None
+            if other is not None and held is not None and other["priority"] < task["priority"]:
+                candidates.append(((other["priority"], -other["started"], agent["agent"]), held, other))
+    if not candidates:
         return None
-    _, claim, other = min(found, key=lambda one: one[0])
+    _, claim, other = min(candidates, key=lambda candidate: candidate[0])
     loser = str(claim["agent"])
     endings.end(tx, claim, "preempted")
     endings.serve(tx, claim["resources"])
@@ -194,7 +193,7 @@ def displace(tx: Transaction, call: Call, task: Record, there: Sequence[Agent]) 
     return loser
 
 
-def has_room(tx: Transaction, call: Call, agent: Agent, task: Record, how: str, facts: Facts) -> bool:
+def has_room(tx: Transaction, call: Call, agent: Agent, task: Task, how: str, facts: Facts) -> bool:
     """May the agent have one more? For a preemptive task, less important assigned tasks do not count."""
     name = agent["agent"]
     waiting = facts.assigned.get(name, [])

@@ -14,14 +14,15 @@ import itertools
 
 from dibs.errors import Conflict, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
 from dibs.operations.agents.records import get_agent, registered_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import TOKEN, iso, span
 from dibs.operations.core.declare import WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS
-from dibs.operations.tasks import board, due_tasks, holders, lifecycle, workforce
+from dibs.operations.tasks import board, due_tasks, holders, lifecycle, records, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING, PLANNED
-from dibs.stores.seam import COMMIT, COMMIT_DIGITS
+from dibs.stores.seam import COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, Terms, Waiter, Want
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task, TaskWaiter, TaskWish, WorkWaiter
     from dibs.stores.seam import Transaction
 
 POLL_MS = 1_000  # of a waiter: it notices a dead holder within seconds
@@ -60,12 +63,12 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
             task = best(tx, call, agent, run)
     if task is not None:
         if waiter:
-            _forget(tx, waiter)
+            records.delete_waiter(tx, waiter)
         return grant(tx, call, task)
     if wait > 0 and not isinstance(refusal, Quota):
         return _wait(tx, call, agent, run, waiter, wake)
     if waiter:
-        _forget(tx, waiter)
+        records.delete_waiter(tx, waiter)
     if refusal is not None:
         return refusal
     return NotFound(_nothing(tx, run), ready=0)  # returned, not raised: the handled due and lost tasks are kept
@@ -73,7 +76,7 @@ def _next(tx: Transaction, call: Call, wait: int = 0, run: str = "", waiter: str
 
 def _nothing(tx: Transaction, run: str) -> str:
     """Why there is nothing to do: no task at all, none of this run, or none for this agent."""
-    others = [head for head in board.pools(tx) if not run or head["run"] == run]
+    others = [head for head in records.pool_heads(tx) if not run or head["run"] == run]
     if others:
         return f"no task is ready for you; {lifecycle.unfit(others[0])}"
     if run:
@@ -81,49 +84,46 @@ def _nothing(tx: Transaction, run: str) -> str:
     return "no task is ready; `dibs task next --wait 60s` waits for one."
 
 
-def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Record | None:
+def best(tx: Transaction, call: Call, agent: Agent, run: str) -> Task | None:
     """The ready task of the highest priority, then the oldest, among those that the agent may take."""
     if agent.get("assigned", 0) > tx.now:
-        mine = _first(tx, call, agent, f"mine\t{call.agent}\t", run)
+        mine = _first(tx, call, agent, records.assigned_to(call.agent), run)
         if mine is not None:
             return mine
-    chosen: Record | None = None
-    for head in board.pools(tx):
+    chosen: Task | None = None
+    for head in records.pool_heads(tx):
         if not lifecycle.fits(agent, head["needs"], head["for"]):
             continue
         if chosen is not None and _rank(head) > _rank(chosen):
             continue
-        found = _first(tx, call, agent, f"ready\t{lifecycle.pool_of(head)}\t", run, head)
-        if found is not None and (chosen is None or _rank(found) < _rank(chosen)):
-            chosen = found
+        task = _first(tx, call, agent, records.ready(records.pool_of(head)), run, head)
+        if task is not None and (chosen is None or _rank(task) < _rank(chosen)):
+            chosen = task
     return chosen
 
 
-def _rank(task: Record) -> tuple[int, str]:
-    return -task["priority"], lifecycle.order_of(task)
+def _rank(task: Task) -> tuple[int, str]:
+    return -task["priority"], records.order_of(task)
 
 
-def _first(
-    tx: Transaction, call: Call, agent: Agent, prefix: str, run: str, head: Record | None = None
-) -> Record | None:
+def _first(tx: Transaction, call: Call, agent: Agent, prefix: str, run: str, head: Task | None = None) -> Task | None:
     """The first task below a prefix that this agent may have; `head` is the very first, if it was read already."""
     if head is not None and _may_have(tx, call, agent, head, run):
         return head
     after = ""
     while True:
-        page = tx.scan(1, prefix, READY_TASKS_PER_TRIP, after)
-        for _, _, found in page.rows:
-            task = lifecycle.full(found)
+        rows, truncated = records.scan_tasks(tx, prefix, READY_TASKS_PER_TRIP, after)
+        for _, task in rows:
             if _may_have(tx, call, agent, task, run):
                 return task
-        if not page.truncated or (call.jobs and long_jobs.covering(tx, task, call.jobs) is not None):
+        if not truncated or (call.jobs and long_jobs.covering(tx, task, call.jobs) is not None):
             return None  # a job is cancelling these tasks; its next step comes before the next look
-        after = page.rows[-1][0]
+        after = rows[-1][0]
 
 
-def _may_have(tx: Transaction, call: Call, agent: Agent, task: Record, run: str) -> bool:
+def _may_have(tx: Transaction, call: Call, agent: Agent, task: Task, run: str) -> bool:
     """May this agent have this task now, by its run, its strategy, and the holder of its name?"""
-    if (run and task["run"] != run) or task.get("awaited", 0) > tx.now:
+    if (run and task["run"] != run) or task["awaited"] > tx.now:
         return False
     if call.jobs and long_jobs.covering(tx, task, call.jobs) is not None:
         return False
@@ -137,7 +137,7 @@ def _may_have(tx: Transaction, call: Call, agent: Agent, task: Record, run: str)
 
 
 def grant(
-    tx: Transaction, call: Call, task: Record, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
+    tx: Transaction, call: Call, task: Task, *, agent: str = "", left: int = 0, held: int = 0, origin: str = ""
 ) -> dict[str, Any]:
     """Grant the task to the caller, or to `agent`: a claim on its name, and the state executing.
 
@@ -147,29 +147,30 @@ def grant(
     holder = agent or call.agent
     wanted = [lifecycle.resource_of(task["task"])]
     ttl, life = call.policy.lifetime(wanted, None)
-    wish = {
+    terms: Terms = {
         "agent": holder, "mode": "write", "tree": "", "resources": wanted, "reason": task["title"],
         "task": task["task"], "expect": task["expect"], "ttl": ttl, "life": life, "fixed": False, "by": "task",
         "tied": call.tied and not agent,
     }  # fmt: skip
     alert_at = tx.now + 2 * task["expect"] if task["expect"] else 0
-    claim = holds.new_claim(tx, wish, until=tx.now + min(left or ttl, ttl), pending=False, alert_at=alert_at)
+    until = tx.now + min(left or ttl, ttl)
+    claim = claim_records.new_claim(tx, terms, until=until, pending=False, alert_at=alert_at, base={}, ends="")
     claim["since"] -= held
     endings.grant(tx, claim, "request", [call.operation, call.request] if call.request else None)
     lifecycle.move(tx, holder, task, EXECUTING, claim=claim["claim"], token=TOKEN)
-    task.update(
-        agent=holder, claim=claim["claim"], started=tx.now - held, finished=0, assigned=None, window=0,
-        not_before=0, progress=0, origin=origin,
-    )  # fmt: skip
-    lifecycle.put(tx, task)
+    task.update({
+        "agent": holder, "claim": claim["claim"], "started": tx.now - held, "finished": 0, "assigned": None,
+        "window": 0, "not_before": 0, "progress": 0, "origin": origin,
+    })  # fmt: skip
+    records.put_task(tx, task)
     return taken(tx, task, claim)
 
 
-def taken(tx: Transaction, task: Record, claim: Record, **more: Any) -> dict[str, Any]:
+def taken(tx: Transaction, task: Task, claim: Claim, **more: Any) -> dict[str, Any]:
     """The answer to an agent that takes a task: everything needed to work on it."""
     shown = lifecycle.shown(tx, task)
     if task["payload"]:
-        shown["payload"] = tx.get(f"tp\t{task['task']}")
+        shown["payload"] = tx.get(records.payload_key(task["task"]))
     if task["after"] or task["total_kids"]:
         shown["inputs"] = True  # `task inputs` has them
     answer = {"task": shown, "token": claim["token"], "claim": claim["claim"], "expires_at": iso(tx, claim["until"])}
@@ -195,13 +196,13 @@ def take_some(tx: Transaction, call: Call, run: str, count: int) -> list[dict[st
     room = 1  # there is room for one, or the call would have been refused
     if count > 1:
         room = min(count, workforce.limit_of(tx, call, agent) - len(workforce.live_tasks(tx, call.agent)))
-    found: list[dict[str, Any]] = []
-    while len(found) < room:
+    grants: list[dict[str, Any]] = []
+    while len(grants) < room:
         task = best(tx, call, agent, run)
         if task is None:
             break
-        found.append(grant(tx, call, task))
-    return found
+        grants.append(grant(tx, call, task))
+    return grants
 
 
 # --- who may
@@ -230,17 +231,17 @@ def _refused(tx: Transaction, call: Call, agent: Agent) -> Any:
 
 def _gather_orphans(tx: Transaction, call: Call) -> bool:
     """Give back some tasks whose claim ended unnoticed or whose holder's local process is dead."""
-    after, found = "", 0
+    after, count = "", 0
     while True:
-        page = tx.scan(1, f"tasks\t{EXECUTING}\t", ORPHANS_PER_TRIP, after)
-        if not page.rows:
+        rows, truncated = records.scan_tasks(tx, records.in_state(EXECUTING), ORPHANS_PER_TRIP, after)
+        if not rows:
             return False
-        names = {f"task:{record['task']}": record for _, _, record in page.rows}
+        claims = {f"task:{task['task']}": task["claim"] for _, task in rows}
         suspects = [
             record
-            for record in holds.rows(tx, resources.ranges_of([["name", name] for name in names]))
-            if holds.CLAIM in record
-            and any(names.get(one[1], {}).get("claim") == record["claim"] for one in record["resources"])
+            for record in claim_records.within_ranges(tx, claim_records.ranges_of([["name", name] for name in claims]))
+            if claim_records.is_claim(record)
+            and any(claims.get(name) == record["claim"] for _, name in record["resources"])
         ]
         over = [claim for claim in suspects if claim["until"] <= tx.now]
         lost = endings.gone(tx, call, [claim for claim in suspects if claim["until"] > tx.now])
@@ -249,10 +250,10 @@ def _gather_orphans(tx: Transaction, call: Call) -> bool:
             from dibs.operations.agents import deaths
 
             deaths.tell_of(tx, call, lost)
-        found += len(over) + len(lost)
-        if found or not page.truncated:
-            return bool(found)
-        after = page.rows[-1][0]
+        count += len(over) + len(lost)
+        if count or not truncated:
+            return bool(count)
+        after = rows[-1][0]
 
 
 # --- waiting for work
@@ -262,25 +263,18 @@ def _wait(
     tx: Transaction, call: Call, agent: Agent, run: str, waiter: str, wake: str, task: str = ""
 ) -> dict[str, Any]:
     """A waiter's place for any task. It is written seldom: it only says which process to wake."""
-    key = f"tw\t{waiter}" if waiter else f"tw\t{tx.now:015d}-{tx.id()}"
-    known: Record | None = tx.get(key) if waiter else None
+    known = records.get_waiter(tx, waiter) if waiter else None
+    identifier = waiter or f"{tx.now:015d}-{tx.id()}"
     if known is None or known["wake"] != wake or known["until"] - tx.now < workforce.WAITER_LEASE_MS // 2:
-        record = {
+        record: WorkWaiter = {
             "agent": call.agent, "type": agent["type"], "can": agent["can"], "run": run,
             "wake": wake, "until": tx.now + workforce.WAITER_LEASE_MS, "turn": workforce.turn_of(known) or COMMIT,
         }  # fmt: skip
         if task:
-            record.update(task=task, waiter=key[3:], **_wanted(task))
-            turn = f"{record['turn']:0{COMMIT_DIGITS}d}" if workforce.turn_of(known) else COMMIT
-            places = f"line\t{task}\t{turn}\t{key[3:]}", f"{holds.TASK_WAITS}\t{call.agent}\t{key[3:]}"
-            tx.put(key, record, *places)
-        else:
-            tx.put(key, record)
-    return {"waiting": key[3:], "look_in": POLL_MS, "for": "a task that is ready for you"}
-
-
-def _forget(tx: Transaction, waiter: str) -> None:
-    tx.delete(f"tw\t{waiter}")
+            for_one: TaskWaiter = {**record, "task": task, "waiter": identifier, **_wish(task)}
+            record = for_one
+        records.put_waiter(tx, identifier, record)
+    return {"waiting": identifier, "look_in": POLL_MS, "for": "a task that is ready for you"}
 
 
 # --- claim
@@ -292,7 +286,7 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
     workforce.mark_as_worker(tx, agent)
     due_tasks.promote(tx, call)
     try:
-        answer = take(tx, call, lifecycle.load(tx, id), waiter=waiter, patient=wait > 0)
+        answer = take(tx, call, records.load_task(tx, id), waiter=waiter, patient=wait > 0)
     except Conflict as error:
         if not waiter and (not wait or error.fields.get("state") != PLANNED):
             raise
@@ -301,8 +295,10 @@ def _claim(tx: Transaction, call: Call, id: str, wait: int = 0, waiter: str = ""
     if wait > 0 and hopeful:
         from dibs.operations.claims import deadlocks
 
-        wish = {"agent": call.agent, **_wanted(id)}
-        refusal = deadlocks.refusal_of(tx, call, wish, lambda: deadlocks.find(tx, wish, _holding(tx, wish)))
+        want: Want = {
+            "agent": call.agent, "mode": "write", "tree": "", "resources": [lifecycle.resource_of(id)],
+        }  # fmt: skip
+        refusal = deadlocks.refusal_of(tx, call, want, lambda: deadlocks.find(tx, want, _holding(tx, want)))
         if refusal is None:
             return _wait_for(tx, call, agent, id, waiter, wake, answer)
         answer = refusal
@@ -316,66 +312,66 @@ def _wait_for(
 ) -> dict[str, Any]:
     """A waiter's place for one task; while there is one, `next` gives the task to nobody else."""
     answer = _wait(tx, call, agent, "", waiter, wake, identifier)
-    task = lifecycle.load(tx, identifier)
-    if task.get("awaited", 0) - tx.now < workforce.WAITER_LEASE_MS // 2:
+    task = records.load_task(tx, identifier)
+    if task["awaited"] - tx.now < workforce.WAITER_LEASE_MS // 2:
         task["awaited"] = tx.now + workforce.WAITER_LEASE_MS
-        lifecycle.put(tx, task)
+        records.put_task(tx, task)
     return {**answer, "for": f"task {identifier}: {refusal.message}", "blockers": refusal.fields.get("blockers", [])}
 
 
 def _give_up(tx: Transaction, waiter: str, identifier: str) -> None:
     """Remove a waiter; after the last one, the task is free for all."""
-    _forget(tx, waiter)
-    kept = holders.known(tx, identifier)
-    if kept is not None and kept.get("awaited") and next(_in_line(tx, identifier), None) is None:
-        kept["awaited"] = 0
-        lifecycle.put(tx, kept)
+    records.delete_waiter(tx, waiter)
+    task = records.get_task(tx, identifier)
+    if task is not None and task["awaited"] and next(_in_line(tx, identifier), None) is None:
+        task["awaited"] = 0
+        records.put_task(tx, task)
 
 
 def withdraw(tx: Transaction, agent: str, waiter: str) -> None:
     """An interrupted caller no longer waits for a task."""
-    known: Record | None = tx.get(f"tw\t{waiter}")
+    known = records.get_waiter(tx, waiter)
     if known is None or known["agent"] != agent:
         return
-    if "task" in known:
+    if records.is_for_one_task(known):
         _give_up(tx, waiter, known["task"])
     else:
-        _forget(tx, waiter)
+        records.delete_waiter(tx, waiter)
 
 
-def _in_line(tx: Transaction, identifier: str) -> Iterator[tuple[str, Record]]:
+def _in_line(tx: Transaction, identifier: str) -> Iterator[TaskWaiter]:
     """The present waiters for this task, in order; absent ones are dropped."""
     after = ""
     while True:
-        page = tx.scan(1, f"line\t{identifier}\t", workforce.MAX_WAITERS_READ, after)
-        for _, key, record in page.rows:
-            if record["until"] > tx.now:
-                yield key, record
+        rows, truncated = records.scan_line(tx, identifier, workforce.MAX_WAITERS_READ, after)
+        for _, waiter in rows:
+            if waiter["until"] > tx.now:
+                yield waiter
             else:
-                tx.delete(key)
-        if not page.truncated:
+                records.delete_waiter(tx, waiter["waiter"])
+        if not truncated:
             return
-        after = page.rows[-1][0]
+        after = rows[-1][0]
 
 
-def _wanted(identifier: str) -> Record:
+def _wish(identifier: str) -> TaskWish:
     """What a waiter for a task wants, in the words of claims: deadlocks.py follows it."""
     return {"resources": [lifecycle.resource_of(identifier)], "mode": "write", "tree": "", "ticket": 0}
 
 
-def _holding(tx: Transaction, wish: Record) -> list[Record]:
+def _holding(tx: Transaction, want: Want) -> list[Claim]:
     """The live claims on a task's name that keep this agent from it."""
     return [
         record
-        for record in holds.meeting(tx, wish["resources"], "")
-        if holds.CLAIM in record and record["until"] > tx.now and endings.blocks_wish(record, wish)
+        for record in claim_records.overlapping_claims(tx, want["resources"], "")
+        if record["until"] > tx.now and endings.blocks_request(record, want)
     ]
 
 
 def take(
     tx: Transaction,
     call: Call,
-    task: Record,
+    task: Task,
     origin: str = "",
     *,
     waiter: str = "",
@@ -393,7 +389,7 @@ def take(
         if claim is not None and not endings.gone(tx, call, [claim]):
             return _held_by(tx, call, task, claim, told=not patient)
         _gather_orphans(tx, call)
-        task = lifecycle.load(tx, name)
+        task = records.load_task(tx, name)
     task = long_jobs.as_counted(tx, task, call.jobs)
     if task["state"] not in {PLANNED, origin}:
         raise Conflict(
@@ -404,30 +400,30 @@ def take(
     )
     if refusal is not None:
         return refusal
-    task.pop("awaited", None)
+    task["awaited"] = 0
     if waiter:
-        _forget(tx, waiter)
+        records.delete_waiter(tx, waiter)
     if task["state"] != PLANNED:
         lifecycle.move(tx, call.agent, task, PLANNED)
         return grant(tx, call, task, origin=origin)
     return grant(tx, call, task, origin=task["origin"] if origin else "")
 
 
-def _after_others(tx: Transaction, call: Call, task: Record, waiter: str) -> Held | None:
+def _after_others(tx: Transaction, call: Call, task: Task, waiter: str) -> Held | None:
     """Does an earlier waiter wait for this task?"""
-    if task.get("awaited", 0) <= tx.now:
+    if task["awaited"] <= tx.now:
         return None
     name = task["task"]
-    before = itertools.takewhile(lambda place: place[0] != f"tw\t{waiter}", _in_line(tx, name))
-    first = next((one["agent"] for _, one in before if one["agent"] != call.agent), "")
+    before = itertools.takewhile(lambda place: place["waiter"] != waiter, _in_line(tx, name))
+    first = next((place["agent"] for place in before if place["agent"] != call.agent), "")
     blocker = {"agent": first, "resource": f"task:{name}", "mode": "write", "waiting": True, "task": name}
     return Held(blockers=[blocker], more=0) if first else None
 
 
-def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: bool = True) -> Held:
+def _held_by(tx: Transaction, call: Call, task: Task, claim: Claim | Waiter, *, told: bool = True) -> Held:
     """Another agent has it. A waiter polls often, and only its first and last poll is worth an event."""
     wanted = [lifecycle.resource_of(task["task"])]
-    blockers = [holds.blocker(tx, claim, wanted)]
+    blockers = [views.blocker(tx, claim, wanted)]
     if not told:
         return Held(blockers=blockers, more=0)
     data = {"code": "held", "resources": wanted, "mode": "write", "tree": "", "blockers": blockers}
@@ -435,7 +431,7 @@ def _held_by(tx: Transaction, call: Call, task: Record, claim: Record, *, told: 
     return Held(blockers=blockers, more=0)
 
 
-def _cannot(tx: Transaction, call: Call, agent: Agent, task: Record, *, told: bool) -> Any:
+def _cannot(tx: Transaction, call: Call, agent: Agent, task: Task, *, told: bool) -> Any:
     """Why this agent may not take this planned task; None if it may."""
     identifier = task["task"]
     if task["open"] or task["kids"]:

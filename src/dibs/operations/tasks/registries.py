@@ -15,18 +15,22 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds, resources
+from dibs.operations.claims import endings, resources, views
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import iso, related
 from dibs.operations.core.declare import ANYWHERE, HOSTS, Field, Operation
-from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, workforce
+from dibs.operations.tasks import additions, due_tasks, holders, lifecycle, outcomes, pulls, records, workforce
 from dibs.operations.tasks.lifecycle import COMPLETE, DISCOVERY, EXECUTING, PLANNED, SCOPED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.additions import TaskSpec
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MANUAL_STATES = (DISCOVERY, SCOPED, PLANNED)  # the states between which people move files, in their order
@@ -39,21 +43,23 @@ MAX_HELD_MS = 86_400_000  # for a claim that was made with files; after half an 
 
 def _import(tx: Transaction, call: Call, tasks: Any) -> dict[str, Any]:
     """Add the missing tasks, all or none."""
-    made = []
-    known = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
+    added = []
+    known = records.get_tasks(tx, [lifecycle.check_id(spec["id"]) for spec in tasks])
     for place, spec in enumerate(tasks):
         if known[spec["id"]] is None:
-            made.append(_join(tx, call, spec, place)["task"])
-    return {"tasks": made}
+            added.append(_join(tx, call, spec, place)["task"])
+    return {"tasks": added}
 
 
-def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> Record:
+def _join(tx: Transaction, call: Call, spec: TaskSpec, place: int = 0) -> Task:
     """The task of a file; made if it is missing; then the holder of its name has it."""
     _SPECS.check([spec])
-    given = {"id": spec["id"], "title": spec["title"], "payload": spec.get("payload")}
     complete = spec["state"] == COMPLETE
-    task, _ = additions.create(tx, call, {**given, "state": PLANNED if complete else spec["state"]}, place,
-                            complete=complete)  # fmt: skip
+    fields: TaskSpec = {
+        "id": spec["id"], "title": spec["title"], "payload": spec.get("payload"),
+        "state": PLANNED if complete else spec["state"],
+    }  # fmt: skip
+    task, _ = additions.create(tx, call, fields, place, complete=complete)
     if task["named"] and not complete:
         _convert(tx, call, task)
     if task["state"] == PLANNED:
@@ -61,23 +67,23 @@ def _join(tx: Transaction, call: Call, spec: dict[str, Any], place: int = 0) -> 
     return task
 
 
-def _convert(tx: Transaction, call: Call, task: Record) -> None:
+def _convert(tx: Transaction, call: Call, task: Task) -> None:
     """Turn a claim on the name alone into the task's claim."""
     name = lifecycle.resource_of(task["task"])
-    met = [record for record in holds.meeting(tx, [name], "") if record.get("mode") == resources.WRITE]
-    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+    claims = claim_records.overlapping_claims(tx, [name], "")
+    live = [claim for claim in claims if claim["mode"] == resources.WRITE and claim["until"] > tx.now]
     for claim in endings.living(tx, call, [record for record in live if name in record["resources"]])[:1]:
         endings.give_back(tx, claim, [name], "upgraded")
         origin = _plan(tx, claim["agent"], task)
         pulls.grant(tx, call, task, agent=claim["agent"], left=claim["until"] - tx.now, origin=origin)
 
 
-def _plan(tx: Transaction, agent: str, task: Record) -> str:
+def _plan(tx: Transaction, agent: str, task: Task) -> str:
     """Plan a task that no agent has, so that it can be taken; returns its origin."""
-    before: str = task["state"]
+    before = task["state"]
     for state in MANUAL_STATES[MANUAL_STATES.index(before) + 1 :]:
         lifecycle.move(tx, agent, task, state)
-    return SCOPED if before != PLANNED else str(task["origin"])
+    return SCOPED if before != PLANNED else task["origin"]
 
 
 # --- what the scripts do
@@ -86,7 +92,7 @@ def _plan(tx: Transaction, agent: str, task: Record) -> str:
 def _take(tx: Transaction, call: Call, spec: Any) -> Any:
     """`claim_task.sh`."""
     due_tasks.promote(tx, call)
-    task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]]
+    task = holders.find(tx, spec["id"])
     if task is None:
         if spec.get("state") != SCOPED:
             raise NotFound(f"there is no task {spec['id']} to be claimed", task=spec["id"])
@@ -96,7 +102,7 @@ def _take(tx: Transaction, call: Call, spec: Any) -> Any:
 
 def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> Any:
     """A claimed file that names the caller."""
-    task = lifecycle.load_all(tx, [lifecycle.check_id(spec["id"])])[spec["id"]] or _join(tx, call, spec)
+    task = holders.find(tx, spec["id"]) or _join(tx, call, spec)
     if task["state"] == EXECUTING:
         return pulls.take(tx, call, task)
     state = long_jobs.as_counted(tx, task, long_jobs.going(tx))["state"]
@@ -104,14 +110,14 @@ def _adopt(tx: Transaction, call: Call, spec: Any, left: int, held: int = 0) -> 
         raise Conflict(f"task {spec['id']} is {state}", task=spec["id"], state=state)
     blocker = workforce.early_claim(tx, call, task)
     if blocker is not None:
-        return Held(blockers=[holds.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
+        return Held(blockers=[views.blocker(tx, blocker, [lifecycle.resource_of(spec["id"])])], more=0)
     origin = _plan(tx, call.agent, task)
     return pulls.grant(tx, call, task, left=left, held=held, origin=origin)
 
 
 def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
     """`release_task.sh`: unfinished, back to where it came from; or complete."""
-    task = lifecycle.load(tx, id)
+    task = records.load_task(tx, id)
     claim = holders.live_claim(tx, task)
     if claim is None or not related(claim["agent"], call.agent):
         tx.append("call.refused", call.agent, f"task:{id}", {"code": "fenced" if claim else "not_found"})
@@ -125,37 +131,37 @@ def _give_back(tx: Transaction, call: Call, id: str, state: str) -> Any:
     return {"done": True, "holder": ""}
 
 
-def _again_scoped(tx: Transaction, call: Call, task: Record) -> bool:
+def _again_scoped(tx: Transaction, call: Call, task: Task) -> bool:
     """A scoped task that came back unfinished is scoped again."""
     if task["state"] != PLANNED or task["origin"] != SCOPED:
         return False
     lifecycle.move(tx, call.agent, task, SCOPED)
-    task.update(origin="", assigned=None, window=0, not_before=0)
-    lifecycle.put(tx, task)
+    task.update({"origin": "", "assigned": None, "window": 0, "not_before": 0})
+    records.put_task(tx, task)
     return True
 
 
 def _settle(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     """`check_stale.sh`: expired and lost claims end now, and tasks that were scoped are scoped again."""
-    found = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
-    claims = [claim for task in found if (claim := holders.live_claim(tx, task, over=True)) is not None]
+    tasks = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
+    claims = [claim for task in tasks if (claim := holders.live_claim(tx, task, over=True)) is not None]
     over = [claim for claim in claims if claim["until"] <= tx.now]
     endings.clear(tx, over, endings.gone(tx, call, [claim for claim in claims if claim["until"] > tx.now]))
-    back = [task for task in lifecycle.load_all(tx, list(ids)).values() if task is not None]
+    back = [task for task in records.get_tasks(tx, list(ids)).values() if task is not None]
     return {"scoped": [task["task"] for task in back if _again_scoped(tx, call, task)]}
 
 
 def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
     """A file was moved by hand to another state: the task follows, if no agent has it."""
-    task = lifecycle.load(tx, id)
+    task = records.load_task(tx, id)
     if state not in MANUAL_STATES or task["state"] not in MANUAL_STATES:
         raise lifecycle.refuse_move(task, state)
     here, there = MANUAL_STATES.index(task["state"]), MANUAL_STATES.index(state)
     way = MANUAL_STATES[here + 1 : there + 1] if there > here else MANUAL_STATES[there:here][::-1]
-    for one in way:
-        lifecycle.move(tx, call.agent, task, one)
-    task.update(origin="", assigned=None, window=0)
-    lifecycle.put(tx, task)
+    for step in way:
+        lifecycle.move(tx, call.agent, task, step)
+    task.update({"origin": "", "assigned": None, "window": 0})
+    records.put_task(tx, task)
     if state == PLANNED:
         workforce.wake(tx, [task])
     return {"task": lifecycle.shown(tx, task)}
@@ -163,24 +169,24 @@ def _move(tx: Transaction, call: Call, id: str, state: str) -> dict[str, Any]:
 
 def _look(tx: Transaction, call: Call, ids: Any) -> dict[str, Any]:
     """The state and holder of each task; a claim on the name alone counts. Unknown tasks are left out."""
-    found: dict[str, dict[str, Any]] = {}
-    for name, task in lifecycle.load_all(tx, list(ids)[:MAX_TASKS_READ]).items():
+    views: dict[str, dict[str, Any]] = {}
+    for name, task in records.get_tasks(tx, list(ids)[:MAX_TASKS_READ]).items():
         claim = None
         if task is None or task["state"] == EXECUTING or task["named"]:
             claim = _holder(tx, call, name)
         if task is not None or claim is not None:
-            found[name] = {"state": "", "origin": "", "holder": "", "known_as": "", "since": None}
+            views[name] = {"state": "", "origin": "", "holder": "", "known_as": "", "since": None}
         if task is not None:
-            found[name].update(state=task["state"], origin=task["origin"])
+            views[name].update(state=task["state"], origin=task["origin"])
         if claim is not None:
             holder = claim["agent"]
-            found[name].update(holder=holder, known_as=_known_as(tx, holder), since=iso(tx, claim["since"]))
-    return {"tasks": found}
+            views[name].update(holder=holder, known_as=_known_as(tx, holder), since=iso(tx, claim["since"]))
+    return {"tasks": views}
 
 
-def _holder(tx: Transaction, call: Call, name: str) -> Record | None:
-    met = holds.meeting(tx, [lifecycle.resource_of(name)], "")
-    live = [record for record in met if holds.CLAIM in record and record["until"] > tx.now]
+def _holder(tx: Transaction, call: Call, name: str) -> Claim | None:
+    claims = claim_records.overlapping_claims(tx, [lifecycle.resource_of(name)], "")
+    live = [claim for claim in claims if claim["until"] > tx.now]
     return next(iter(endings.living(tx, call, [one for one in live if one["mode"] != resources.WATCH])), None)
 
 

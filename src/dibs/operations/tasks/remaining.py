@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import get_agent
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.tasks import board, lifecycle
+from dibs.operations.tasks import lifecycle, records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,35 +25,34 @@ MAX_TASKS_READ = 4_096
 def _outlook(tx: Transaction, call: Call, agent: str, run: str = "") -> dict[str, Any]:
     """Is a task ready for this agent, running anywhere (`at_work` names some), or scheduled?"""
     who = get_agent(tx, agent)
-    pools = [f"ready\t{lifecycle.pool_of(head)}\t" for head in board.pools(tx)
+    pools = [records.ready(records.pool_of(head)) for head in records.pool_heads(tx)
              if lifecycle.fits(who, head["needs"], head["for"])]  # fmt: skip
-    later = ("tasks\tdelayed\t", "tasks\tauction\t", "mine\t")
     return {
         "ready": any(_any(tx, place, run) for place in pools),
-        "executing": _any(tx, f"tasks\t{lifecycle.EXECUTING}\t", run),
-        "later": any(_any(tx, place, run) for place in later),
+        "executing": _any(tx, records.in_state(lifecycle.EXECUTING), run),
+        "later": any(_any(tx, place, run) for place in (records.DELAYED, records.AUCTIONED, records.ASSIGNED)),
         "at_work": _at_work(tx, run),
     }
 
 
 def _at_work(tx: Transaction, run: str) -> list[dict[str, str]]:
     """Some of the running tasks, and their agents."""
-    page = tx.scan(1, f"tasks\t{lifecycle.EXECUTING}\t", TASKS_PER_TRIP)
-    found = [task for _, _, task in page.rows if not run or task.get("run") == run]
-    return [{"task": task["task"], "agent": task["agent"]} for task in found[:MAX_TASKS_NAMED]]
+    rows, _ = records.scan_tasks(tx, records.in_state(lifecycle.EXECUTING), TASKS_PER_TRIP)
+    tasks = [task for _, task in rows if not run or task["run"] == run]
+    return [{"task": task["task"], "agent": task["agent"]} for task in tasks[:MAX_TASKS_NAMED]]
 
 
 def _any(tx: Transaction, place: str, run: str) -> bool:
     """Does a task of this run (without a run: any task) lie in this place of the index?"""
     after, seen = "", 0
     while seen < MAX_TASKS_READ:
-        page = tx.scan(1, place, TASKS_PER_TRIP if run else 1, after)
-        if any(not run or task.get("run") == run for _, _, task in page.rows):
+        rows, truncated = records.scan_tasks(tx, place, TASKS_PER_TRIP if run else 1, after)
+        if any(not run or task["run"] == run for _, task in rows):
             return True
-        if not page.truncated:
+        if not truncated:
             return False
-        seen += len(page.rows)
-        after = page.rows[-1][0]
+        seen += len(rows)
+        after = rows[-1][0]
     return True
 
 

@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from dibs.operations.agents.records import AGENT_KEYS, agent_key
 from dibs.operations.core import paging
-from dibs.operations.core.call import due, lineage_of
+from dibs.operations.core.call import lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
-from dibs.operations.tasks import lifecycle, workforce
+from dibs.operations.tasks import lifecycle, records, workforce
 from dibs.operations.tasks.lifecycle import EXECUTING
 from dibs.stores.seam import COMMIT, digest_of
 
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Bid, Task, WorkWaiter
     from dibs.stores.seam import Transaction
 
-    Rank = Callable[[Record, Sequence[Agent], "Facts"], list[Agent]]
+    Rank = Callable[[Task, Sequence[Agent], "Facts"], list[Agent]]
 
 # An agent that was seen or asked within this counts as present; five times the interval of "seen".
 PRESENCE_MS = 5 * MINUTE
@@ -57,11 +58,11 @@ class Facts:
         self.now = now
         self.busy: dict[str, list[str]] = {}  # agent → the runs of its running tasks
         self.assigned: dict[str, list[int]] = {}  # agent → the priorities of the tasks assigned to it
-        self.given: dict[str, list[int]] = {}  # agent → its last task by a rotating strategy: time, commit, place
+        self.given: dict[str, list[int | str]] = {}  # agent → its last task by a rotating strategy: time, commit, place
         self.asked: dict[str, dict[str, int]] = {}  # agent → run → when it last asked for work
-        self.waiting: dict[str, list[Record]] = {}  # agent → its places among the waiters for work
+        self.waiting: dict[str, list[WorkWaiter]] = {}  # agent → its places among the waiters for work
         self.place: dict[str, int] = {}  # agent → the number of waiters before it
-        self.bids: dict[str, Record] = {}
+        self.bids: dict[str, Bid] = {}
         self.live: list[Agent] = []
         # strategies, demands and runs for which other agents come first
         self.not_mine: set[tuple[str, str, str]] = set()
@@ -79,37 +80,40 @@ class Facts:
 # --- the strategies
 
 
-def priority(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def priority(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent that has waited longest, then the least busy one."""
-    return sorted(candidates, key=lambda one: (facts.in_line(_id(one)), facts.load(_id(one)), _id(one)))
+    return sorted(candidates, key=lambda agent: (facts.in_line(_id(agent)), facts.load(_id(agent)), _id(agent)))
 
 
-def round_robin(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def round_robin(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent whose last task is longest ago."""
-    return sorted(candidates, key=lambda one: (facts.given.get(_id(one), []), facts.in_line(_id(one)), _id(one)))
+    return sorted(
+        candidates, key=lambda agent: (facts.given.get(_id(agent), []), facts.in_line(_id(agent)), _id(agent))
+    )
 
 
-def load_balanced(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def load_balanced(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The agent with the fewest tasks."""
-    return sorted(round_robin(task, candidates, facts), key=lambda one: facts.load(_id(one)))
+    return sorted(round_robin(task, candidates, facts), key=lambda agent: facts.load(_id(agent)))
 
 
-def capability(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def capability(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The least over-qualified agent."""
     needs = set(task["needs"])
-    return sorted(priority(task, candidates, facts), key=lambda one: len(set(one["can"]) - needs))
+    return sorted(priority(task, candidates, facts), key=lambda agent: len(set(agent["can"]) - needs))
 
 
-def sticky(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def sticky(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """Each key (the task's sticky key, else its key, its parent or its id) gives the agents an order of their own."""
-    word = task.get("sticky") or task["key"] or task["parent"] or task["task"]
-    return sorted(candidates, key=lambda one: digest_of(f"{word}|{_id(one)}"))
+    word = task["sticky"] or task["key"] or task["parent"] or task["task"]
+    return sorted(candidates, key=lambda agent: digest_of(f"{word}|{_id(agent)}"))
 
 
-def auction(task: Record, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
+def auction(task: Task, candidates: Sequence[Agent], facts: Facts) -> list[Agent]:
     """The highest bidder, the earlier of equal ones; agents without a bid are left out."""
-    bidders = [one for one in candidates if _id(one) in facts.bids]
-    return sorted(bidders, key=lambda one: (-facts.bids[_id(one)]["amount"], facts.bids[_id(one)]["commit"], _id(one)))
+    bidders = [agent for agent in candidates if _id(agent) in facts.bids]
+    bids = facts.bids
+    return sorted(bidders, key=lambda agent: (-bids[_id(agent)]["amount"], bids[_id(agent)]["commit"], _id(agent)))
 
 
 RANKS: dict[str, Rank] = {
@@ -128,18 +132,17 @@ def _id(agent: Agent) -> str:
 def gather(tx: Transaction, without: str = "") -> Facts:
     """The waiters, the running tasks, and when each agent got its last one. `without` is a task that does not count."""
     facts = Facts(tx.now)
-    for place, record in enumerate([one for one in workforce.present(tx) if not one.get("task")]):
-        facts.waiting.setdefault(record["agent"], []).append(record)
-        facts.place.setdefault(record["agent"], place)
-    for task in lifecycle.of_state(tx, EXECUTING, MAX_READ)[0]:
+    for place, waiter in enumerate([waiter for waiter in workforce.present(tx) if not records.is_for_one_task(waiter)]):
+        facts.waiting.setdefault(waiter["agent"], []).append(waiter)
+        facts.place.setdefault(waiter["agent"], place)
+    for task in records.tasks_in_state(tx, EXECUTING, MAX_READ):
         facts.busy.setdefault(task["agent"], []).append(task["run"])
-    for _, _, kept in tx.scan(1, "mine\t", MAX_READ).rows:
-        task = lifecycle.full(kept)
-        if task["task"] != without:
+    for _, task in records.scan_tasks(tx, records.ASSIGNED, MAX_READ)[0]:
+        if task["assigned"] and task["task"] != without:
             facts.assigned.setdefault(task["assigned"]["agent"], []).append(task["priority"])
-    for key, kept in paging.every(tx, "tl\t"):
-        facts.asked[key[3:]] = kept["asked"]
-        facts.given[key[3:]] = [kept["given"]] if isinstance(kept["given"], int) else kept["given"]
+    for agent, history in records.get_histories(tx):
+        facts.asked[agent] = history["asked"]
+        facts.given[agent] = [history["given"]] if isinstance(history["given"], int) else history["given"]
     return facts
 
 
@@ -169,7 +172,7 @@ def _is_there(tx: Transaction, call: Call, agent: Agent, facts: Facts) -> bool:
     return bool(alive or agent["agent"] in facts.waiting or agent["seen"] + PRESENCE_MS > tx.now)
 
 
-def asks(facts: Facts, agent: Agent, task: Record) -> bool:
+def asks(facts: Facts, agent: Agent, task: Task) -> bool:
     """Will this agent come for such work by itself: does it wait for it now, or has it asked lately?"""
     name, run = _id(agent), task["run"]
     asked = facts.asked.get(name, {}).get(run, 0)
@@ -182,7 +185,7 @@ def _waits(facts: Facts, agent: str, run: str) -> bool:
 
 def given(tx: Transaction, agent: str, facts: Facts) -> None:
     """Record that an agent gets a task now."""
-    place = sum(one[1:2] == [THIS_COMMIT] for one in facts.given.values())
+    place = sum(last[1:2] == [THIS_COMMIT] for last in facts.given.values())
     facts.given[agent] = [tx.now, THIS_COMMIT, place]
     _keep(tx, agent, facts)
 
@@ -190,14 +193,13 @@ def given(tx: Transaction, agent: str, facts: Facts) -> None:
 def _keep(tx: Transaction, agent: str, facts: Facts) -> None:
     """Written only for the rotating strategies; a sweep drops it after a day."""
     last = [COMMIT if part == THIS_COMMIT else part for part in facts.given.get(agent, ())]
-    kept = {"given": last, "asked": facts.asked.get(agent, {})}
-    tx.put(f"tl\t{agent}", kept, i2=due(tx.now + DAY))
+    records.put_history(tx, agent, {"given": last, "asked": facts.asked.get(agent, {})}, tx.now + DAY)
 
 
 # --- pull
 
 
-def may_pull(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: str) -> bool:
+def may_pull(tx: Transaction, call: Call, agent: Agent, task: Task, strategy: str) -> bool:
     """Does this ready task go to the caller?"""
     if strategy in {"priority", "preemptive"}:
         return True
@@ -205,13 +207,14 @@ def may_pull(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: 
     if strategy == "auction":
         return _auctioned(tx, call, task, facts)
     me = _id(agent)
-    kind = (strategy, lifecycle.pool_of(task), task["run"])
+    kind = (strategy, records.pool_of(task), task["run"])
     if kind in facts.not_mine:
         return False
     facts.place[me] = -1  # among equals, the caller comes first
     if strategy == "sticky":
         _note_asking(tx, me, task["run"], facts)
-    rivals = [one for one in facts.live if _id(one) != me and _competes(tx, call, one, task, strategy, facts)]
+    others = [other for other in facts.live if _id(other) != me]
+    rivals = [other for other in others if _competes(tx, call, other, task, strategy, facts)]
     first = _id(RANKS[strategy](task, [agent, *rivals], facts)[0])
     if first != me:
         if strategy != "sticky":  # each sticky task may be for another agent
@@ -225,7 +228,7 @@ def may_pull(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: 
     return True
 
 
-def _competes(tx: Transaction, call: Call, agent: Agent, task: Record, strategy: str, facts: Facts) -> bool:
+def _competes(tx: Transaction, call: Call, agent: Agent, task: Task, strategy: str, facts: Facts) -> bool:
     """Would this agent come for the task?"""
     if not lifecycle.fits(agent, task["needs"], task["for"]):
         return False
@@ -241,13 +244,13 @@ def _note_asking(tx: Transaction, agent: str, run: str, facts: Facts) -> None:
         return
     asked[run] = tx.now
     while len(asked) > MAX_ASKED_RUNS:
-        del asked[min(asked, key=lambda one: (asked[one], one))]
+        del asked[min(asked, key=lambda run: (asked[run], run))]
     _keep(tx, agent, facts)
 
 
-def _auctioned(tx: Transaction, call: Call, task: Record, facts: Facts) -> bool:
+def _auctioned(tx: Transaction, call: Call, task: Task, facts: Facts) -> bool:
     """A task that had its auction is free for all. One without an auction yet is put up when it is found."""
-    if task.get("auctioned"):
+    if task["auctioned"]:
         return True
     if facts.opened < MAX_AUCTIONS_OPENED:
         from dibs.operations.tasks import auctions

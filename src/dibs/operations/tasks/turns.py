@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
 MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this transaction
@@ -27,22 +28,22 @@ MAX_TASKS_PER_TURN = 100  # handed in, and taken: all other calls wait for this 
 def _turn(tx: Transaction, call: Call, done: Any = None, take: int = 1, run: str = "") -> dict[str, Any]:
     """Hand in what is done, take what comes next."""
     handed = list(done or ())
-    if len({one["id"] for one in handed}) < len(handed):
+    if len({work["id"] for work in handed}) < len(handed):
         raise Invalid("done: a task is listed twice", field="done")
     finished: list[str] = []
     refused: list[dict[str, Any]] = []
     jobs: list[str] = []
     room = max(1, long_jobs.RECORDS_PER_STEP // max(1, len(handed)))
-    for one in handed:
-        identifier = one["id"]
+    for work in handed:
+        identifier = work["id"]
         tx.prefetch(*outcomes.ahead(call, identifier))
-        found: Any
+        outcome: Task | DibsError
         try:
-            found = outcomes.finish(tx, call, identifier, one["token"], one.get("result"), jobs, room)
+            outcome = outcomes.finish(tx, call, identifier, work["token"], work.get("result"), jobs, room)
         except DibsError as error:  # nothing of this task was written
-            found = error
-        if isinstance(found, DibsError):
-            refused.append({"id": identifier, "code": found.code, "message": found.message})
+            outcome = error
+        if isinstance(outcome, DibsError):
+            refused.append({"id": identifier, "code": outcome.code, "message": outcome.message})
         else:
             finished.append(identifier)
     taken = pulls.take_some(tx, call, run, take) if take else []

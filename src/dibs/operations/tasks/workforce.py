@@ -6,18 +6,20 @@ pulls.py takes tasks, placement.py assigns them; both use this.
 from __future__ import annotations
 
 from dibs.operations.agents.records import get_agent
-from dibs.operations.claims import endings, holds
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.policy import MINUTE
-from dibs.operations.tasks import lifecycle
+from dibs.operations.tasks import lifecycle, records
 from dibs.operations.tasks.lifecycle import PLANNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from dibs.operations.agents.records import Agent
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.claims.records import Claim, Waiter
+    from dibs.operations.core.call import Call
+    from dibs.operations.tasks.records import Task, WorkWaiter
     from dibs.stores.seam import Transaction
 
 
@@ -26,17 +28,18 @@ MAX_WAITERS_READ = 64  # when a task becomes ready
 MAX_BREAKER_PAUSE_MS = 30 * MINUTE
 
 
-def early_claim(tx: Transaction, call: Call, task: Record) -> Record | None:
+def early_claim(tx: Transaction, call: Call, task: Task) -> Claim | Waiter | None:
     """The claim on a task's name from before the task existed; a planned task's name has no other holder."""
     if not task["named"]:
         return None
     wanted = [lifecycle.resource_of(task["task"])]
     while True:  # each round ends at least one record, and its waiters are served first
-        met = [record for record in holds.meeting(tx, wanted, "") if holds.INTEREST not in record]
-        over = [record for record in met if record["until"] <= tx.now]
-        dead = endings.gone(tx, call, [record for record in met if holds.CLAIM in record and record not in over])
+        here = [record for record in claim_records.overlapping(tx, wanted, "") if not claim_records.is_interest(record)]
+        over = [record for record in here if record["until"] <= tx.now]
+        live = [record for record in here if record not in over]
+        dead = endings.gone(tx, call, [record for record in live if claim_records.is_claim(record)])
         if not over and not dead:
-            return next((record for record in met if endings.blocks(record, "write", call.agent)), None)
+            return next((record for record in here if endings.blocks(record, "write", call.agent)), None)
         endings.clear(tx, over, dead)
 
 
@@ -56,13 +59,9 @@ def limit_of(tx: Transaction, call: Call, agent: Agent) -> int:
     return 1 if breaker(tx, call, agent)[0] == "half-open" else most
 
 
-def live_tasks(tx: Transaction, agent: str) -> list[Record]:
+def live_tasks(tx: Transaction, agent: str) -> list[Claim]:
     """The live claims on tasks that an agent holds."""
-    return [
-        claim
-        for claim in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS)
-        if claim["by"] == "task" and claim["until"] > tx.now
-    ]
+    return [claim for claim in claim_records.claims_of(tx, agent) if claim["by"] == "task" and claim["until"] > tx.now]
 
 
 def breaker(tx: Transaction, call: Call, agent: Agent | None) -> tuple[str, int]:
@@ -85,35 +84,34 @@ def mark_as_worker(tx: Transaction, agent: Agent) -> None:
         put_agent(tx, agent)
 
 
-def present(tx: Transaction) -> list[Record]:
+def present(tx: Transaction) -> list[WorkWaiter]:
     """The agents that wait for work now, first come first; absent ones are dropped."""
-    found = []
-    for key, record in tx.fetch([("tw\t", "tw\n")], MAX_WAITERS_READ).rows:
-        if record["until"] <= tx.now:
-            tx.delete(key)
+    waiting = []
+    for identifier, waiter in records.get_waiters(tx, MAX_WAITERS_READ):
+        if waiter["until"] <= tx.now:
+            records.delete_waiter(tx, identifier)
         else:
-            found.append(record)
-    return sorted(found, key=turn_of)
+            waiting.append(waiter)
+    return sorted(waiting, key=turn_of)
 
 
-def turn_of(waiter: Record | None) -> int:
+def turn_of(waiter: WorkWaiter | None) -> int:
     """The number of the commit with which an agent began to wait for work; 0 if there is none."""
-    turn: int = waiter.get("turn", 0) if waiter is not None else 0
-    return turn
+    return int(waiter.get("turn", 0)) if waiter is not None else 0
 
 
-def wake(tx: Transaction, ready: Sequence[Record]) -> None:
+def wake(tx: Transaction, ready: Sequence[Task]) -> None:
     """Tasks became ready: wake as many waiters for such work. A wake is a hint; each waiter looks for itself."""
-    waiting: Iterable[Any] | None = None  # a waiter has the fields of a worker
+    waiting: list[WorkWaiter] | None = None
     for task in ready:
         if task["state"] != PLANNED or task["open"] or task["kids"] or task["window"] or task["not_before"] > tx.now:
             continue
         if waiting is None:
             waiting = present(tx)
-        for record in list(waiting):
-            fitting = lifecycle.fits(record, task["needs"], task["for"]) and record["run"] in {"", task["run"]}
-            fitting = fitting and record.get("task") in {None, task["task"]}
-            if fitting and record["wake"] and (not task["assigned"] or task["assigned"]["agent"] == record["agent"]):
-                tx.wake(record["wake"])
-                waiting = [other for other in waiting if other is not record]
+        for waiter in waiting:
+            fitting = lifecycle.fits(waiter, task["needs"], task["for"]) and waiter["run"] in {"", task["run"]}
+            fitting = fitting and (not records.is_for_one_task(waiter) or waiter["task"] == task["task"])
+            if fitting and waiter["wake"] and (not task["assigned"] or task["assigned"]["agent"] == waiter["agent"]):
+                tx.wake(waiter["wake"])
+                waiting = [other for other in waiting if other is not waiter]
                 break

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.errors import Conflict, Invalid, NotFound
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import span
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
@@ -102,9 +102,14 @@ def _key_of(seal: Record) -> str:
 
 def seal(tx: Transaction, call: Call) -> dict[str, Any]:
     """Write the live claims next to the log, so that everything before this point may be pruned later."""
-    found, _ = holds.every(tx, holds.CLAIM, 1_000_000)
-    kept = ("claim", "agent", "resources", "mode", "tree", "until", "token")
-    claims = [{key: claim[key] for key in kept} for claim in found]
+    found, _ = claim_records.all_claims(tx, 1_000_000)
+    claims = [
+        {
+            "claim": claim["claim"], "agent": claim["agent"], "resources": claim["resources"], "mode": claim["mode"],
+            "tree": claim["tree"], "until": claim["until"], "token": claim["token"],
+        }
+        for claim in found
+    ]  # fmt: skip
     tail = tx.tail()
     seq, link = tail.seq, tail.link
     body = jsontext.encode({"claims": claims, "token": tail.commit})

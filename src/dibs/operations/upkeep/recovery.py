@@ -39,15 +39,16 @@ def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside:
 
 def _void(tx: Transaction, call: Call) -> dict[str, Any]:
     """End the claims from before this epoch: a later grant of the same resource may have been lost."""
-    from dibs.operations.claims import endings, holds
+    from dibs.operations.claims import endings
+    from dibs.operations.claims import records as claim_records
 
-    old = [claim for claim in holds.every(tx, holds.CLAIM, MAX_CLAIMS_READ)[0] if claim["token"] < tx.since]
+    old = [claim for claim in claim_records.all_claims(tx, MAX_CLAIMS_READ)[0] if claim["token"] < tx.since]
     ended = min(len(old), CLAIMS_PER_TRANSACTION)
     # First: an alert's evidence is looked for among the first events of its commit.
     tx.append("store.epoch", call.agent, "", {"since": tx.since, "claims": ended})
     for claim in old[:CLAIMS_PER_TRANSACTION]:
         endings.end(tx, claim, "epoch")
-    waiting, _ = holds.every(tx, holds.WAITER, CLAIMS_PER_TRANSACTION)
+    waiting, _ = claim_records.all_waiters(tx, CLAIMS_PER_TRANSACTION)
     for waiter in waiting if len(old) <= CLAIMS_PER_TRANSACTION else ():
         endings.drop_waiter(tx, waiter, "epoch")
     suspicions.put(tx, "store", "epoch", "", event="", commits=[[COMMIT, ""]], claims=ended)

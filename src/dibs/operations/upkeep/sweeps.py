@@ -9,7 +9,8 @@ are to leave the store: the caller's machine archives them first (log_retention.
 from __future__ import annotations
 
 from dibs.operations.agents.records import AGENT_KEYS, agent_key
-from dibs.operations.claims import endings, holds
+from dibs.operations.claims import endings
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import due
 from dibs.operations.core.declare import ANYWHERE, NEAR, Field, Operation
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.agents.records import Agent
+    from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Fetched, Transaction
 
@@ -42,22 +44,22 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     freed: list[Any] = []
     suspected = False
     for _, key, record in page.rows:
-        held = holds.CLAIM in record and not key.startswith("l\t")  # not the record of a lost claim
-        if (held or holds.WAITER in record) and record["until"] > tx.now:
+        kind = claim_records.kind_at(key, record)
+        if kind in {claim_records.CLAIM, claim_records.WAITER} and record["until"] > tx.now:
             waiters.suspect(tx, record)
-            holds.put(tx, record)
+            claim_records.put(tx, record)
             suspected = True
-        elif held:
+        elif kind == claim_records.CLAIM:
             endings.expire(tx, record)
             freed += record["resources"]
             done["claims"] += 1
             suspected = True
-        elif holds.WAITER in record:
+        elif kind == claim_records.WAITER:
             endings.drop_waiter(tx, record, "lapsed")
             freed += record["resources"]
             done["waiters"] += 1
-        elif holds.INTEREST in record:
-            holds.remove(tx, record)
+        elif kind == claim_records.INTEREST:
+            claim_records.remove(tx, record)
             tx.append("interest.ended", record["agent"], record["interest"], {"why": "lapsed"})
             done["interests"] += 1
         elif "suspicion" in record:
@@ -149,12 +151,12 @@ def _end_dead_claims(tx: Transaction, call: Call, done: dict[str, int]) -> tuple
     found, last = _agents(tx)
     agents = [agent for _, agent in found.rows]
     suspects = _suspects(call, agents)
-    over: list[Record] = []
+    over: list[Claim] = []
     cut = ""
     for agent in suspects:
         if call.alive(agent["process"]) is not False:
             continue
-        for claim in holds.of_agent(tx, holds.CLAIM, agent["agent"]):
+        for claim in claim_records.claims_of(tx, agent["agent"]):
             if claim["tied"] and len(over) < DUE_PER_SWEEP:
                 endings.end(tx, claim, "gone")
                 over.append(claim)

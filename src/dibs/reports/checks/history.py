@@ -8,47 +8,48 @@ log's beginning, archives included.
 from __future__ import annotations
 
 from dibs.operations.core.call import lineage_of
-from dibs.reports.resource_map import KINDS as MAP_KINDS
-from dibs.reports.resource_map import Learned
+from dibs.reports.fold import CLAIMS, FINAL, WAITS, Contention, Listener, contested, is_task
+from dibs.reports.resource_map import Uses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-    Event = dict[str, Any]
+    from dibs.reports.fold import ClaimSpan, Event, Resource, TaskSpan
 
 GOOD = "ok"
 TWICE_MS = 60_000  # a task of the same title within this time was sent twice
 MAX_KEPT = 1_000  # events of one sort that are listed; more are dropped, the oldest first
-FINAL = frozenset({"complete", "failed", "quarantined", "cancelled"})
 RETRIED = frozenset({"transient", "lost"})
-
-
-STAYS = (
+LASTING = (
     "edit.violated", "edit.unattributed", "commit.unverified", "push.unverified", "deploy.finished", "task.moved",
     "agent.killed", "agent.revived", "agent.forgotten", "rules.acknowledged",
-)  # fmt: skip # kinds that are read from archives, too
+)  # fmt: skip # kinds that are read from archives, too: what they tell stays wrong until it is mended
 
 
-class Contended:
-    """Who wanted one resource, and how long they waited."""
+class Demand(Contention):
+    """Who asked for one resource, and how long they waited."""
 
-    __slots__ = ("agents", "asks", "events", "kind", "longest", "refusals", "total", "waits")
+    __slots__ = ("asks", "events", "kind")
 
     def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.asks = self.refusals = self.waits = self.longest = self.total = 0
-        self.agents: set[str] = set()
+        super().__init__()
+        self.kind, self.asks = kind, 0
         self.events: list[int] = []
 
+    def add_meeting(self, agent: str, seq: int) -> None:
+        """An agent was refused, or had to wait."""
+        self.agents.add(agent)
+        self.events = [*self.events, seq][-MAX_KEPT:]
 
-class History:
-    """Reads events, in their order."""
+
+class History(Listener):
+    """Keeps what the checks look at."""
 
     def __init__(self, since_wall: int) -> None:
         self._since = since_wall
-        self.first = 0  # the first event that was read
-        self.map = Learned()
+        self.map = Uses()
         self.at_work: set[str] = set()  # roots of families that claimed, worked or wrote lately
         self.changes: dict[str, Event] = {}  # a change's id → its event
         self.doubts: list[Event] = []
@@ -62,23 +63,21 @@ class History:
         self.channels: dict[str, list[Any]] = {}  # kind of emitted event → how many lately, the last one, by whom
         self.deadlocks: list[int] = []
         self.out_of_order = 0
-        self.contention: dict[str, Contended] = {}
-        self.retries: dict[str, list[Event]] = {}  # task without a key → its second and later attempts, lately
+        self.contention: dict[str, Demand] = {}
+        self.retries: dict[str, list[TaskSpan]] = {}  # task without a key → its second and later attempts, lately
         self.twice: list[tuple[Event, Event]] = []  # a task and the same one again
         self.writes = self.named_writes = 0  # lately: all that could have a request id, and what has one
         self._tasks: dict[str, bool] = {}  # task that is not finished → whether it has a key
         self._tried: dict[str, int] = {}
         self._added: dict[tuple[str, str], Event] = {}
-        self._waiting: dict[str, tuple[int, list[tuple[str, str]]]] = {}
         self._readers = {
-            "claim.granted": self._granted, "claim.refused": self._refused, "wait.queued": self._queued,
-            "wait.ended": self._wait_ended, "edit.violated": self._changed, "edit.unattributed": self._changed,
-            "guard.doubted": self._doubted, "commit.unverified": self._bypassed, "push.unverified": self._bypassed,
-            "deploy.finished": self._deployed, "task.added": self._task_added, "task.moved": self._task_moved,
-            "agent.killed": self._killed, "agent.revived": self._revived, "agent.forgotten": self._forgotten,
-            "rules.acknowledged": self._told, "event.emitted": self._emitted, "state.set": self._wrote,
+            "edit.violated": self._changed, "edit.unattributed": self._changed, "guard.doubted": self._doubted,
+            "commit.unverified": self._bypassed, "push.unverified": self._bypassed, "deploy.finished": self._deployed,
+            "task.added": self._task_added, "task.moved": self._task_moved, "agent.killed": self._killed,
+            "agent.revived": self._revived, "agent.forgotten": self._forgotten, "rules.acknowledged": self._told,
+            "event.emitted": self._emitted, "state.set": self._wrote,
         }  # fmt: skip
-        self.kinds = frozenset((*self._readers, *MAP_KINDS))
+        self.kinds = CLAIMS | WAITS | {"claim.refused", *self._readers}
 
     def recall(self, event: Event) -> None:
         """Add an event that left the store: what stays wrong until it is mended, however long ago it was.
@@ -92,71 +91,62 @@ class History:
             return
         self._readers[event["kind"]](event, event["data"])
 
-    def read(self, event: Event) -> None:
-        """Add one event."""
-        self.first = self.first or event["seq"]
-        self.map.read(event)
+    def noted(self, event: Event) -> None:
+        """What is no claim, wait or attempt."""
         reader = self._readers.get(event["kind"])
         if reader is not None:
             reader(event, event["data"])
 
-    def _is_late(self, event: Event) -> bool:
-        return bool(event["wall"] >= self._since)
+    def _is_late(self, wall: int) -> bool:
+        return wall >= self._since
 
-    def _works(self, event: Event) -> None:
-        if self._is_late(event) and event["agent"]:
-            self.at_work.add(lineage_of(event["agent"])[0])
+    def _works(self, agent: str, wall: int) -> None:
+        if self._is_late(wall) and agent:
+            self.at_work.add(lineage_of(agent)[0])
 
     # --- claims
 
-    def _granted(self, event: Event, data: dict[str, Any]) -> None:
-        self._works(event)
-        if self._is_late(event):
-            for name, kind in named(data):
-                self._of(name, kind).asks += 1
+    def claim_began(self, span: ClaimSpan) -> None:
+        """A claim that was granted was asked for."""
+        self._works(span.agent, span.start_wall)
+        if self._is_late(span.start_wall):
+            for demand in self._demands(span.resources):
+                demand.asks += 1
 
-    def _refused(self, event: Event, data: dict[str, Any]) -> None:
-        self._works(event)
-        if data.get("code") == "deadlock":
+    def claim_refused(self, event: Event) -> None:
+        """A refused claim."""
+        self._works(event["agent"], event["wall"])
+        code = event["data"].get("code")
+        if code == "deadlock":
             self.deadlocks = [*self.deadlocks, event["seq"]][-MAX_KEPT:]
-        if data.get("code") == "order":
+        if code == "order":
             self.out_of_order += 1
-        if self._is_late(event) and data.get("code") in {"held", "deadlock"}:
-            for name, kind in named({"resources": data.get("contested") or data["resources"]}):
-                one = self._of(name, kind)
-                one.asks += 1
-                one.refusals += 1
-                self._met(one, event)
+        if self._is_late(event["wall"]) and code in {"held", "deadlock"}:
+            for demand in self._demands(contested(event["data"])):
+                demand.asks += 1
+                demand.refusals += 1
+                demand.add_meeting(event["agent"], event["seq"])
 
-    def _queued(self, event: Event, data: dict[str, Any]) -> None:
-        self._works(event)
-        names = named(data)
-        self._waiting[event["subject"]] = (event["now"], names)
-        if self._is_late(event):
-            for name, kind in names:
-                one = self._of(name, kind)
-                one.waits += 1
-                self._met(one, event)
+    def wait_began(self, span: ClaimSpan) -> None:
+        """An agent had to wait."""
+        self._works(span.agent, span.start_wall)
+        if self._is_late(span.start_wall):
+            for demand in self._demands(span.resources):
+                demand.waits += 1
+                demand.add_meeting(span.agent, span.start_seq)
 
-    def _wait_ended(self, event: Event, data: dict[str, Any]) -> None:
-        found = self._waiting.pop(event["subject"], None)
-        if found is None:
-            return
-        if data["why"] == "deadlock":
-            self.deadlocks = [*self.deadlocks, event["seq"]][-MAX_KEPT:]
-        if self._is_late(event):
-            for name, kind in found[1]:
-                one, took = self._of(name, kind), event["now"] - found[0]
-                one.total += took
-                one.longest = max(one.longest, took)
+    def wait_ended(self, span: ClaimSpan) -> None:
+        """How long it waited."""
+        if span.why == "deadlock":
+            self.deadlocks = [*self.deadlocks, span.end_seq][-MAX_KEPT:]
+        if self._is_late(span.end_wall):
+            for demand in self._demands(span.resources):
+                demand.add_time(span)
 
-    def _of(self, name: str, kind: str) -> Contended:
-        return self.contention.setdefault(name, Contended(kind))
-
-    @staticmethod
-    def _met(one: Contended, event: Event) -> None:
-        one.agents.add(event["agent"])
-        one.events = [*one.events, event["seq"]][-MAX_KEPT:]
+    def _demands(self, wanted: list[Resource]) -> Iterator[Demand]:
+        for kind, text, *_ in wanted:
+            if kind != "inode" and not is_task((kind, text)):
+                yield self.contention.setdefault(text or ".", Demand(kind))
 
     # --- guards
 
@@ -166,14 +156,14 @@ class History:
             del self.changes[next(iter(self.changes))]
 
     def _doubted(self, event: Event, _: dict[str, Any]) -> None:
-        if self._is_late(event):
+        if self._is_late(event["wall"]):
             self.doubts = [*self.doubts, event][-MAX_KEPT:]
 
     def _bypassed(self, event: Event, _: dict[str, Any]) -> None:
         self.bypasses = [*self.bypasses, event][-MAX_KEPT:]
 
     def _deployed(self, event: Event, data: dict[str, Any]) -> None:
-        self._works(event)
+        self._works(event["agent"], event["wall"])
         target = event["subject"]
         if data.get("fenced") or data["result"] in {"unverified", "unchecked", "interrupted"}:
             self.deploys[target] = [*self.deploys.get(target, ()), event][-MAX_KEPT:]
@@ -192,19 +182,22 @@ class History:
             return
         name = (event["agent"], str(data.get("title")))
         before = self._added.get(name)
-        if before is not None and event["now"] - before["now"] <= TWICE_MS and self._is_late(event):
+        if before is not None and event["now"] - before["now"] <= TWICE_MS and self._is_late(event["wall"]):
             self.twice = [*self.twice, (before, event)][-MAX_KEPT:]
         self._added[name] = event
         while len(self._added) > MAX_KEPT:
             del self._added[next(iter(self._added))]
 
+    def attempt_began(self, span: TaskSpan) -> None:
+        """A second attempt at a task without a key may do twice what should be done once."""
+        self._works(span.agent, span.start_wall)
+        self._tried[span.id] = self._tried.get(span.id, 0) + 1
+        if self._tried[span.id] > 1 and not self._tasks.get(span.id, True) and self._is_late(span.start_wall):
+            self.retries.setdefault(span.id, []).append(span)
+
     def _task_moved(self, event: Event, data: dict[str, Any]) -> None:
         task, agent, to = event["subject"], event["agent"], data.get("to")
         if to == "executing":
-            self._works(event)
-            self._tried[task] = self._tried.get(task, 0) + 1
-            if self._tried[task] > 1 and not self._tasks.get(task, True) and self._is_late(event):
-                self.retries.setdefault(task, []).append(event)
             return
         if data.get("class") in RETRIED or to in {"failed", "quarantined"}:
             self.failures[agent] = [*self.failures.get(agent, ()), event["seq"]][-10:]
@@ -234,25 +227,16 @@ class History:
 
     def _emitted(self, event: Event, data: dict[str, Any]) -> None:
         self._counted(event, data)
-        if self._is_late(event):
+        if self._is_late(event["wall"]):
             one = self.channels.setdefault(event["subject"], [0, 0, set()])
             one[0], one[1] = one[0] + 1, event["seq"]
             one[2].add(event["agent"])
 
     def _wrote(self, event: Event, data: dict[str, Any]) -> None:
-        self._works(event)
+        self._works(event["agent"], event["wall"])
         self._counted(event, data)
 
     def _counted(self, event: Event, data: dict[str, Any]) -> None:
-        if self._is_late(event):
+        if self._is_late(event["wall"]):
             self.writes += 1
             self.named_writes += bool(data.get("request") or data.get("key"))
-
-
-def named(data: dict[str, Any]) -> list[tuple[str, str]]:
-    """The resources of an event as people write them, with their kinds; tasks are left out."""
-    return [
-        (text or ".", kind)
-        for kind, text, *_ in data.get("resources") or ()
-        if kind != "inode" and not text.startswith("task:")
-    ]

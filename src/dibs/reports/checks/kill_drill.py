@@ -11,7 +11,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Killed, Unavailable
 from dibs.facts import processes
 from dibs.operations.agents.stops import STOPPED
-from dibs.operations.claims import holds
+from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 
@@ -82,4 +82,4 @@ def _play(tx: Transaction, session: Session, holders: Sequence[str], facts: dict
 
 
 def _live(tx: Transaction, agent: str) -> list[Any]:
-    return [claim for claim in holds.of_agent(tx, holds.CLAIM, agent) if claim["until"] > tx.now]
+    return [claim for claim in claim_records.claims_of(tx, agent) if claim["until"] > tx.now]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dibs.errors import counted, quoted
 from dibs.operations.oversight.run_gates import GATES
+from dibs.reports.checks.coordination import listed
 from dibs.reports.checks.findings import ABSENT, HIGH, LOW, MEDIUM, Finding, Line, Look, few, slug
-from dibs.reports.checks.ten import listed
 
 STALE = ".agent/tools/check_stale.sh"  # brings the files and the record together
 

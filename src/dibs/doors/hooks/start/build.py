@@ -61,7 +61,7 @@ BUNDLED_MODULES = {
     "dibs.doors.hooks.edit_guard": (
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
         "dibs.operations.guards.edit_guard", "dibs.operations.core.nested",
-        "dibs.operations.claims.holds", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
+        "dibs.operations.claims.records", "dibs.operations.claims.endings", "dibs.operations.claims.grants",
         "dibs.operations.agents.marks", "dibs.operations.agents.roles", "dibs.facts.git",
         "dibs.facts.git.ignored",
     ),

@@ -7,6 +7,7 @@ import os
 from dibs.errors import counted, quoted
 from dibs.facts import clock, relative_times
 from dibs.operations.alerts.kinds import DEPLOY_FAULTS
+from dibs.reports.checks.coordination import changed_under, listed
 from dibs.reports.checks.findings import (
     ABSENT,
     ENDED,
@@ -21,7 +22,6 @@ from dibs.reports.checks.findings import (
     few,
     slug,
 )  # fmt: skip
-from dibs.reports.checks.ten import changed_under, listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

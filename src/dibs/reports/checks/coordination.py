@@ -32,7 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.reports.checks.history import Contended
+    from dibs.reports.checks.history import Demand
 
 HOT_REFUSALS = 10  # of one resource lately: fewer are everyday life
 HOT_WAIT_MS = 600_000  # … or so much waiting for it
@@ -254,10 +254,10 @@ def idempotency(look: Look) -> Line:
     found = []
     for task, tries in sorted(history.retries.items()):
         last = tries[-1]
-        who = look.name(last["agent"])
+        who = look.name(last.agent)
         text = f"{who} did task {task} again (attempt {len(tries) + 1}), and it has no idempotency key"
         found.append(
-            Finding(text, MEDIUM, events=[one["seq"] for one in tries], agent=last["agent"],
+            Finding(text, MEDIUM, events=[one.start_seq for one in tries], agent=last.agent,
                     remedy="dibs task add … --key K; the command gets it as DIBS_TASK_KEY")
         )  # fmt: skip
     for first, second in history.twice:
@@ -300,7 +300,7 @@ def contention(look: Look) -> Line:
     return listed(found, f"Contention: {said}", figures)
 
 
-def _less(name: str, one: Contended) -> str:
+def _less(name: str, one: Demand) -> str:
     """What helps against contention for one resource."""
     if name.startswith("git:"):
         return "give each agent a working tree of its own (git worktree add)"
