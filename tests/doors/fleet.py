@@ -218,12 +218,23 @@ class World:
 
     def _looked(self, tree: Path, paths: Any = (), *, whole: bool = False) -> None:
         """A hook looks at what is watched, at these paths, or at all that git calls changed."""
+        left = self._put_aside(tree)
         for word in self.words.values():
             watched = whole or word.named or word.path in paths or (tree, word.path) in self.watched
-            if not word.looked and word.tree == tree and watched:
+            if not word.looked and word.tree == tree and watched and word.path not in left:
                 word.looked = word.text in self.disk.get((word.tree, word.path), b"")
                 if word.looked and word.author != PERSON:
                     self.watched.add((tree, word.path))  # it is unfinished work from now on
+
+    def _put_aside(self, tree: Path) -> set[str]:
+        """What is as git's index has it while a git command runs: a later look takes it (docs/GUARDS.md)."""
+        if not any(one.command.git for player in self.players for one in [*player.open, *player.broken]):
+            return set()
+        rows = subprocess.run(["git", "ls-files", "-sz"], cwd=tree, capture_output=True, check=True).stdout.split(b"\0")
+        staged = {
+            os.fsdecode(path): info.split()[1].decode() for info, _, path in (row.partition(b"\t") for row in rows[:-1])
+        }
+        return {path for path, blob in staged.items() if blob == blob_of(self.disk.get((tree, path), b""))}
 
     def before(self, player: Player, command: Command) -> Answer:
         """The first hook; the call is open if it passes."""

@@ -23,7 +23,7 @@ from dibs.facts import clock
 from dibs.lookout.verify import verify_store
 from dibs.operations.core.call import Call
 from dibs.session.session import Session
-from dibs.stores.seam import read_event
+from dibs.stores.seam import Event, read_event
 from dibs.stores.sqlite import database_file
 from dibs.stores.sqlite.store import SqliteStore
 from tests.canonical import canonical
@@ -74,9 +74,11 @@ class Actor:
     def receive(self, patience: float = PATIENCE) -> Any:
         """The answer; a refusal is raised. EOFError: the process died. TimeoutError: it is silent."""
         end = time.monotonic() + patience
+        poll = select.poll()  # select() takes no descriptor above 1023
+        poll.register(self._channel, select.POLLIN)
         while b"\n" not in self._rest:
             left = end - time.monotonic()
-            if not select.select([self._channel], [], [], max(0.0, left))[0]:
+            if not poll.poll(max(0.0, left) * 1000):
                 message = f"process {self.pid} did not answer within {patience} s"
                 raise TimeoutError(message)
             try:
@@ -303,12 +305,14 @@ class World:
             assert database_file.integrity(store._connection) == []
             report = verify_store(store)
             assert report.ok, report.findings
+            log = "SELECT seq, commits, now, wall, body, link FROM log ORDER BY seq"
+            rows, lines = store.look(lambda _: [list(store._sql(text)) for text in ("SELECT k, v FROM kv", log)])
             kept = {}
-            for key, value in store.look(lambda _: list(store._sql("SELECT k, v FROM kv"))):
+            for key, value in rows:  # of the same moment as the log: others may be at work
                 record = json.loads(value)
                 if key[0] in "rn" and "claim" in record and "token" in record:  # the first of its rows has it all
                     kept[record["claim"]] = (record["agent"], record["token"])
-            assert kept == live_by_log([read_event(event) for event in store.events(0, 1_000_000)])
+            assert kept == live_by_log([read_event(Event(*line)) for line in lines])
 
     # --- putting it back
 

@@ -55,6 +55,7 @@ BASES = {
     "copilot-1.0.102_PascalCase_PreToolUse": ["copilot"],
 }
 PATHS = ("file_path", "path")
+NAMES = ("filepath", "path", "file")  # what is left of them, without case and underscores
 EDITS = frozenset(("Edit", "Write", "MultiEdit", "NotebookEdit", "write_file", "replace", "edit", "create", "write"))
 
 
@@ -299,11 +300,13 @@ def forbidden(hooks: Hooks, words: list[str], given: bytes) -> bool:
     given_to = sent.get("tool_input", sent.get("toolArgs"))
     if tool not in EDITS or not isinstance(given_to, dict):
         return not tool or not isinstance(tool, str)
-    path = given_to.get("file_path", given_to.get("path"))
-    if not isinstance(path, str) or not path or "\0" in path:
+    # A field is meant however its name is spelled.
+    paths = [value for name, value in given_to.items() if name.lower().replace("_", "") in NAMES and value is not None]
+    if not paths or not all(isinstance(path, str) and path and "\0" not in path for path in paths):
         return True
     with contextlib.suppress(ValueError):
-        return os.path.realpath(os.path.join(hooks.folder, path)) in {f"{hooks.folder}/{name}" for name in HELD}
+        held = {f"{hooks.folder}/{name}" for name in HELD}
+        return any(os.path.realpath(os.path.join(hooks.folder, path)) in held for path in paths)
     return True
 
 

@@ -6,9 +6,15 @@ ANEW = "tests/doors/hooks/test_ledger_anew.py"
 HOOKS = "tests/doors/hooks/test_boot_beliefs.py"
 KILLED = "tests/doors/hooks/test_killed.py"
 ROOM = "tests/faults/test_full_disk_hook.py::test_only_what_makes_room_passes_on_a_full_disk"
+SPELLING = (
+    "tests/doors/clients/test_tools.py"
+    "::test_a_field_that_names_a_file_counts_in_any_spelling_and_an_edit_without_one_is_refused"
+)
 SECOND = "tests/doors/hooks/test_second_look.py"
 
 ROWS = (
+    ("payload._field", "replace call lower -> name", SPELLING),
+    ("payload._read_tool", "never if paths", SPELLING),
     # at the client's hook
     ("lifecycle.boot", "drop call fields", f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),
     ("briefing.text", "replace call first -> []", f"{HOOKS}::test_a_task_that_nobody_has_must_be_claimed_again_first"),

@@ -65,11 +65,16 @@ def test_a_command_whose_claim_is_lost_is_ended_with_all_that_it_started(
     script = "trap '' TERM; sleep 600 & echo $! > pid; while :; do wait; done"  # it does not listen, so it is killed
     command = HeldCommand(keeper, hold, ["/bin/sh", "-c", script], cwd=tmp_path)
     hold.child = command.child
-    store.error = Fenced(resource="role:x", given=7, holder="bob")
+
+    def lose() -> None:
+        if number_in(tmp_path / "pid"):  # before that it would listen
+            store.error = Fenced(resource="role:x", given=7, holder="bob")
+
+    store.then = lose
     assert command.run(timeout=LIMIT_S) == -signal.SIGKILL
     assert isinstance(hold.lost, Fenced)
     pid = number_in(tmp_path / "pid")
-    until(lambda: not pid or not alive(pid), "the end of what it started")
+    until(lambda: not alive(pid), "the end of what it started")
 
 
 def test_a_claim_is_confirmed_at_each_look_and_renewed_within_a_quarter_of_its_life(

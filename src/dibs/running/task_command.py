@@ -2,10 +2,10 @@
 
 A command's environment: DIBS_WORKSPACE, DIBS_AGENT, DIBS_TASK, DIBS_TOKEN, DIBS_TASK_KEY (the same in every attempt:
 for side effects that must happen once), DIBS_ATTEMPT, DIBS_RUN; and one JSON object on standard input: task, payload
-and inputs. Its result: its whole output, if that is JSON, else `{"output": text}`; output that is too long for the
-store, or not text, is kept as a file; no output, no result. A line `dibs: progress 40 where it stands` on standard
-error is reported to the store. Exit code 0 is success, 65 is a permanent failure; any other code, or death by a signal,
-is a failure that is retried.
+and inputs. Its result: its whole output, if that is JSON that the store takes, else `{"output": text}`; output that is
+too long for the store, or not text, is kept as a file; no output, no result. A line `dibs: progress 40 where it stands`
+on standard error is reported to the store. Exit code 0 is success, 65 is a permanent failure; any other code, or death
+by a signal, is a failure that is retried.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from threading import Thread
 from dibs import jsontext
 from dibs.errors import DibsError, Failed, Invalid
 from dibs.facts import usage
+from dibs.operations.core import json_values
 from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.running import child_process
 from dibs.running.held_command import HeldCommand
@@ -134,12 +135,13 @@ def result_of(session: Session, output: bytes) -> Any:
         return None
     try:
         value = json_input.parse(text, "output")
-    except Invalid:
-        value = {"output": text.rstrip("\n")}
+        if isinstance(value, dict) and list(value) == ["tasks"]:
+            return value  # subtasks, not a result
+        json_values.check(value, "output", 0)
+    except Invalid:  # no JSON, or none that the store takes
         if SUBSTITUTE in text:
             return json_input.keep(session, "output", output)
-    if isinstance(value, dict) and list(value) == ["tasks"]:
-        return value  # subtasks, not a result
+        value = {"output": text.rstrip("\n")}
     return value if len(jsontext.encode(value)) <= MAX_JSON_CHARS else json_input.keep(session, "output", output)
 
 

@@ -50,6 +50,15 @@ def test_a_tool_that_names_a_file_and_brings_content_is_an_edit(
     assert (found.kind, found.paths) == (EDIT, paths)
 
 
+@pytest.mark.parametrize("tool", ["Edit", "Write", "NotebookEdit"])
+def test_a_field_that_names_a_file_counts_in_any_spelling_and_an_edit_without_one_is_refused(tool: str) -> None:
+    for field in ("file_path", "FILE_PATH", "filePath", "pAth", "File"):
+        assert event("claude", tool, {field: "a.py", "path": "b.py", "content": "x"}).paths == ["a.py", "b.py"]
+    for given in ({}, {"pathx": "a.py"}, {"file_path": None}):
+        with pytest.raises(payload.Unreadable, match="names no path"):
+            event("claude", tool, {**given, "content": "x"})
+
+
 @pytest.mark.parametrize(
     ("tool", "given"),
     [

@@ -548,8 +548,10 @@ class Documents(RuleBasedStateMachine):
             assert blocked
             return
         assert not blocked
+        known = [hold["until"] for hold in self.holds if hold["token"] == answer["token"]]
+        until = max([self.fleet.now + ttl, *known])  # a claim made again never ends earlier
         self.holds = [hold for hold in self.holds if hold["token"] != answer["token"]]
-        self.holds.append({"agent": agent, "key": key, "until": self.fleet.now + ttl, "token": answer["token"]})
+        self.holds.append({"agent": agent, "key": key, "until": until, "token": answer["token"]})
 
     @rule(agent=st.sampled_from(AGENTS))
     def release(self, agent: str) -> None:
