@@ -101,7 +101,10 @@ def _one(tx: Transaction, job: Record, record: Record) -> list[Any]:
 
 
 def _has_it(tx: Transaction, agent: str, record: Record) -> bool:
-    """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this."""
+    """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this.
+
+    A hand-over that it has not picked up yet is none: that gets its own deadline, perhaps an earlier one, or ends.
+    """
     if record["by"] == endings.BY_TASK:
         return False
     for own in holds.of_agent(tx, holds.CLAIM, agent, limit=holds.MAX_RECORDS):
@@ -109,6 +112,7 @@ def _has_it(tx: Transaction, agent: str, record: Record) -> bool:
             resources.enough(own["mode"], record["mode"])
             and own["tree"] in {"", record["tree"]}
             and tx.now < own["until"]
+            and not own["pending"]
             and record["until"] <= own["life"]
             and (not own.get("ends") or bool(record.get("ends")))
             and resources.all_covered(record["resources"], own["resources"])

@@ -371,13 +371,13 @@ def _refresh(
     if wish["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
         claim["reason"] = wish["reason"] or claim["reason"]
     claim["task"] = wish["task"] or claim["task"]
-    renewed = not claim["pending"]
-    if claim["pending"]:
-        _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
+    renewed, least = not claim["pending"], claim["until"]
+    if claim["pending"]:  # it begins now; until now, its deadline was that of its place in the queue
+        least = _merge_weaker_claims(tx, holds.of_agent(tx, holds.CLAIM, call.agent), wish, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
-    claim["until"], claim["renewed"] = min(tx.now + claim["ttl"], claim["life"]), tx.now
+    claim["until"], claim["renewed"] = max(least, min(tx.now + claim["ttl"], claim["life"])), tx.now
     holds.put(tx, claim)
     event: dict[str, Any] = {"until": claim["until"]}
     if not renewed and wish["request"]:
@@ -395,8 +395,8 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
         endings.drop_waiter(tx, overlaps.own_place, "granted")
     alert_at = tx.now + 2 * wish["expect"] if wish["expect"] else 0
     claim = holds.new_claim(tx, wish, until=tx.now + wish["ttl"], pending=False, alert_at=alert_at)
-    _merge_weaker_claims(tx, overlaps.mine, wish, claim)
-    claim["until"] = min(tx.now + claim["ttl"], claim["life"])
+    least = _merge_weaker_claims(tx, overlaps.mine, wish, claim)
+    claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
     endings.grant(tx, claim, "request", wish["request"])
     answer = holds.granted(tx, claim)
     if call.inside and wish["by"] == "hand":
@@ -418,15 +418,21 @@ def _grant(tx: Transaction, call: Call, wish: Record, overlaps: _Overlaps) -> di
     return answer
 
 
-def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> None:
-    """Merge weaker claims of the same agent on the same resources into this one, which lasts no shorter than they."""
+def _merge_weaker_claims(tx: Transaction, mine: list[Record], wish: Record, stronger: Record) -> int:
+    """Merge weaker claims of the same agent on the same resources into this one; returns the latest of their deadlines.
+
+    A deadline may be later than its claim's ttl from now: that of a subagent that left, for example.
+    """
+    latest = 0
     for claim in mine:
         if not resources.enough(claim["mode"], wish["mode"]) and claim["tree"] == wish["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in wish["resources"])]
             if upgraded:
                 stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
                 stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
+                latest = max(latest, claim["until"])
                 endings.give_back(tx, claim, upgraded, "upgraded")
+    return latest
 
 
 def _refuse(tx: Transaction, wish: Record, in_the_way: list[Record], *, interest: bool) -> Any:
