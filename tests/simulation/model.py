@@ -71,7 +71,7 @@ class Model:
     def __init__(self) -> None:
         self.holds: dict[str, Hold] = {}
         self.unclaimed: set[str] = set()  # hand-overs that nobody has picked up yet
-        self.gone: set[tuple[str, int]] = set()  # id and token of what ended with its process
+        self.gone: dict[tuple[str, int], int] = {}  # id and token of what ended with its process → when
         self.seen: set[tuple[str, int]] = set()
         self.highest: dict[str, dict[str, int]] = {}  # file → agent → highest token of a write claim so far
 
@@ -83,7 +83,7 @@ class Model:
             clash = hold.files & other.files
             writes = "write" in {hold.mode, other.mode} and "watch" not in {hold.mode, other.mode}
             assert not (clash and writes), f"two holders of {sorted(clash)}: {vars(hold)} and {vars(other)}"
-        if (identifier, hold.token) in self.gone:  # its parent renewed it while its process died
+        if self.gone.get((identifier, hold.token)) == now:  # its process died while its parent renewed it
             return
         known = self.holds.get(identifier)
         if known is not None and known.token == hold.token:
@@ -116,10 +116,10 @@ class Model:
         for identifier in identifiers:
             self.holds.pop(identifier, None)
 
-    def died(self, agent: str) -> None:
+    def died(self, agent: str, now: int) -> None:
         """The agent's process is gone, and what was tied to it."""
         ended = [i for i, h in self.holds.items() if h.agent == agent and h.tied]
-        self.gone.update((i, self.holds[i].token) for i in ended)
+        self.gone.update({(i, self.holds[i].token): now for i in ended})
         self.drop(ended)
 
     def drop_agent(self, agent: str, *, family: bool) -> None:

@@ -386,7 +386,7 @@ class World:
         """SIGKILL: whatever it held is free as soon as anybody looks, if its process was known."""
         if agent.process is not None:
             self.alive[process_name(agent.process)] = False
-            self.model.died(agent.name)
+            self.model.died(agent.name, self.now)
         agent.process, agent.tokens, agent.waiting, agent.last = None, [], None, None
         agent.asleep_until = self.now + self.dice.randrange(20_000)
 
