@@ -70,6 +70,8 @@ class Model:
 
     def __init__(self) -> None:
         self.holds: dict[str, Hold] = {}
+        self.unclaimed: set[str] = set()  # hand-overs that nobody has picked up yet
+        self.gone: dict[tuple[str, int], int] = {}  # id and token of what ended with its process → when
         self.seen: set[tuple[str, int]] = set()
         self.highest: dict[str, dict[str, int]] = {}  # file → agent → highest token of a write claim so far
 
@@ -81,6 +83,8 @@ class Model:
             clash = hold.files & other.files
             writes = "write" in {hold.mode, other.mode} and "watch" not in {hold.mode, other.mode}
             assert not (clash and writes), f"two holders of {sorted(clash)}: {vars(hold)} and {vars(other)}"
+        if self.gone.get((identifier, hold.token)) == now:  # its process died while its parent renewed it
+            return
         known = self.holds.get(identifier)
         if known is not None and known.token == hold.token:
             self.renewed(identifier, hold.until, now)
@@ -96,20 +100,27 @@ class Model:
         self.holds[identifier] = hold
 
     def renewed(self, identifier: str, until: int, now: int) -> None:
-        """A claim has another deadline: never an earlier one, whatever was claimed inside it."""
+        """A claim has another deadline: never an earlier one, whatever was claimed inside it.
+
+        A hand-over begins when it is picked up. A boot may have shown it before, with the deadline of its place.
+        """
         known = self.holds.get(identifier)
         if known is not None:
-            assert known.until <= now or until >= known.until, f"{vars(known)} was shortened to {until} at {now}"
+            begins = identifier in self.unclaimed or known.until <= now
+            assert begins or until >= known.until, f"{vars(known)} was shortened to {until} at {now}"
             known.until = until
+        self.unclaimed.discard(identifier)
 
     def drop(self, identifiers: list[str]) -> None:
         """These claims are over."""
         for identifier in identifiers:
             self.holds.pop(identifier, None)
 
-    def died(self, agent: str) -> None:
+    def died(self, agent: str, now: int) -> None:
         """The agent's process is gone, and what was tied to it."""
-        self.drop([i for i, h in self.holds.items() if h.agent == agent and h.tied])
+        ended = [i for i, h in self.holds.items() if h.agent == agent and h.tied]
+        self.gone.update({(i, self.holds[i].token): now for i in ended})
+        self.drop(ended)
 
     def drop_agent(self, agent: str, *, family: bool) -> None:
         """All claims of an agent are over, and with `family` its descendants'."""

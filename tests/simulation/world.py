@@ -28,7 +28,7 @@ from tests.stores.interrupts import ENGINE_FILES, Interrupter
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.stores.seam import Store, Transaction
+    from dibs.stores.seam import Event, Store, Transaction
 
 NAMES = ("ann", "bob", "cid", "dan", "eve", "fay", "ann/one", "ann/two", "bob/one", "bob/one/x")
 START = 1_700_000_000_000
@@ -157,12 +157,8 @@ class World:
             except DibsError as error:
                 answer = error
                 break
-        for event in self.store.events(head) if operation.writes else ():  # activity renews what an agent holds
-            if '"claim.renewed"' not in event.body:
-                continue
-            said = read_event(event)
-            if said["kind"] == "claim.renewed":
-                self.model.renewed(said["subject"], said["data"]["until"], self.now)
+        for event in self.store.events(head) if operation.writes else ():
+            self.follow(event)
         if isinstance(answer, Killed):
             named = self.agents.get(answer.agent, agent)  # the caller, its ancestor, or whom it wanted to hand over to
             assert self.is_killed(named), f"{named.name} was said to be killed"
@@ -172,6 +168,16 @@ class World:
             shown = [answer.code, answer.fields] if isinstance(answer, DibsError) else answer
             self.trace.append([self.now, agent.name, name, fields, shown])
         return answer
+
+    def follow(self, event: Event) -> None:
+        """What no answer tells: activity renews what an agent holds, and waiters are served."""
+        if '"claim.renewed"' not in event.body and '"via":"queue"' not in event.body:
+            return
+        said = read_event(event)
+        if said["kind"] == "claim.renewed":
+            self.model.renewed(said["subject"], said["data"]["until"], self.now)
+        elif said["kind"] == "claim.granted":
+            self.model.unclaimed.add(said["subject"])
 
     def decide(
         self, operation: Any, _call: Call, _fields: dict[str, Any], verb: Callable[[Any], Any], body: Callable[..., Any]
@@ -330,6 +336,7 @@ class World:
         if isinstance(answer, DibsError):
             return
         for claim in answer["renewed"]:
+            self.model.unclaimed.discard(claim["claim"])
             self.learn(self.agents[claim["agent"]], claim, agent)
 
     def retry(self, agent: Agent) -> None:
@@ -379,7 +386,7 @@ class World:
         """SIGKILL: whatever it held is free as soon as anybody looks, if its process was known."""
         if agent.process is not None:
             self.alive[process_name(agent.process)] = False
-            self.model.died(agent.name)
+            self.model.died(agent.name, self.now)
         agent.process, agent.tokens, agent.waiting, agent.last = None, [], None, None
         agent.asleep_until = self.now + self.dice.randrange(20_000)
 

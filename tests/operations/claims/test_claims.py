@@ -377,6 +377,46 @@ def test_an_upgrade_in_line_lasts_as_long_as_the_claim_that_it_upgrades(fleet: F
         fleet.claim("b", "x.py")
 
 
+@pytest.mark.parametrize("mode", ["read", "write"])
+def test_a_claim_that_lasts_as_long_as_a_subagents_is_not_shortened_by_the_next_claim(fleet: Fleet, mode: str) -> None:
+    fleet.claim("a", "x.py", mode="read", ttl=MINUTE)
+    fleet.claim("a/sub", "x.py", mode="read", ttl=10 * MINUTE)
+    fleet.call("a/sub", "leave")
+    (inherited,) = fleet.call("a", "status")["claims"]
+    assert fleet.claim("a", "x.py", mode=mode, ttl=MINUTE)["expires_at"] == inherited["expires_at"]
+
+
+def test_a_hand_over_that_was_renewed_is_not_shortened_when_its_waiter_picks_it_up(fleet: Fleet) -> None:
+    fleet.claim("b", "x.py")
+    place = fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE)["waiting"]
+    fleet.release("b", "x.py")
+    (renewed,) = fleet.call("a", "renew")["renewed"]
+    picked = fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE, waiter=place)
+    assert (picked["token"], picked["expires_at"]) == (renewed["token"], renewed["expires_at"])
+
+
+def test_a_hand_over_lasts_for_its_ttl_from_when_it_is_picked_up(fleet: Fleet) -> None:
+    fleet.claim("b", "x.py")
+    place = fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE)["waiting"]
+    fleet.release("b", "x.py")
+    fleet.claim("a", "x.py", ttl=2_000, wait=MINUTE, waiter=place)
+    fleet.now += 1_999
+    assert fleet.holders() == [("a", "x.py")]
+    fleet.now += 1
+    assert fleet.holders() == []
+
+
+def test_a_subagents_claim_does_not_end_with_a_hand_over_to_its_parent(fleet: Fleet) -> None:
+    fleet.claim("b", "y.py")
+    fleet.claim("a/sub", "x.py", ttl=10 * MINUTE)
+    place = fleet.claim("a", "x.py", "y.py", ttl=2_000, wait=MINUTE)["waiting"]
+    fleet.release("b", "y.py")
+    fleet.call("a/sub", "leave")
+    fleet.claim("a", "x.py", "y.py", ttl=2_000, wait=MINUTE, waiter=place)
+    fleet.now += 9 * MINUTE
+    assert fleet.holders() == [("a", "x.py")]
+
+
 def test_what_an_agent_holds_by_two_claims_is_handed_over_as_a_whole(fleet: Fleet) -> None:
     fleet.call("b", "boot")
     fleet.claim("a", "n:1")

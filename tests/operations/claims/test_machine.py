@@ -6,6 +6,8 @@ every answer is determined: what the model allows must be granted, and what it f
 
 from __future__ import annotations
 
+from typing import cast
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -41,7 +43,7 @@ class Claims(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.fleet = Fleet()
-        self.live: list[dict[str, object]] = []  # agent, name, mode, until, token
+        self.live: list[dict[str, object]] = []  # agent, name, mode, ttl, until, token
         self.killed: set[str] = set()
         self.tokens: list[tuple[str, str, int]] = []
 
@@ -74,16 +76,18 @@ class Claims(RuleBasedStateMachine):
         assert not self.is_killed(agent)
         assert not in_the_way, f"granted in spite of {in_the_way}"
         mine = [h for h in self.alive() if h["agent"] == agent and h["token"] == answer["token"]]
-        if answer.get("renewed"):
-            assert mine
-            mine[0]["until"] = self.fleet.now + ttl
+        if answer.get("renewed"):  # a shorter one does not shorten what is held
+            (hold,) = mine
+            longest = max(ttl, cast("int", hold["ttl"]))
+            hold.update(ttl=longest, until=self.fleet.now + longest)
         else:
             assert all(answer["token"] > h["token"] for h in self.live)
-            self.live = [  # an upgrade takes the place of the weaker claim on the same name
-                h for h in self.live if not (h["agent"] == agent and h["name"] == name and h["mode"] == "read")
-            ]
+            weaker = [h for h in self.alive() if h["agent"] == agent and h["name"] == name and h["mode"] == "read"]
+            longest = max([ttl, *[cast("int", h["ttl"]) for h in weaker]])
+            self.live = [h for h in self.live if h not in weaker]  # an upgrade takes their place, and lasts as long
+            until = self.fleet.now + longest
             self.live.append(
-                {"agent": agent, "name": name, "mode": mode, "until": self.fleet.now + ttl, "token": answer["token"]}
+                {"agent": agent, "name": name, "mode": mode, "ttl": longest, "until": until, "token": answer["token"]}
             )
         self.tokens.append((agent, name, answer["token"]))
 

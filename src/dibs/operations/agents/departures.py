@@ -103,7 +103,10 @@ def _one(tx: Transaction, job: Record, record: Stored) -> list[Any]:
 
 
 def _has_it(tx: Transaction, agent: str, record: Claim) -> bool:
-    """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this."""
+    """Has the agent a claim of its own on all of this, that counts as much? Then that one lasts as long as this.
+
+    A hand-over that it has not picked up yet is none: that gets its own deadline, perhaps an earlier one, or ends.
+    """
     if record["by"] == endings.BY_TASK:
         return False
     for own in claim_records.claims_of(tx, agent):
@@ -111,6 +114,7 @@ def _has_it(tx: Transaction, agent: str, record: Claim) -> bool:
             resources.enough(own["mode"], record["mode"])
             and own["tree"] in {"", record["tree"]}
             and tx.now < own["until"]
+            and not own["pending"]
             and record["until"] <= own["life"]
             and (not own.get("ends") or bool(record.get("ends")))
             and resources.all_covered(record["resources"], own["resources"])

@@ -395,13 +395,13 @@ def _refresh(tx: Transaction, call: Call, claim: Claim, request: ClaimRequest, o
     if request["by"] in {endings.BY_HAND, endings.BY_TASK}:  # what dibs says of a restore is not why the agent holds it
         claim["reason"] = request["reason"] or claim["reason"]
     claim["task"] = request["task"] or claim["task"]
-    renewed = not claim["pending"]
-    if claim["pending"]:
-        _merge_weaker_claims(tx, records.claims_of(tx, call.agent), request, claim)
+    renewed, least = not claim["pending"], claim["until"]
+    if claim["pending"]:  # it begins now; until now, its deadline was that of its place in the queue
+        least = _merge_weaker_claims(tx, records.claims_of(tx, call.agent), request, claim)
         claim["pending"] = False
         claim["since"] = tx.now
         claim["alert_at"] = tx.now + 2 * claim["expect"] if claim["expect"] else 0
-    claim["until"], claim["renewed"] = min(tx.now + claim["ttl"], claim["life"]), tx.now
+    claim["until"], claim["renewed"] = max(least, min(tx.now + claim["ttl"], claim["life"])), tx.now
     records.put(tx, claim)
     event: dict[str, Any] = {"until": claim["until"]}
     if not renewed and request["request"]:
@@ -424,8 +424,8 @@ def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overla
         tx, request, until=tx.now + request["ttl"], pending=False, alert_at=alert_at,
         base=request["base"], ends=request["ends"],
     )  # fmt: skip
-    _merge_weaker_claims(tx, overlaps.own_claims, request, claim)
-    claim["until"] = min(tx.now + claim["ttl"], claim["life"])
+    least = _merge_weaker_claims(tx, overlaps.own_claims, request, claim)
+    claim["until"] = max(least, min(tx.now + claim["ttl"], claim["life"]))
     endings.grant(tx, claim, "request", request["request"])
     answer = endings.grant_answer(tx, claim)
     if call.inside and request["by"] == endings.BY_HAND:
@@ -448,15 +448,21 @@ def _grant(tx: Transaction, call: Call, request: ClaimRequest, overlaps: _Overla
     return answer
 
 
-def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], request: ClaimRequest, stronger: Claim) -> None:
-    """Merge weaker claims of the same agent on the same resources into this one, which lasts no shorter than they."""
+def _merge_weaker_claims(tx: Transaction, own_claims: list[Claim], request: ClaimRequest, stronger: Claim) -> int:
+    """Merge weaker claims of the same agent on the same resources into this one; returns the latest of their deadlines.
+
+    A deadline may be later than its claim's ttl from now: that of a subagent that left, for example.
+    """
+    latest = 0
     for claim in own_claims:
         if not resources.enough(claim["mode"], request["mode"]) and claim["tree"] == request["tree"]:
             upgraded = [r for r in claim["resources"] if any(resources.same(r, w) for w in request["resources"])]
             if upgraded:
                 stronger["ttl"] = max(stronger["ttl"], claim["ttl"])
                 stronger["fixed"], stronger["upgrade"] = stronger["fixed"] and claim["fixed"], True
+                latest = max(latest, claim["until"])
                 endings.give_back(tx, claim, upgraded, "upgraded")
+    return latest
 
 
 def _refuse(tx: Transaction, request: ClaimRequest, in_the_way: Sequence[Claim | Waiter], *, interest: bool) -> Held:
