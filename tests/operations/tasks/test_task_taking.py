@@ -458,10 +458,12 @@ def test_a_boot_in_the_same_process_keeps_the_token(crew: Crew) -> None:
     crew.done("t", token, client=5)
 
 
-def test_a_boot_tells_how_far_the_task_is(crew: Crew) -> None:
-    crew.add("t")
+def test_a_boot_tells_how_far_the_task_is_and_of_which_run(crew: Crew) -> None:
+    crew.call("boss", "run start", name="release", id="r1")
+    crew.add("t", run="r1")
     crew.call("w", "task progress", id="t", token=crew.take("t"), percent=40)
-    assert crew.call("w", "boot")["task"]["progress"] == 40
+    task = crew.call("w", "boot")["task"]
+    assert (task["progress"], task["run"]) == (40, "r1")
 
 
 def test_a_boot_tells_of_a_task_that_was_lost(crew: Crew) -> None:

@@ -381,6 +381,7 @@ class CurrentTask(TypedDict):
     token: int
     expires_at: str
     title: NotRequired[str]
+    run: NotRequired[str]  # that it belongs to
     progress: NotRequired[int]  # percent
     note: NotRequired[str]
     note_by: NotRequired[str]
