@@ -7,7 +7,7 @@ coordinates. A subagent runs in its parent's process, so only the parent's death
 
 from __future__ import annotations
 
-from dibs.operations.agents.records import agent_key, get_agent, put_agent
+from dibs.operations.agents.records import get_agent, get_agents, put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
@@ -31,8 +31,8 @@ MAX_SHOWN = 4  # claims that the alert names as evidence
 
 def tell_of(tx: Transaction, call: Call, claims: Sequence[Claim]) -> None:
     """Report the dead holders of these claims, which were just ended."""
-    keys = sorted({agent_key(claim["agent"].partition("/")[0]) for claim in claims})
-    tell(tx, call, [agent for agent in tx.get_many(keys).values() if agent is not None], claims)
+    holders = get_agents(tx, sorted({claim["agent"].partition("/")[0] for claim in claims}))
+    tell(tx, call, [agent for agent in holders.values() if agent is not None], claims)
 
 
 def is_news(call: Call, agent: Agent) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from itertools import count, pairwise
 
 from dibs.errors import NotFound
-from dibs.operations.agents.records import AGENT_KEYS, agent_key, get_agent, name_key
+from dibs.operations.agents.records import AGENT_KEYS, agent_key, get_agent, get_agents, name_key
 from dibs.stores.seam import digest_of, prefix_range
 
 TYPE_CHECKING = False
@@ -173,8 +173,7 @@ def name_of(tx: Transaction, agent: str, record: Agent | None = None) -> str:
 def names_of(tx: Transaction, agents: Iterable[str]) -> dict[str, str]:
     """The names of many agents, in one trip."""
     known = sorted(set(agents))
-    records = tx.get_many([agent_key(agent) for agent in known])
-    return {agent: _told(agent, records[agent_key(agent)]) for agent in known}
+    return {agent: _told(agent, record) for agent, record in get_agents(tx, known).items()}
 
 
 def _told(agent: str, record: Agent | None) -> str:
@@ -250,9 +249,7 @@ def tell(tx: Transaction, answer: Any, known: dict[str, str]) -> None:
         wanted.update([value] if isinstance(value, str) else value)
     missing = [agent for agent in wanted if agent not in known]
     if missing:
-        records = tx.get_many([agent_key(agent) for agent in sorted(missing)])
-        for agent in missing:
-            record = records[agent_key(agent)]
+        for agent, record in get_agents(tx, sorted(missing)).items():
             if record is not None:
                 known[agent] = _told(agent, record)
     for place, field in places:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dibs.errors import Forbidden
 from dibs.operations.agents import credentials
-from dibs.operations.agents.records import agent_key, credential_key, machine_key, process_key
+from dibs.operations.agents.records import credential_key, get_agents, machine_key, process_key
 from dibs.operations.core.call import due, process_name
 
 TYPE_CHECKING = False
@@ -59,10 +59,8 @@ def _leave_own(tx: Transaction, call: Call, record: Credential, named: list[Proc
         process_key(name): name for name in [*known, *[name for name, alive in call.facts.items() if alive is not None]]
     }
     agents = {keys[key]: found["agent"] for key, found in tx.get_many(list(keys)).items() if found is not None}
-    records = tx.get_many([agent_key(agent) for agent in set(agents.values())])
-    others = {
-        name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[agent_key(agent)])
-    }
+    records = get_agents(tx, agents.values())
+    others = {name for name, agent in agents.items() if not credentials.speaks_for(record, agent, records[agent])}
     if not others:
         return
     if any(process_name(one) in others for one in named):

@@ -12,7 +12,7 @@ Each look is bounded: MAX_OPEN alerts, MAX_WANTING waiters and interests, the ag
 
 from __future__ import annotations
 
-from dibs.operations.agents.records import agent_key, get_agent
+from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.alerts import kinds, records, suspicions
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import due as due_entry
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from dibs.operations.agents.records import Agent
+    from dibs.operations.agents.records import Agent, Process
     from dibs.operations.core.call import Call, Record
     from dibs.stores.seam import Transaction
 
@@ -73,16 +73,16 @@ def _found(
     tx: Transaction, call: Call, agents: Sequence[Record], store: dict[str, Any] | None
 ) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
     """New trouble: kind, subject, agent, facts. What has an alert already is left out."""
-    for agent, wanted in _silent(tx, call):
-        if _is_new(tx, "silent", agent["agent"]):
-            held = claim_records.claims_of(tx, agent["agent"], limit=1)
+    for silent, process, wanted in _silent(tx, call):
+        if _is_new(tx, "silent", silent["agent"]):
+            held = claim_records.claims_of(tx, silent["agent"], limit=1)
             facts = {
-                "since": agent["seen"], "pid": agent["process"][3],
+                "since": silent["seen"], "pid": process[3],
                 "commits": [[claim["token"], claim["claim"]] for claim in held[:1]],
                 "resources": list(dict.fromkeys(resource for resource, _ in wanted)),
                 "wanted_by": list(dict.fromkeys(one for _, one in wanted)),
             }  # fmt: skip
-            yield "silent", agent["agent"], agent["agent"], facts
+            yield "silent", silent["agent"], silent["agent"], facts
     for agent in _on_old_rules(tx, call, agents):
         told = agent.get("rules_at")  # the commit with the event that it was told the rules it goes by
         commits = [] if told is None else [[told, agent["agent"]]]
@@ -100,17 +100,15 @@ def _is_new(tx: Transaction, kind: str, subject: str) -> bool:
 # --- silent
 
 
-def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[str, str]]]]:
-    """The silent holders, each with what others want of it."""
-    holders: dict[str, list[tuple[str, str]]] = {}
-    for agent in _wanted_holders(tx):
-        holders[agent] = []
+def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Agent, Process, list[tuple[str, str]]]]:
+    """The silent holders, each with its process and what others want of it."""
+    holders = sorted(set(_wanted_holders(tx)))
     if not holders:
         return
-    found = tx.get_many([agent_key(agent) for agent in sorted(holders)])
+    found = get_agents(tx, holders)
     limit: int = call.policy.work["alerts"]["silent"]
     quiet = [
-        agent
+        (agent, agent["process"])
         for agent in found.values()
         if agent is not None
         and agent["process"] is not None
@@ -118,12 +116,12 @@ def _silent(tx: Transaction, call: Call) -> Iterator[tuple[Record, list[tuple[st
         and not agent["killed"]
         and tx.now - agent["seen"] > limit
     ]
-    call.know([agent["process"] for agent in quiet])
-    for agent in quiet:
-        if call.alive(agent["process"]):
+    call.know([process for _, process in quiet])
+    for agent, process in quiet:
+        if call.alive(process):
             wanted = kinds.wanted_of(tx, agent["agent"])
             if wanted:
-                yield agent, wanted
+                yield agent, process, wanted
 
 
 def _wanted_holders(tx: Transaction) -> Iterable[str]:

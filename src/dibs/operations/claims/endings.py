@@ -7,7 +7,7 @@ queue.
 from __future__ import annotations
 
 from dibs.errors import Quota
-from dibs.operations.agents.records import agent_key
+from dibs.operations.agents.records import get_agents
 from dibs.operations.claims import records, resources
 from dibs.operations.core.call import FOLLOW_UPS, TOKEN, iso, related
 
@@ -123,12 +123,11 @@ def grant_answer(tx: Transaction, claim: Claim) -> ClaimAnswer:
 def gone(tx: Transaction, call: Call, claims: Sequence[Claim]) -> list[Claim]:
     """The claims among these whose holder's local process is dead."""
     claims = [claim for claim in claims if claim["tied"]]
-    keys = sorted({agent_key(claim["agent"]) for claim in claims})
-    agents = tx.get_many(keys)
+    agents = get_agents(tx, sorted({claim["agent"] for claim in claims}))
     call.know([agent["process"] for agent in agents.values() if agent is not None])
     dead = []
     for claim in claims:
-        agent = agents[agent_key(claim["agent"])]
+        agent = agents[claim["agent"]]
         if agent is not None and call.alive(agent["process"]) is False:
             dead.append(claim)
     return dead

@@ -7,7 +7,7 @@ present holder's name, and then nothing is changed at all.
 from __future__ import annotations
 
 from dibs.errors import NEVER_HELD, Deadlock, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota, quoted
-from dibs.operations.agents.records import agent_key
+from dibs.operations.agents.records import get_agents
 from dibs.operations.claims import endings, records, resources, views
 from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import check_agent_id, check_text, iso, lineage_of, related, within
@@ -298,9 +298,8 @@ def _without_doubles(given: list[Claim]) -> list[Claim]:
 def _check_receiver(tx: Transaction, to: str) -> Killed | None:
     """Raise if the receiver of a hand-over is unknown; the refusal if it or an ancestor was killed."""
     check_agent_id(to)
-    keys = [agent_key(ancestor) for ancestor in lineage_of(to)]
-    known = tx.get_many(keys)
-    if known[keys[-1]] is None:
+    known = get_agents(tx, lineage_of(to))
+    if known[to] is None:
         from dibs.operations.agents import names as known_names
 
         raise known_names.unknown(tx, to)

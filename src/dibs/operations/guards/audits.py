@@ -6,7 +6,7 @@ Internal: only the doors around the agents' tool calls run these, and bring the 
 from __future__ import annotations
 
 from dibs.operations.agents.names import name_of
-from dibs.operations.agents.records import agent_key, get_agent, put_agent, registered_agent
+from dibs.operations.agents.records import get_agent, get_agents, put_agent, registered_agent
 from dibs.operations.claims import endings, resources
 from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
@@ -195,8 +195,7 @@ def _peers(tx: Transaction, call: Call, agents: Sequence[str]) -> dict[str, Any]
     A client that is told to forget (`/clear`) continues under another id in the same process.
     """
     there, mine = [], []
-    agents = list(dict.fromkeys(agents))
-    for agent, record in zip(agents, tx.get_many([agent_key(one) for one in agents]).values(), strict=True):
+    for agent, record in get_agents(tx, agents).items():
         if is_present(tx, call, agent):
             there.append(agent)
         elif record is not None and record["process"] is not None and record["process"] == call.client:

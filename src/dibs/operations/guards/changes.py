@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dibs.errors import NotFound
 from dibs.operations.agents.names import name_of
-from dibs.operations.agents.records import agent_key, get_agent
+from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
 from dibs.operations.core.call import check_text, due, related
@@ -57,8 +57,8 @@ def tell(
 
 def _bind(tx: Transaction, call: Call, change: dict[str, Any]) -> None:
     """A far caller says what agents of its own credential did; of others, that something was done, not by whom."""
-    owners = tx.get_many([agent_key(one) for one in change["owners"]])
-    change["owners"] = [one for one in change["owners"] if owners[agent_key(one)] is not None]
+    owners = get_agents(tx, change["owners"])
+    change["owners"] = [agent for agent in change["owners"] if owners[agent] is not None]
     change["suspects"] = accused(tx, call, change["suspects"])
     if change["actor"] and not accused(tx, call, [change["actor"]]):
         change.update(actor="", grade=NOBODY)
@@ -68,10 +68,10 @@ def accused(tx: Transaction, call: Call, agents: Sequence[str]) -> list[str]:
     """Those of these agents that the caller can say something against: all; for a far caller, its credential's own."""
     if not call.place:
         return list(agents)
-    known = tx.get_many([agent_key(one) for one in agents])
+    known = get_agents(tx, agents)
 
     def is_own(agent: str) -> bool:
-        record = known[agent_key(agent)]
+        record = known[agent]
         if call.machine:
             return record is not None and record.get("machine") == call.machine
         return related(agent, call.agent)

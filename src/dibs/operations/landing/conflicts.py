@@ -12,7 +12,7 @@ conflict, and not again while it does.
 
 from __future__ import annotations
 
-from dibs.operations.agents.records import agent_key
+from dibs.operations.agents.records import get_agents
 from dibs.operations.core import paging
 from dibs.operations.core.call import due, iso
 from dibs.operations.core.declare import HOSTS, PAGED, Field, Operation
@@ -117,8 +117,8 @@ def _begin(tx: Transaction, call: Call, record: Record) -> None:
 
 
 def _names(tx: Transaction, agents: Sequence[str]) -> list[str]:
-    known = tx.get_many([agent_key(agent) for agent in agents])
-    return [((known[agent_key(agent)] or {}).get("name") or agent) for agent in agents]
+    known = get_agents(tx, agents)
+    return [record["name"] if (record := known[agent]) is not None else agent for agent in agents]
 
 
 def _places(record: Record, second: bool) -> str:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound, Quota, from_parts
 from dibs.operations.agents import names
-from dibs.operations.agents.records import AGENT_KEYS, agent_key
+from dibs.operations.agents.records import AGENT_KEYS, agent_key, get_agents
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import OF_TYPE, check_text, due, lineage_of
 from dibs.operations.core.policy import WORK
@@ -106,8 +106,8 @@ def step(tx: Transaction, job: BroadcastJob, room: int) -> int:
 
 def _fitting(tx: Transaction, job: BroadcastJob, agents: Sequence[Record]) -> list[str]:
     """The recipients among these: not the sender, not an agent that left or was killed, nor a subagent of one."""
-    above = {agent_key(name) for agent in agents for name in lineage_of(agent["agent"])[:-1]}
-    killed = {key[2:] for key, found in tx.get_many(sorted(above)).items() if found is not None and found["killed"]}
+    above = sorted({name for agent in agents for name in lineage_of(agent["agent"])[:-1]})
+    killed = {name for name, found in get_agents(tx, above).items() if found is not None and found["killed"]}
     killed |= {agent["agent"] for agent in agents if agent["killed"]}
     return [
         agent["agent"]

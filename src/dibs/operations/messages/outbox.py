@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
-from dibs.operations.agents.records import agent_key, get_agent, registered_agent
+from dibs.operations.agents.records import get_agent, get_agents, registered_agent
 from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
@@ -168,10 +168,9 @@ def _known(tx: Transaction, agent: str) -> str:
 
 def _still_there(tx: Transaction, wanted: Sequence[str]) -> list[str]:
     """The agents among these that have not left and were not killed, nor an ancestor of theirs; at least one."""
-    above = {agent_key(name) for agent in wanted for name in lineage_of(agent)}
-    known = tx.get_many(sorted(above))
-    killed = {key[2:] for key, found in known.items() if found is not None and found["killed"]}
-    there = [agent for agent in wanted if (found := known[agent_key(agent)]) is not None and not found["left"]]
+    known = get_agents(tx, sorted({name for agent in wanted for name in lineage_of(agent)}))
+    killed = {name for name, found in known.items() if found is not None and found["killed"]}
+    there = [agent for agent in wanted if (found := known[agent]) is not None and not found["left"]]
     there = [agent for agent in there if killed.isdisjoint(lineage_of(agent))]
     if not there:
         text = "none of its recipients is here any more; `dibs agents` lists all agents"

@@ -7,7 +7,7 @@ written.
 from __future__ import annotations
 
 from dibs.errors import Invalid, NotFound
-from dibs.operations.agents.records import agent_key
+from dibs.operations.agents.records import get_agents
 from dibs.operations.core import paging
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import PAGED, Operation
@@ -156,12 +156,12 @@ def with_states(tx: Transaction, call: Call, found: list[Record], counted: Count
     """A run's agents, with their states and tasks."""
     from dibs.operations.agents import presence
 
-    known = tx.get_many([agent_key(member["agent"]) for member in found])
+    known = get_agents(tx, [member["agent"] for member in found])
     call.know([agent["process"] for agent in known.values() if agent is not None])
     shown = []
     for member in found:
         name = member["agent"]
-        agent = known[agent_key(name)]
+        agent = known[name]
         one = run_records.member_shown(tx, member)
         one["state"] = presence.shown(tx, call, agent)["state"] if agent is not None else "unknown"
         one["tasks"] = counted.assigned.get(name, [])[:MAX_TASKS_SHOWN]

@@ -19,7 +19,7 @@ was killed, is known to be dead or has an open breaker never competes.
 
 from __future__ import annotations
 
-from dibs.operations.agents.records import AGENT_KEYS, agent_key
+from dibs.operations.agents.records import AGENT_KEYS, get_agents
 from dibs.operations.core import paging
 from dibs.operations.core.call import lineage_of
 from dibs.operations.core.policy import DAY, MINUTE
@@ -159,8 +159,8 @@ def living(tx: Transaction, call: Call, facts: Facts, among: Iterable[str] | Non
 def _agents(tx: Transaction, among: Iterable[str] | None) -> dict[str, Agent]:
     """Agents by their names; named ones with their ancestors, since a kill covers subagents."""
     if among is not None:
-        values = tx.get_many(sorted({agent_key(one) for name in among for one in lineage_of(name)}))
-        return {agent["agent"]: agent for agent in values.values() if agent is not None}
+        agents = get_agents(tx, sorted({one for name in among for one in lineage_of(name)}))
+        return {agent["agent"]: agent for agent in agents.values() if agent is not None}
     found = [agent for _, agent in paging.every(tx, AGENT_KEYS)]
     return {agent["agent"]: agent for agent in found if agent.get("works") or agent["killed"]}
 
