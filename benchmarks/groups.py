@@ -13,7 +13,7 @@ from benchmarks.figures import AT_LEAST, Comparison, Row, Target, alternate, bur
 from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
-from dibs.session.session import Session
+from dibs.client.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

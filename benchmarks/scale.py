@@ -17,7 +17,7 @@ from dibs.canonical import Canonical
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import HOUR, MAX_ROOT_GLOBS
-from dibs.session.session import Session
+from dibs.client.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

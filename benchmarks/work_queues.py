@@ -18,7 +18,7 @@ import apsw
 from dibs.errors import NotFound
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
-from dibs.session.session import Session
+from dibs.client.session import Session
 from dibs.stores.sqlite import database_file
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
+from tests.interfaces.repository import Repository
 from tests.faults.kit import Dice, Nursery, World, size
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ def start(world: World, fields: dict[str, Any]) -> None:
 
 def _add(world: World, specs: list[dict[str, Any]]) -> None:
     from dibs.operations.core.call import Call
-    from dibs.session.session import Session
+    from dibs.client.session import Session
 
     session = Session(str(world.folder), None)
     session.run(batches.ADD, Call(session.config.policy, agent="judge"), {"tasks": specs})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
+from tests.interfaces.repository import Repository
 from tests.faults.test_disk import fill_up, small_disk
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.repository import ENTRY, LIMIT, Answer, Client, Repository
+from tests.interfaces.repository import ENTRY, LIMIT, Answer, Client, Repository
 from tests.faults.kit import size
 
 if TYPE_CHECKING:

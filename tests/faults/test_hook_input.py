@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
+from tests.interfaces.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 from tests.faults.kit import Dice, size
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.doors.repository import Repository
+from tests.interfaces.repository import Repository
 from tests.faults.kit import size
 from tests.waiting import until
 

@@ -15,7 +15,7 @@ import apsw
 import pytest
 
 import dibs
-from dibs.lookout.verify import verify_store
+from dibs.verify.checker import verify_store
 from dibs.stores.seam import read_event
 from tests.faults.kit import DIBS, PATIENCE, ROOT, Dice, size
 from tests.stores.redis_server import Server

@@ -10,7 +10,7 @@ import pytest
 
 from dibs.errors import DibsError
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
+from dibs.client.session import Session
 from tests.canonical import canonical
 from tests.faults.kit import Actor, Dice, World, size
 

@@ -15,14 +15,14 @@ import pytest
 
 import dibs
 from dibs.errors import Invalid
-from dibs.facts import processes
+from dibs.machine import processes
 from dibs.operations.core.call import process_name
 from dibs.operations.core.declare import Field
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
-from dibs.session import catalogue
+from dibs.client import catalogue
 from tests.server.far import Far, far
-from tests.shell import DIBS, Shell
+from tests.scratch import DIBS, Shell
 from tests.waiting import LIMIT_S, until
 
 

@@ -12,7 +12,7 @@ import pytest
 import dibs
 from dibs.operations.core import index
 from dibs.operations.core.declare import ANYWHERE, HOSTS, NEAR, SENDERS, Field, Operation
-from dibs.session import catalogue
+from dibs.client import catalogue
 from tests.operations.field_values import PROCESS, usual, usual_request
 from tests.server.link import Link
 

@@ -18,7 +18,7 @@ from dibs.operations.core.declare import SOCKET
 from dibs.server.far_half import FarHalf
 from dibs.server.identity import Identity
 from dibs.server.socket_port import SocketPort
-from dibs.session import wire
+from dibs.client import wire
 from tests.simulation.traces import on_sqlite, same
 from tests.simulation.world import World
 

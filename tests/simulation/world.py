@@ -14,11 +14,11 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from dibs.errors import Deadlock, DibsError, Fenced, Held, Killed
-from dibs.lookout.verify import verify_store
+from dibs.verify.checker import verify_store
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
-from dibs.session import catalogue
+from dibs.client import catalogue
 from dibs.stores.seam import fill, read_event
 from dibs.testing.memory import MemoryStore
 from tests.canonical import canonical

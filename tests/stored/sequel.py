@@ -18,7 +18,7 @@ from dibs.operations.guards.head_moves import MOVED
 from dibs.operations.guards.shell_guard import COMMAND
 from dibs.operations.landing import lander
 from dibs.operations.upkeep.log_retention import ARCHIVES, DROP
-from dibs.session import subscription_delivery
+from dibs.client.upkeep import subscription_delivery
 from tests.operations.fleet import TREE, resource
 from tests.stored import acts
 from tests.stored.acts_guards import NOW, refused, start

@@ -17,8 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import Busy, NotFound, Unavailable
-from dibs.facts import clock
-from dibs.lookout.verify import verify_store
+from dibs.machine import clock
+from dibs.verify.checker import verify_store
 from dibs.stores import seam
 from dibs.stores.redis import epoch
 from dibs.stores.redis.client import ClientWire

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dibs
 from dibs.demo import files, plan
-from dibs.lookout.verify import verify_store
+from dibs.verify.checker import verify_store
 from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False

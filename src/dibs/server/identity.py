@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dibs.operations.agents.credentials import BEARER, PERSON_KIND
 from dibs.operations.core.call import Call
-from dibs.session import secrets
+from dibs.client import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.server.host import Host
-    from dibs.session.session import Session
+    from dibs.client.session import Session
 
     Ends = tuple[tuple[str, int], tuple[str, int]]  # the caller's address and port, and the server's
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.errors import DibsError
-    from dibs.facts.workspace import Place
+    from dibs.workspace.location import Place
     from dibs.operations.core.declare import Operation
 
 

@@ -12,7 +12,7 @@ from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards.commit_guard import COMMITTED
-from dibs.session import catalogue
+from dibs.client import catalogue
 from tests.operations.fleet import TREE, Fleet, guards, resource
 
 MINUTE = 60_000

@@ -13,7 +13,7 @@ import pytest
 import dibs
 from dibs.errors import ERRORS, Held
 from dibs.operations.core import answers, schema
-from dibs.session import catalogue
+from dibs.client import catalogue
 from tests import declared
 from tests.operations.fleet import Fleet
 

@@ -21,7 +21,7 @@ from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import Call, Need, process_name
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
-from dibs.session import catalogue
+from dibs.client import catalogue
 from dibs.testing.memory import MemoryTransaction
 from tests.operations.fleet import Fleet
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dibs.errors import Conflict, Fenced, Forbidden, Held, Invalid, NotFound, Quota
-from dibs.lookout.verify import verify_store
+from dibs.verify.checker import verify_store
 from dibs.operations.core.policy import Policy
 from dibs.operations.landing import lander, queue
 from tests.operations.crew import Crew

@@ -18,7 +18,7 @@ from dibs.operations.core.call import Call
 from dibs.operations.core.policy import WORK, Policy
 from dibs.operations.guards.audits import ACTIVITY
 from dibs.operations.messages import mailbox, subscriptions
-from dibs.session import subscription_delivery
+from dibs.client.upkeep import subscription_delivery
 from dibs.stores.seam import read_event
 from tests.operations.fleet import Fleet
 

@@ -12,7 +12,7 @@ from dibs.operations.core.call import Call
 from dibs.operations.core.policy import MINUTE
 from dibs.operations.tasks import placement
 from dibs.operations.tasks.records import load_task
-from dibs.session import quotes
+from dibs.client import quotes
 from tests.operations.agents.test_speech import Terminal
 from tests.operations.fleet import Fleet
 from tests.operations.task_calls import WAIT, add, assign, boot, kinds, shown, sweep, take, waits_for, work

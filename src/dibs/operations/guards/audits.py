@@ -13,7 +13,7 @@ from dibs.operations.core.call import FOLLOW_UPS, check_text, iso, related
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY, IN_TREE, PATH, SHELL, is_present
-from dibs.operations.guards.ledger import LIKELY, NOBODY, OUTSIDE, SURE
+from dibs.ledger.state import LIKELY, NOBODY, OUTSIDE, SURE
 from dibs.operations.messages import mailbox
 from dibs.operations.upkeep import sweeps
 from dibs.stores.seam import COMMIT

@@ -25,7 +25,7 @@ from dibs.operations.agents.records import get_agent, get_agents
 from dibs.operations.claims import records as claim_records
 from dibs.operations.claims import resources
 from dibs.operations.core.call import check_text, due, related
-from dibs.operations.guards.ledger import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
+from dibs.ledger.state import LIKELY, MISSING, NOBODY, OUTSIDE, SURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from dibs.operations.claims.records import ranges_for
 from dibs.operations.core.call import related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MIGRATIONS, covers, is_migration, matches
-from dibs.operations.guards.ledger import GIT, OUTSIDE, UNKNOWN
+from dibs.ledger.state import GIT, OUTSIDE, UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
