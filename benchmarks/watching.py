@@ -19,6 +19,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
+from dibs.client.session import Session
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top.app import Changed, Top
 from dibs.interfaces.top.desk import Desk
@@ -26,7 +27,6 @@ from dibs.interfaces.top.picture import frame
 from dibs.interfaces.top.reader import Asker, Reader
 from dibs.interfaces.top.state import State
 from dibs.interfaces.top.view import View
-from dibs.client.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,9 +18,9 @@ import apsw
 
 import dibs
 from benchmarks.guard import Guard, MutualExclusionError
-from dibs.errors import DibsError
 from dibs.client.server_link import SocketLink
 from dibs.client.store_link import StoreLink
+from dibs.errors import DibsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

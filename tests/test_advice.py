@@ -187,7 +187,7 @@ def test_every_word_from_elsewhere_is_quoted_in_a_command_that_dibs_advises(path
     assert _Module(str(path.relative_to(SOURCE)), path.read_text()).bare() == []
 
 
-@pytest.mark.parametrize("path", sorted((SOURCE / "doors" / "page").glob("*.js")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted((SOURCE / "interfaces" / "page").glob("*.js")), ids=lambda path: path.name)
 def test_every_word_from_elsewhere_is_quoted_in_a_command_that_the_page_shows(path: Path) -> None:
     commands = re.findall(rf"`(?:{'|'.join(PROGRAMS)}) [^`]*`", path.read_text())
     values = [value for command in commands for value in re.findall(r"\$\{([^}]*)\}", command)]

@@ -17,8 +17,8 @@ from tests import wheel
 
 DESCRIBE = """
 import dibs, json, sys
-from dibs.doors.http import openapi
-from dibs.doors.mcp import tools
+from dibs.interfaces.http import openapi
+from dibs.interfaces.mcp import tools
 shown = {name: tool.as_json() for name, tool in tools.derived(every=True).items()}
 json.dump([dibs.__file__, openapi.description(), shown], sys.stdout)
 """

@@ -1,8 +1,8 @@
 """The files of the Claude Code plugin that are derived: its hooks, its version, its entry in the marketplace.
 
-The hooks are those of the settings that `dibs init` writes (interfaces/agents/claude), with another way to the launcher: a
-plugin may be installed for a user, so it looks whether there is a workspace, and whether the project's own settings
-guard already. Everything else below plugins/claude is written by hand.
+The hooks are those of the settings that `dibs init` writes (interfaces/agents/claude), with another way to the
+launcher: a plugin may be installed for a user, so it looks whether there is a workspace, and whether the project's own
+settings guard already. Everything else below plugins/claude is written by hand.
 """
 
 from __future__ import annotations

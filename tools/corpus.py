@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.interfaces.agents import STOP
-from dibs.guards import lifecycle, payload, tool_call
-from dibs.errors import DibsError
 from dibs import shell
+from dibs.errors import DibsError
+from dibs.guards import lifecycle, payload, tool_call
+from dibs.interfaces.agents import STOP
 from dibs.workspace import location
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ MAX_FILES = 3_000  # of the calls, made in the repository; a large tree of sourc
 COMMANDS_A_TURN = 100  # then the agent stops, and what it did not change is no longer claimed for it
 IGNORED = "build/\ndist/\nout/\ntarget/\nnode_modules/\n__pycache__/\n.venv/\n*.log\n"
 PROGRESS_S = 1.0
-HOOK = str(Path(dibs.__file__).parent / "doors" / "hooks" / "start" / "entry.py")
+HOOK = str(Path(dibs.__file__).parent / "guards" / "start" / "entry.py")
 
 
 class Corpus:

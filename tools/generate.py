@@ -1,14 +1,12 @@
 """`make generate`: writes the sources that are derived from the declarations of the operations.
 
 `operations/core/index.py` (which file declares which operation, so that a command loads only that one),
-`interfaces/cli/index.py` (the same for commands),
-`workspace/known_clients.py` (the clients, and what every call must know of all of them),
-`workspace/hook_dialects.py` (what the launcher says to each of them),
-`plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
-`operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
-`interfaces/python/methods.pyi`, `aio_methods.pyi` and `work/calls.pyi` (the types of the Python API's methods; stubs.py),
-`docs/CLI.md`, `docs/ROLES.md` (who may what) and
-the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
+`interfaces/cli/index.py` (the same for commands), `workspace/known_clients.py` (the clients, and what every call must
+know of all of them), `workspace/hook_dialects.py` (what the launcher says to each of them), `plugins/claude` (the hooks
+and the manifest of the Claude Code plugin, and the marketplace that has it), `operations/core/answer_keys.py` (the keys
+of each answer, for help and docstrings), `interfaces/python/methods.pyi`, `aio_methods.pyi` and `work/calls.pyi` (the
+types of the Python API's methods; stubs.py), `docs/CLI.md`, `docs/ROLES.md` (who may what) and the tables of records
+and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import get_origin
 
+from dibs.client import catalogue
 from dibs.interfaces.agents import make_index
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
@@ -26,7 +25,6 @@ from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
-from dibs.client import catalogue
 from tools import claude_plugin, stubs
 
 TYPE_CHECKING = False
@@ -74,12 +72,12 @@ def declared() -> dict[str, str]:
 
 def internal() -> dict[str, str]:
     """Which module declares which operation that only guards and other doors run."""
-    return _tables("INTERNAL", "operations", "reports")
+    return _tables("INTERNAL", "operations", "audit")
 
 
 def asking() -> dict[str, str]:
-    """Which module below audit/ declares which query."""
-    return _tables("QUERIES", "reports")
+    """Which module below audit/ and undo/ declares which query."""
+    return _tables("QUERIES", "audit", "undo")
 
 
 def _tables(table: str, *folders: str) -> dict[str, str]:

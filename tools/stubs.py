@@ -7,10 +7,10 @@ editor finds them in a checkout and a review sees each change of the API; `make 
 
 from __future__ import annotations
 
+from dibs.client import catalogue
 from dibs.interfaces.python import binder
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.methods import Methods
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class {name}:
 
 {methods}'''
 PLAIN = """from dibs.interfaces.python.binder import Path
-from dibs.doors.python.claim import Claim"""
+from dibs.interfaces.python.claim import Claim"""
 COROUTINES = """from dibs.interfaces.python.aio import ClaimRequest
-from dibs.doors.python.binder import Path"""
+from dibs.interfaces.python.binder import Path"""
 
 # The operations that workers and their heartbeats call.
 WORKERS = (
@@ -55,10 +55,10 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
+from dibs.client.session import Session
 from dibs.operations.core.answers import (
 {answers})
 from dibs.operations.core.call import Call
-from dibs.session.session import Session
 
 Path: TypeAlias = str | PathLike[str]
 

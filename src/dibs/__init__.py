@@ -11,12 +11,7 @@ __version__ = "0.2.0"
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs import aio as aio
-    from dibs import patterns
-    from dibs.interfaces.python.claim import Claim as Claim
-    from dibs.interfaces.python.work import work as work
-    from dibs.interfaces.python.workspace import Workspace as Workspace
-    from dibs.interfaces.python.workspace import init as init
-    from dibs.interfaces.python.workspace import open as open
+    from dibs import patterns as patterns
     from dibs.errors import Busy as Busy
     from dibs.errors import Conflict as Conflict
     from dibs.errors import Deadlock as Deadlock
@@ -31,6 +26,11 @@ if TYPE_CHECKING:
     from dibs.errors import Order as Order
     from dibs.errors import Quota as Quota
     from dibs.errors import Unavailable as Unavailable
+    from dibs.interfaces.python.claim import Claim as Claim
+    from dibs.interfaces.python.work import work as work
+    from dibs.interfaces.python.workspace import Workspace as Workspace
+    from dibs.interfaces.python.workspace import init as init
+    from dibs.interfaces.python.workspace import open as open
     from dibs.work.worker import Permanent as Permanent
 
 _WAY_IN = ("Claim", "Workspace", "init", "open")

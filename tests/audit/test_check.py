@@ -14,12 +14,12 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import dibs
-from dibs.interfaces.cli.main import main
-from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.operations.alerts import suspicions
-from dibs.operations.oversight.trials import RECORD
 from dibs.audit import check as audit
 from dibs.client.upkeep import rounds
+from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.interfaces.cli.main import main
+from dibs.operations.alerts import suspicions
+from dibs.operations.oversight.trials import RECORD
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from dibs.audit import explain, sentences
+from dibs.client import catalogue
 from dibs.errors import DibsError, NotFound
 from dibs.operations.core.call import Call
 from dibs.operations.core.events import KINDS
 from dibs.operations.core.policy import Policy
 from dibs.operations.guards import commit_guard, restores, undo
 from dibs.operations.guards.edit_guard import OLDER
-from dibs.audit import explain, sentences
-from dibs.client import catalogue
 from tests.operations.fleet import TREE, Fleet, change, item, known, resource
 from tests.scratch import Shell
 

@@ -11,10 +11,10 @@ from dibs.audit.resource_map import Uses
 from dibs.audit.statistics import Figures
 from dibs.audit.story import Story
 from dibs.stores.seam import read_event
-from tests.operations.fleet import WALL, Fleet
 from tests.audit.test_explain import story as told
 from tests.audit.test_report import report
 from tests.audit.test_stats import SEEDS, history
+from tests.operations.fleet import WALL, Fleet
 
 if TYPE_CHECKING:
     from dibs.audit.fold import ClaimSpan, Event, TaskSpan

@@ -11,11 +11,11 @@ from xml.etree import ElementTree as ET
 import pytest
 
 import dibs
+from dibs.audit import map_svg, resource_map
+from dibs.errors import DibsError
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.main import main
 from dibs.interfaces.cli.render import resource_map as drawn
-from dibs.errors import DibsError
-from dibs.audit import map_svg, resource_map
 from tests.waiting import until
 
 if TYPE_CHECKING:

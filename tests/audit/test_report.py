@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dibs.operations.core.policy import WORK, Policy
 from dibs.audit import build, html_page, html_text, markdown, source, timeline
 from dibs.audit.fold import Fold
 from dibs.audit.story import Story
+from dibs.operations.core.policy import WORK, Policy
 from tests.operations.fleet import Fleet
 
 FACTS = {"store": "", "log": "", "report": "", "archive": "", "results": ""}

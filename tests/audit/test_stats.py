@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.interfaces.cli.render import statistics as drawn
-from dibs.errors import DibsError
-from dibs.operations.claims import resources
 from dibs.audit import statistics
 from dibs.audit.fold import LOST, Fold
 from dibs.audit.statistics import Figures
+from dibs.errors import DibsError
+from dibs.interfaces.cli.render import statistics as drawn
+from dibs.operations.claims import resources
 from dibs.stores.seam import read_event
 from tests.operations.fleet import WALL, Fleet
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
-from dibs.operations.alerts import delivery
 from dibs.client.upkeep import alert_delivery, rounds
+from dibs.operations.alerts import delivery
 from tests.interfaces.worker_processes import alive, number_in
 from tests.scratch import DIBS
 from tests.waiting import LIMIT_S, in_time, until

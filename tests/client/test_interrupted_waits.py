@@ -198,8 +198,8 @@ def test_a_second_interrupt_at_any_bytecode_of_the_withdrawal_leaves_no_place(sh
 
 TWICE = """
 import os, sys
-from dibs.doors.cli.main import main
-from dibs.session import wait_loop
+from dibs.interfaces.cli.main import main
+from dibs.client import wait_loop
 
 whole = wait_loop._withdraw
 
@@ -248,8 +248,8 @@ def test_a_signal_ends_the_command_at_once_and_leaves_no_place(shell: Shell, num
 
 SWALLOWED = """
 import os, sys, weakref
-from dibs.doors.cli.main import main
-from dibs.session import upkeep
+from dibs.interfaces.cli.main import main
+from dibs.client.upkeep import rounds as upkeep
 
 class Thing:
     pass

@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.interfaces import session_hooks
+from dibs.audit import check as audit
+from dibs.audit import events, expected_archives, housekeeping
+from dibs.client import catalogue, log_reader
+from dibs.client.session import Session
+from dibs.client.upkeep import log_upkeep, rounds
 from dibs.errors import Forbidden, NotFound, Unavailable
+from dibs.interfaces import session_hooks
 from dibs.machine import clock, processes
-from dibs.workspace import location
-from dibs.verify.checker import verify_archives, verify_store
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
 from dibs.operations.upkeep import log_retention
-from dibs.audit import check as audit, events, expected_archives, housekeeping
-from dibs.undo import scope as undo_scope
-from dibs.client import catalogue, log_reader
-from dibs.client.upkeep import log_upkeep, rounds
-from dibs.client.session import Session
 from dibs.stores import log_archives
+from dibs.undo import scope as undo_scope
+from dibs.verify.checker import verify_archives, verify_store
+from dibs.workspace import location
 from tests.operations.fleet import resource
 from tests.stores.redis_server import running
 
@@ -51,7 +52,9 @@ class Keeper:
         self.session = self.opened()
 
     def opened(self) -> Session:
-        return session_hooks.attach(Session(str(self.folder), str(self.folder), place=location.find(str(self.folder), None)))
+        return session_hooks.attach(
+            Session(str(self.folder), str(self.folder), place=location.find(str(self.folder), None))
+        )
 
     def call(self, name: str, /, agent: str = "ann", **fields: Any) -> Any:
         call = self.session.identify(agent)

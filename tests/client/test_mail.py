@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dibs.client.session import Session
 from dibs.operations.guards.audits import ACTIVITY
 from dibs.workspace import mail_hint
-from dibs.client.session import Session
 
 if TYPE_CHECKING:
     from tests.scratch import Shell

@@ -23,10 +23,10 @@ from starlette.routing import Route
 import dibs
 from dibs.interfaces.mcp.http import IDENTITY, Endpoint
 from dibs.interfaces.mcp.server import Door
-from dibs.workspace import location
 from dibs.server.host import Host
 from dibs.server.identity import Identity
 from dibs.server.requests import Requests
+from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

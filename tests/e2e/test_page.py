@@ -16,13 +16,13 @@ import pytest
 
 import dibs
 from benchmarks import watching
-from dibs.interfaces.page import sign_in
 from dibs.audit import check as audit
 from dibs.client.session import Session
-from tests.interfaces.http.web import Server
-from tests.interfaces.overwritten_file import BEFORE, overwritten
+from dibs.interfaces.page import sign_in
 from tests.e2e.clients import browser as browsers
 from tests.e2e.clients.install import program
+from tests.interfaces.http.web import Server
+from tests.interfaces.overwritten_file import BEFORE, overwritten
 from tests.stores.redis_server import free_port
 
 pytestmark = pytest.mark.clients

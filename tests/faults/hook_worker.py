@@ -14,12 +14,12 @@ import tempfile
 import time
 from typing import IO
 
-from dibs.guards import audit, briefing, hook, lifecycle, shell_call, tool_call
-from dibs.shell import patches
 from dibs.git import effects
 from dibs.git import queries as git
+from dibs.guards import audit, briefing, hook, lifecycle, shell_call, tool_call
 from dibs.operations.guards import audits, edit_guard
 from dibs.operations.guards import shell_guard as guards_shell_guard
+from dibs.shell import patches
 from dibs.stores.sqlite import store
 
 LOADED = (

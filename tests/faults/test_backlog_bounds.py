@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.client import catalogue
+from dibs.client.session import Session
 from dibs.operations.core import long_jobs
 from dibs.operations.core.call import Call
 from dibs.operations.tasks import batches
 from dibs.operations.upkeep.sweeps import DUE_PER_SWEEP
-from dibs.client import catalogue
-from dibs.client.session import Session
 from tests.canonical import canonical
 from tests.faults.kit import size
 

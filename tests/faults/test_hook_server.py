@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.server.hook_port import bash_script
-from tests.interfaces.repository import HOOK, Repository
 from tests.faults.kit import SOON, size
+from tests.interfaces.repository import HOOK, Repository
 from tests.server.hook_server import Server, through
 from tests.waiting import until
 

@@ -105,8 +105,8 @@ def digests(world: World) -> dict[str, str]:
 STRANGER = """
 import difflib, encodings.ascii, encodings.latin_1, importlib, os, pkgutil, sys, tomllib
 import dibs.interfaces, dibs.machine, dibs.operations, dibs.stores
-from dibs.doors.cli import main
-served = ("dibs.interfaces.http", "dibs.interfaces.mcp", "dibs.interfaces.page", "dibs.interfaces.serve")  # slow, and no command here
+from dibs.interfaces.cli import main
+served = ("dibs.interfaces.http", "dibs.interfaces.mcp", "dibs.interfaces.page", "dibs.interfaces.serve")  # slow
 for package in (dibs.interfaces, dibs.machine, dibs.operations, dibs.stores):
     for found in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
         if not found.name.startswith(served):

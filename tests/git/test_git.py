@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from dibs.guards import git_scope
 from dibs.errors import Unavailable
 from dibs.git import objects
 from dibs.git import queries as git
+from dibs.guards import git_scope
 from dibs.machine.programs import run
 from tests.interfaces.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until

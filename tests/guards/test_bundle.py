@@ -17,7 +17,7 @@ from dibs.guards.start import build
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-SRC = Path(__file__).resolve().parents[3] / "src"
+SRC = Path(__file__).resolve().parents[2] / "src"
 
 
 class Copy:
@@ -31,7 +31,7 @@ class Copy:
         self.repo.mkdir()
         subprocess.run(["git", "init", "-q", "."], cwd=self.repo, check=True)
         self.dibs("init", "--clients", "none")
-        self.cache = self.root / "dibs" / "doors" / "hooks" / "start" / "__pycache__"
+        self.cache = self.root / "dibs" / "guards" / "start" / "__pycache__"
         assert not list(self.cache.glob("bundle.*.bin"))
         assert self.hook("ada").returncode == 0  # makes Python's own byte code, where it is not there yet
         assert self.hook("ada").returncode == 0
@@ -77,7 +77,7 @@ class Copy:
             "session_id": agent, "cwd": str(self.repo), "hook_event_name": "PreToolUse", "tool_name": "Edit",
             "tool_input": {"file_path": "a.py"},
         }  # fmt: skip
-        entry = self.root / "dibs" / "doors" / "hooks" / "start" / "entry.py"
+        entry = self.root / "dibs" / "guards" / "start" / "entry.py"
         done = subprocess.run(
             [sys.executable, "-I", "-S", "-X", "utf8", *options, str(entry), "claude"], input=json.dumps(payload),
             cwd=self.repo, capture_output=True, text=True, check=False, timeout=60, env={"DIBS_TREE": str(self.repo)},
@@ -151,7 +151,7 @@ def test_damaged_byte_code_of_the_bundle_itself_is_not_in_the_way(copy: Copy, da
 
 
 def test_a_changed_bundle_py_counts_at_once(copy: Copy) -> None:
-    source = copy.root / "dibs" / "doors" / "hooks" / "start" / "bundle.py"
+    source = copy.root / "dibs" / "guards" / "start" / "bundle.py"
     source.write_text(source.read_text().replace("code = main(sys.argv[1:])", "code = 3 + main(sys.argv[1:])"))
     assert copy.hook("ada").returncode in {0, 3}, "what is in force was read before its age was looked at"
     assert copy.hook("ada").returncode == 3

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses.txt"
+CORPUS = Path(__file__).parents[1] / "corpora" / "bypasses.txt"
 LINES = [line for line in CORPUS.read_text().splitlines() if line and not line.startswith("#")]
 ENOUGH = 120  # lines that do something here
 HELD = "src/held.py"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-CORPUS = Path(__file__).parents[2] / "corpora" / "bypasses_git.txt"
+CORPUS = Path(__file__).parents[1] / "corpora" / "bypasses_git.txt"
 PARTS = 2  # of the corpus, one test each: they can run at the same time
 HELD, WORK = "src/held.py", "the work of ada\n"
 

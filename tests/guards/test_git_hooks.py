@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dibs.canonical import Canonical
-from dibs.workspace.known_clients import SESSION_VARIABLES
 from dibs.client.session import Session
+from dibs.workspace.known_clients import SESSION_VARIABLES
 from tests.scratch import DIBS, Shell
 
 pytestmark = pytest.mark.slow

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.guards.hook import is_stop_marked
 from dibs.interfaces import agents as clients
 from dibs.interfaces.agents import BEFORE, EDIT, PATCH
-from dibs.guards.hook import is_stop_marked
 from dibs.ledger import ledger_files
 from dibs.operations.agents.marks import stop_mark_of
 from dibs.workspace import stop_marks

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.ledger import contents, ledger_files
-from dibs.workspace import location
+from dibs.ledger import contents, ledger_files, working_tree
 from dibs.ledger.state import MAX_OBSOLETE_LINES
-from dibs.ledger import working_tree
+from dibs.workspace import location
 from tests.interfaces.repository import Repository
 
 NEEDED = 40  # lines that two agents and a few files may have

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.errors import DibsError
 from dibs.guards import open_targets, payload, tool_call
 from dibs.guards.caller import open_session
-from dibs.errors import DibsError
-from dibs.workspace import location
 from dibs.shell import Doubt
+from dibs.workspace import location
 from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-CORPORA = Path(__file__).resolve().parents[2] / "corpora"
+CORPORA = Path(__file__).resolve().parents[1] / "corpora"
 MOST = 0.02  # of the commands may be refused while somebody else is at work; none where nobody is
 FILES = (
     "src/held_a.py", "src/app.py", "src/util.py", "docs/held_b.md", "docs/guide.md", "lib/core.py", "lib/other.py",

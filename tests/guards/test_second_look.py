@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from dibs.errors import Conflict
 from dibs.guards import edit_call, payload
 from dibs.guards.caller import open_session
-from dibs.errors import Conflict
 from dibs.workspace import location
 from tests.interfaces.repository import Repository
 

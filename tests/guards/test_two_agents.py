@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.interfaces.quick import QuickClient, Scratch
 from tests.guards.two_agents import FILES, World
 from tests.guards.two_agents_moves import play, tell
+from tests.interfaces.quick import QuickClient, Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

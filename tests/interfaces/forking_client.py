@@ -24,16 +24,21 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 LOADED = (
+    "client",
+    "deploy",
+    "git",
     "guards",
     "interfaces/agents/claude",
     "interfaces/cli",
-    "doors",
-    "facts",
+    "land",
+    "ledger",
+    "machine",
     "operations",
-    "running",
-    "session",
-    "storage",
+    "shell",
     "stores",
+    "undo",
+    "work",
+    "workspace",
 )
 NOT_LOADED = ("redis", "demo", "bundl", "entry", "up.py", "__")  # how a folder or file begins
 
@@ -49,7 +54,7 @@ def load(root: str) -> None:
         sys.path.append(base)
     for folder in LOADED:
         for where, folders, names in os.walk(f"{root}/dibs/{folder}"):
-            folders[:] = sorted(name for name in folders if not name.startswith(NOT_LOADED) and folder != "doors")
+            folders[:] = sorted(name for name in folders if not name.startswith(NOT_LOADED))
             for name in sorted(names):
                 if name.endswith(".py") and not name.startswith(NOT_LOADED):
                     importlib.import_module(f"{where[len(root) + 1 :].replace('/', '.')}.{name[:-3]}")

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dibs.interfaces.install import hook_command
+from dibs.workspace import launcher
 from tests.scratch import Shell
 
 # Claude's settings as somebody keeps them: tabs, comments, hooks of their own, a trailing comma, Windows line ends.
@@ -99,7 +99,7 @@ class StandIn:
             f"open({str(self._calls)!r}, 'a').write(repr((sys.argv[1:], sys.stdin.read(), os.getcwd())) + '\\n')\n"
             f"sys.exit(int(open({str(self._code)!r}).read()))\n"
         )
-        (local / "run").write_text(f"python={hook_command.quoted(sys.executable)}\nentry={hook_command.quoted(str(entry))}\n")
+        (local / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
 
     def refuse(self) -> None:
         self._code.write_text("2")

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dibs.stores.redis import autostart
+from dibs.stores import autostart
 from dibs.stores.redis.plain_socket import PlainWire
 from dibs.stores.redis.wire import ConnectionLost, ServerError
 from tests.interfaces.repository import is_gone

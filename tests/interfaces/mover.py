@@ -6,8 +6,8 @@ import os
 import sys
 from typing import Any
 
-from dibs.client.session import Session
 from dibs.client import store_move
+from dibs.client.session import Session
 from dibs.stores import opening
 from dibs.stores.move import redis_side, sqlite_side
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from dibs.canonical import Canonical
-from dibs.machine.clock import random_id
-from dibs.git import objects
-from dibs.operations.guards import audits
 from dibs.client.session import Session
+from dibs.git import objects
+from dibs.machine.clock import random_id
+from dibs.operations.guards import audits
 
 BEFORE, AFTER = b"ann's\x00 work\r\n", b"bob's mess"
 

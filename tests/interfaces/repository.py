@@ -23,7 +23,7 @@ from dibs.machine import processes
 from tests import warm
 from tests.interfaces.client import IN_FILE
 
-ENTRY = str(Path(dibs.__file__).parent / "doors" / "hooks" / "start" / "entry.py")
+ENTRY = str(Path(dibs.__file__).parent / "guards" / "start" / "entry.py")
 DIBS = str(Path(sys.executable).with_name("dibs"))
 HOOK = [sys.executable, "-I", "-S", "-X", "utf8", ENTRY]
 STAND_IN = str(Path(__file__).with_name("client.py"))

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import dibs
-from dibs.guards import advised
-from dibs.errors import Invalid, Killed, quoted
 from dibs.audit import html_text
+from dibs.errors import Invalid, Killed, quoted
+from dibs.guards import advised
 from tests.interfaces.repository import Repository
 from tests.scratch import Shell
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.client.upkeep import alert_delivery, rounds
 from dibs.machine import clock
 from dibs.operations.alerts import kinds
 from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
-from dibs.client.upkeep import alert_delivery, rounds
 from dibs.stores.seam import prefix_range
 from tests.interfaces.http.web import Web
 from tests.interfaces.local_server import Home, hide, socket_url

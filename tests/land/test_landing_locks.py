@@ -10,10 +10,10 @@ import pytest
 
 import dibs
 from dibs.errors import Unavailable
-from dibs.machine import clock
 from dibs.git import locks
 from dibs.land import target
 from dibs.land.lander import Lander
+from dibs.machine import clock
 from tests.land.landing_repo import LandingRepo
 from tests.scratch import DIBS
 from tests.waiting import until

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.errors import Failed
-from dibs.workspace import location
-from dibs.server.host import Host
-from dibs.server.land_loop import LandLoop
 from dibs.client import landing_settings
 from dibs.client.session import Session
+from dibs.errors import Failed
+from dibs.server.host import Host
+from dibs.server.land_loop import LandLoop
+from dibs.workspace import location
 from tests.land.landing_repo import LandingRepo
 from tests.scratch import Shell
 

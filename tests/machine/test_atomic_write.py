@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.machine import clock
-from dibs.machine import atomic_write
+from dibs.machine import atomic_write, clock
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,6 +27,6 @@ ROWS = (
     # Paths and processes
     ("refuse_network", "never if NETWORK", "tests/machine/test_filesystems.py"),
     ("processes.alive", "replace boolop ZX -> $0", "tests/machine/test_processes.py"),
-    ("workspace.Place.__init__", "drop boolop shared",
+    ("location.Place.__init__", "drop boolop shared",
      f"{SWEPT}::test_a_record_that_was_swept_away_is_missed_and_never_begun_anew_by_itself[rm]"),
 )  # fmt: skip

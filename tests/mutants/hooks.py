@@ -40,7 +40,7 @@ ROWS = (
      "tests/interfaces/agents/test_approved.py::test_the_entry_of_an_earlier_init_is_replaced_by_the_list_and_all_else_stays"),
     ("prefixes", "always ifexp APPROVED",
      "tests/interfaces/agents/test_approved.py::test_no_client_runs_these_without_asking"),
-    ("edit_guard.allow", "drop call write",
+    ("edit_call.allow", "drop call write",
      f"{SECOND}::test_a_hook_writes_once_into_the_ledger_and_a_refused_one_writes_what_it_saw"),
     ("_located", "drop assign top place",
      "tests/guards/test_hooks_shell.py::test_the_folder_that_a_workspace_without_git_lies_in_is_not_deleted_under_a_holder"),
@@ -49,7 +49,7 @@ ROWS = (
     ("only_frees", "drop operand delete", ROOM),
     ("caller.begin", "drop call shorten",
      f"{ANEW}::test_the_ledger_of_an_agent_whose_client_tells_of_no_end_stays_short"),
-    ("edit_guard.allow", "always if _changed",
+    ("edit_call.allow", "always if _changed",
      f"{SECOND}::test_what_somebody_wrote_and_committed_before_the_claim_was_granted_has_to_be_read_first"),
     # what was once lost without a word
     ("hook._read", "always if blob", "tests/guards/test_two_agents.py::test_once_found"),
@@ -60,6 +60,6 @@ ROWS = (
     # Files that an agent undoes by git are its own doing
     ("_name_undone", "drop call name",
      "tests/guards/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
-    ("shell_guard._note", "drop unaryop #2",
+    ("shell_call._note", "drop unaryop #2",
      "tests/guards/test_hooks_audit.py::test_who_undoes_a_file_of_its_own_by_git_is_its_changer_and_may_go_on"),
 )  # fmt: skip

@@ -18,10 +18,10 @@ ROWS = (
      f"{SETTLEMENTS}::test_an_agent_may_not_settle"),
     ("settlements._settle", "drop call delete",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
-    ("audit._shown", "never if containing subscript settled",
+    ("check._shown", "never if containing subscript settled",
      f"{CHECK}::test_13_a_killed_agent_is_named_until_it_is_revived_or_settled"),
     # a check that could not look is not green
-    ("audit._shown", "replace compare FAIL -> $0 != $1.0",
+    ("check._shown", "replace compare FAIL -> $0 != $1.0",
      f"{CHECK}::test_a_check_that_cannot_look_is_unknown_and_not_green"),
     # what is mended is green
     ("_deployed", "drop assign unsynced", f"{CHECK}::test_16_an_unverified_deploy_is_named_until_a_later_one_is_good"),

@@ -75,7 +75,7 @@ ROWS = (
     ("push_reports.PUSHED", "replace call Field by -> $0('by', 'raw', 'whom git names', default='')",
      f"{LINK}::test_a_push_is_reported_in_the_reporter_s_name_and_in_words_of_git"),
     ("mailbox.post", "drop operand #3", f"{LINK}::test_reports_of_one_caller_do_not_fill_another_s_inbox"),
-    ("landing_wait.wait_for", "drop assign is",
+    ("land.wait.wait_for", "drop assign is",
      "tests/server/test_far.py::test_an_agents_credential_queues_a_branch_and_leaves_the_landing_to_others"),
     ("commit_guard._committed", "drop assign accused",
      f"{LINK}::test_a_commit_that_a_far_caller_reports_accuses_no_agent_of_another_credential[agent-mallory]"),

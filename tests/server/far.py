@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit
 
 from dibs.errors import DibsError, Invalid
-from dibs.workspace import location
 from dibs.server import identity
 from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
+from dibs.workspace import location
 from tests.scratch import Shell
 
 if TYPE_CHECKING:

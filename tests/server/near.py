@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
-from dibs.workspace import location
 from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort
-from dibs.workspace import serve_file
+from dibs.workspace import location, serve_file
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:

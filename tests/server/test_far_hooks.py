@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.interfaces.repository import Client
-from tests.server.far import Far, far
 from tests.scratch import DIBS, Shell
+from tests.server.far import Far, far
 
 SESSION = "5e551000-0000-4000-8000-000000000001"
 

@@ -10,8 +10,8 @@ import pytest
 
 import dibs
 from dibs.errors import Invalid, Unavailable
-from dibs.workspace import location
 from dibs.server.host import Host
+from dibs.workspace import location
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.errors import Failed
-from dibs.workspace import location
 from dibs.server.host import Host
 from dibs.server.land_loop import LandLoop
+from dibs.workspace import location
 from tests.interfaces.worker_processes import alive
 from tests.land.landing_repo import LandingRepo
 from tests.waiting import until

@@ -19,17 +19,17 @@ from typing import Any
 import pytest
 
 import dibs
-from dibs.workspace import location
-from dibs.verify.checker import verify_store
-from dibs.server.host import Host
-from dibs.server.socket_port import SocketPort, _Peer
 from dibs.client import adaptive_link
 from dibs.client.adaptive_link import CrowdLink
 from dibs.client.server_link import SocketLink
 from dibs.client.session import Session
 from dibs.client.store_link import StoreLink
-from tests.server.near import Server, serving
+from dibs.server.host import Host
+from dibs.server.socket_port import SocketPort, _Peer
+from dibs.verify.checker import verify_store
+from dibs.workspace import location
 from tests.scratch import DIBS, Shell
+from tests.server.near import Server, serving
 from tests.waiting import LIMIT_S, until
 
 TORTURE = bool(os.environ.get("DIBS_TORTURE"))
@@ -324,7 +324,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
 
 CROWD = """
 import sys, dibs
-from dibs.session.store_link import StoreLink
+from dibs.client.store_link import StoreLink
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])
 ws.session.link = StoreLink()
 print("ready", flush=True)
@@ -334,7 +334,7 @@ while True:
 
 WORKER = """
 import sys, dibs
-from dibs.session.remote import SocketLink
+from dibs.client.server_link import SocketLink
 import dibs.client.server_link as remote
 remote.PAUSE_MS = 50
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])

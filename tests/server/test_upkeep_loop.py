@@ -7,10 +7,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import dibs
-from dibs.workspace import location
+from dibs.client.upkeep import rounds
 from dibs.server.host import Host
 from dibs.server.upkeep_loop import UpkeepLoop
-from dibs.client.upkeep import rounds
+from dibs.workspace import location
 from tests.waiting import until
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from dibs.shell import deploy_commands
 from dibs import shell
+from dibs.shell import deploy_commands
 from dibs.workspace.config_guards import COMMANDS
 
 CORPUS = Path(__file__).resolve().parent.parent / "corpora" / "deploys.txt"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.shell import dibs_commands
 from dibs import shell
 from dibs.operations.core import authority
+from dibs.shell import dibs_commands
 
 
 def spoken(command: str) -> list[tuple[str, str]]:

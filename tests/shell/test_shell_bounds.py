@@ -17,7 +17,7 @@ from dibs.shell import findings as shell_reading
 from dibs.shell import scripts as shell_scripts
 from dibs.shell import writers as shell_writers
 
-SRC = Path(__file__).resolve().parents[3] / "src"
+SRC = Path(__file__).resolve().parents[2] / "src"
 
 PIECES = (
     "rm", "x", " ", "\n", ";", "&&", "||", "|", "&", "(", ")", "{", "}", "$(", "`", "'", '"', "\\", "$", "${", ">",
@@ -29,7 +29,7 @@ PIECES = (
 )  # fmt: skip
 
 
-CORPORA = Path(__file__).resolve().parents[2] / "corpora"
+CORPORA = Path(__file__).resolve().parents[1] / "corpora"
 REAL = [
     line.replace("\\n", "\n")
     for name in ("bypasses.txt", "bypasses_git.txt", "ordinary.txt", "ordinary_git.txt")
@@ -213,9 +213,7 @@ def test_the_tools_of_development_are_loaded_only_for_a_name_that_no_system_has(
 
 
 def test_a_plain_command_needs_no_parser() -> None:
-    code = (
-        "print(shell.read('touch a', '/').writes[0].path, 'dibs.shell.walk' in sys.modules, shell_parser._kept)"
-    )
+    code = "print(shell.read('touch a', '/').writes[0].path, 'dibs.shell.walk' in sys.modules, shell_parser._kept)"
     assert fresh(code) == "/a False {}"
 
 

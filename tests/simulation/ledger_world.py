@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.guards import edit_call
-from dibs.ledger import contents, ledger_files
-from dibs.ledger import state
-from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
+from dibs.ledger import contents, ledger_files, state
 from dibs.ledger.state import LIKELY, MERGES, MISSING, SECOND_NS, SURE, WHOLE, State
 from dibs.ledger.working_tree import Tree
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,8 +6,8 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from dibs.machine import clock
-from dibs.verify.checker import verify_store
 from dibs.stores.sqlite import store as sqlite_store
+from dibs.verify.checker import verify_store
 from tests.simulation.world import World
 
 if TYPE_CHECKING:

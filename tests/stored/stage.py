@@ -10,17 +10,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from dibs.interfaces import session_hooks
-from dibs.errors import DibsError
-from dibs.machine import caller, clock, processes
-from dibs.ledger import ledger_files
-from dibs.workspace import location
-from dibs.verify.checker import verify_store
-from dibs.operations.core.call import Call, process_name
 from dibs.audit import expected_archives
 from dibs.client import catalogue
-from dibs.client.upkeep import log_upkeep
 from dibs.client.session import Session
+from dibs.client.upkeep import log_upkeep
+from dibs.errors import DibsError
+from dibs.interfaces import session_hooks
+from dibs.ledger import ledger_files
+from dibs.machine import caller, clock, processes
+from dibs.operations.core.call import Call, process_name
+from dibs.verify.checker import verify_store
+from dibs.workspace import location
 from tests import declared
 from tests.operations.fleet import Fleet
 from tests.stores.redis_server import tell_time

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dibs.canonical import Canonical
-from dibs.operations.guards.audits import CHANGED
 from dibs.client.session import Session
+from dibs.operations.guards.audits import CHANGED
 from tests.scratch import Shell
 
 

@@ -16,12 +16,11 @@ import pytest
 import dibs
 from dibs import aio
 from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
-from dibs.ledger import ledger_files
-from dibs.verify.checker import verify_store
-from dibs.operations.claims import records as claim_records
+from dibs.ledger import ledger_files, working_tree
 from dibs.ledger import state as ledger
-from dibs.undo import undo, scope, apply
-from dibs.ledger import working_tree
+from dibs.operations.claims import records as claim_records
+from dibs.undo import apply, scope, undo
+from dibs.verify.checker import verify_store
 from tests.plain_git import git
 from tests.undo.undo_desk import Desk, State, get, put, tick
 

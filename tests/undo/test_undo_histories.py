@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dibs.errors import NotFound
-from dibs.verify.checker import verify_store
 from dibs.stores.seam import read_event
+from dibs.verify.checker import verify_store
 from tests.plain_git import git
 from tests.undo.undo_desk import Desk, State, get, put
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from dibs.canonical import Canonical
-from dibs.machine.clock import random_id
-from dibs.undo import plan as undo_plan, scope as undo_scope, apply
-from dibs.ledger import working_tree
 from dibs.client.session import Session
+from dibs.ledger import working_tree
+from dibs.machine.clock import random_id
+from dibs.undo import apply
+from dibs.undo import plan as undo_plan
+from dibs.undo import scope as undo_scope
 from tests.plain_git import git
 
 COARSE = 5  # CLOCK_REALTIME_COARSE, by which inodes are stamped

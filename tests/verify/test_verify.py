@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs import jsontext
-from dibs.verify import reading
-from dibs.verify import checker as module
-from dibs.verify.replay import REQUEST_KEPT_MS
-from dibs.verify.checker import CODES, Report, verify, verify_store
 from dibs.stores.seam import COMMIT, GENESIS, Event, Head, Seal
 from dibs.testing.memory import MemoryStore
+from dibs.verify import checker as module
+from dibs.verify import reading
+from dibs.verify.checker import CODES, Report, verify, verify_store
+from dibs.verify.replay import REQUEST_KEPT_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dibs.errors import DibsError
+from dibs.operations.tasks.lifecycle import MOVES, STATES
+from dibs.stores.seam import COMMIT
 from dibs.verify import reading
 from dibs.verify import tasks as module
 from dibs.verify.checker import verify_store
-from dibs.operations.tasks.lifecycle import MOVES, STATES
-from dibs.stores.seam import COMMIT
-from tests.verify.test_verify import Log, Said, codes, ended, entry, found, granted, moved, pruned, released, sealed
 from tests.operations.fleet import Fleet
+from tests.verify.test_verify import Log, Said, codes, ended, entry, found, granted, moved, pruned, released, sealed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

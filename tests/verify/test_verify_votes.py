@@ -10,8 +10,8 @@ import pytest
 
 from dibs.errors import DibsError
 from dibs.verify.checker import verify_store
-from tests.verify.test_verify import Log, Said, codes, found
 from tests.operations.fleet import Fleet
+from tests.verify.test_verify import Log, Said, codes, found
 
 THREE = ["ann", "bob", "cid"]
 

@@ -14,9 +14,9 @@ import pytest
 
 from dibs.errors import Busy, Fenced
 from dibs.machine import clock
+from dibs.testing.memory import MemoryStore
 from dibs.work import child_process, held_command
 from dibs.work.held_command import HeldCommand, Hold
-from dibs.testing.memory import MemoryStore
 from tests.interfaces.worker_processes import alive, number_in
 from tests.waiting import LIMIT_S, in_time, until
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dibs.client.session import Session
 from dibs.errors import Conflict, Invalid
 from dibs.operations.tasks import batches
 from dibs.work import cast_ballot, run_driver, run_file, run_screen
-from dibs.client.session import Session
 from tests.scratch import Shell
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.toml"))

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import dibs
+from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.interfaces.cli.commands import worker as command
 from dibs.interfaces.python.workspace import Workspace
-from dibs.errors import Busy, Fenced, Killed, Quota, Unavailable
 from dibs.machine import clock
 from dibs.operations.core import json_values
 from dibs.operations.core.declare import MAX_JSON_CHARS

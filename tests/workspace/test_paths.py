@@ -18,9 +18,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dibs.errors import Invalid
+from dibs.operations.claims import globs
 from dibs.workspace import paths
 from dibs.workspace.paths import Paths, folds_case
-from dibs.operations.claims import globs
 from tests.plain_git import git
 
 if TYPE_CHECKING:

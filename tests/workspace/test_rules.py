@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from dibs.interfaces.install import rules as template
-from dibs.workspace import location
-from dibs.workspace import rules_file
+from dibs.workspace import location, rules_file
 
 OLD = """\
 # Rules for every agent in this repository

@@ -12,10 +12,9 @@ import tarfile
 import tempfile
 
 from dibs import jsontext
-from dibs.errors import Unavailable, quoted
-from dibs.machine import clock
 from dibs.audit import html_page, markdown, source
-from dibs.machine import atomic_write
+from dibs.errors import Unavailable, quoted
+from dibs.machine import atomic_write, clock
 from dibs.stores import log_archives
 
 TYPE_CHECKING = False

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from itertools import pairwise
 
-from dibs.errors import Invalid, Unavailable, counted
 from dibs.client.upkeep import log_upkeep
+from dibs.errors import Invalid, Unavailable, counted
 from dibs.machine import atomic_write
 from dibs.stores.seam import GENESIS, digest_of, link_of
 
@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.source import Gathered
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 FORMATS = ("json", "md", "html")
 CHECKED_EVENTS = 200  # by a gate, from the log's end; `dibs verify` checks all
@@ -74,9 +74,9 @@ def write_out(session: Session, out: str, text: str) -> str:
 
 def facts_of(session: Session, run: str, at: str = "") -> dict[str, str]:
     """The facts that only a door can know, each "" or the reason why not; writes to the store only if asked."""
+    from dibs.audit import archive
     from dibs.operations.runs import quality_gates as rules
     from dibs.operations.runs.run_reads import CHOSEN
-    from dibs.audit import archive
 
     record = session.run(CHOSEN, session.identify(None), {"run": run})["run"]
     found = {}
@@ -156,8 +156,8 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
     run = answer["run"]["id"]
     call.request = ""  # part of the end itself; the steps after it may be repeated
     if values.get("archive"):
-        from dibs.operations.runs.run_endings import ARCHIVED
         from dibs.audit import archive
+        from dibs.operations.runs.run_endings import ARCHIVED
 
         found = gathered(session, call, run, archiving="yes", archive="")
         kept = archive.write(session, found, found.report())

@@ -10,21 +10,33 @@ from __future__ import annotations
 
 import os
 
+from dibs.audit.checks import coordination, health, work
+from dibs.audit.checks.findings import (  # fmt: skip
+    FAIL,
+    FEW,
+    LOW,
+    MAX_FINDINGS,
+    NONE,
+    OK,
+    RANK,
+    UNKNOWN,
+    Finding,
+    Line,
+    Look,
+    at,
+)
 from dibs.errors import DibsError, Invalid, counted
-from dibs.machine import clock
+from dibs.machine import clock, durations
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
-from dibs.audit.checks import coordination, health, work
-from dibs.audit.checks.findings import FAIL, FEW, LOW, MAX_FINDINGS, NONE, OK, RANK, UNKNOWN, Finding, Line, Look, at  # fmt: skip
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
     Found = tuple[bool, str]
 
@@ -130,13 +142,13 @@ def named(word: str) -> Check:
 
 def gathered(session: Session, call: Call, since: int = 0) -> Look:
     """The evidence: trouble is looked for, then one snapshot, then one pass through the log."""
-    from dibs.operations.oversight.snapshot import READ
     from dibs.audit import log_walk
     from dibs.audit.checks.history import LASTING, History
     from dibs.audit.fold import Fold
     from dibs.client import evidence
-    from dibs.client.upkeep import rounds
     from dibs.client.log_reader import LogReader
+    from dibs.client.upkeep import rounds
+    from dibs.operations.oversight.snapshot import READ
 
     looker = rounds.last(session.place.local)  # before this call looks itself
     rounds.step(session, rounds.CALL, call.agent or call.fallback, every=0, deliver=False)
@@ -223,9 +235,9 @@ def _result(failed: list[Check], shown: list[dict[str, Any]]) -> str:
 
 def record_of(session: Session) -> Found:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
-    from dibs.verify.checker import verify_store
-    from dibs.operations.core.call import Call
     from dibs.audit import expected_archives
+    from dibs.operations.core.call import Call
+    from dibs.verify.checker import verify_store
 
     report = verify_store(session.store, None, session.progress)
     for one, why in expected_archives.lost(session, Call(session.config.policy)):

@@ -10,21 +10,21 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
+from dibs.audit import store_checks
+from dibs.audit.check import record_of
 from dibs.errors import DibsError, quoted
 from dibs.machine import clock, filesystems
 from dibs.operations.core.query import Query
-from dibs.audit.check import record_of
-from dibs.workspace import serve_file
-from dibs.audit import store_checks
 from dibs.stores.opening import read_pin
+from dibs.workspace import serve_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 PROBE_BYTES = 256 * 1024  # more than a commit, its copy in the write-ahead log and a page of each index take
 

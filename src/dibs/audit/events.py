@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dibs.audit.fold import is_over
 from dibs.errors import Invalid
-from dibs.machine import clock
+from dibs.machine import clock, durations
 from dibs.operations.agents import names
 from dibs.operations.claims import resources
-from dibs.audit.fold import is_over
-from dibs.machine import durations
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False

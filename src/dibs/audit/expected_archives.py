@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dibs.client.log_reader import ELSEWHERE
 from dibs.machine import processes
-from dibs.verify.archives import Expected
-from dibs.verify.checker import LOST_ARCHIVE
 from dibs.operations.oversight.settlements import SETTLED
 from dibs.operations.upkeep.log_retention import ARCHIVES
-from dibs.client.log_reader import ELSEWHERE
 from dibs.stores import log_archives
+from dibs.verify.archives import Expected
+from dibs.verify.checker import LOST_ARCHIVE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.log_reader import LogReader
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 
 def expected(session: Session, call: Call) -> Callable[[], list[Expected]]:

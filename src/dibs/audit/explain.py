@@ -9,17 +9,33 @@ from __future__ import annotations
 
 from collections import deque
 
+from dibs.audit import sentences
+from dibs.audit.events import MAX_DIGITS, since_of
+from dibs.audit.expected_archives import passed_over
+from dibs.audit.story_events import (
+    AGENT,
+    ALERT,
+    CHANGE,
+    CHANNEL,
+    CLAIM,
+    EVENT,
+    NAME,
+    PATH,
+    RUN,
+    STATE,
+    TASK,
+    UNDO,
+    Step,
+    StoryReader,
+    Subject,
+)
+from dibs.client import quotes
+from dibs.client.log_reader import LogReader
 from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.machine import clock, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
 from dibs.operations.core.query import Query
-from dibs.audit import sentences
-from dibs.audit.events import MAX_DIGITS, since_of
-from dibs.audit.expected_archives import passed_over
-from dibs.audit.story_events import AGENT, ALERT, CHANGE, CHANNEL, CLAIM, EVENT, NAME, PATH, RUN, STATE, TASK, UNDO, Step, StoryReader, Subject
-from dibs.client import quotes
-from dibs.client.log_reader import LogReader
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -27,9 +43,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.fold import Event
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Store
 
     Log = Store | LogReader

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import os
 
-from dibs.errors import DibsError, counted
-from dibs.workspace import location
 from dibs.client.upkeep import log_upkeep, rounds
-from dibs.workspace import local_files
+from dibs.errors import DibsError, counted
 from dibs.stores import log_archives
+from dibs.workspace import local_files, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
     Mend = tuple[str, str, Callable[[], Any]]  # what, what is found, how it is mended
 
@@ -93,8 +92,8 @@ def _configs(session: Session) -> list[str]:
 
 
 def _store(session: Session, call: Call) -> Iterator[Mend]:
-    from dibs.operations.upkeep.sweeps import UPKEEP_DUE
     from dibs.audit import stray_files
+    from dibs.operations.upkeep.sweeps import UPKEEP_DUE
 
     found = session.run(UPKEEP_DUE, call, {"store": None})
     if found["due"] or found.get("prune"):

@@ -5,9 +5,9 @@ The page is also well-formed XML, so that any parser can check it.
 
 from __future__ import annotations
 
-from dibs.errors import named
 from dibs.audit import html_text, markdown, timeline_svg
 from dibs.audit.html_text import safe
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

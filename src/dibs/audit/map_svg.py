@@ -5,8 +5,8 @@ Plain shapes, each with a title that a browser shows as a tooltip. No script, no
 
 from __future__ import annotations
 
-from dibs.errors import counted
 from dibs.audit.html_text import clean, safe
+from dibs.errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.errors import named
 from dibs.audit import html_text
+from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

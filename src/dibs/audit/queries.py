@@ -14,9 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.events import Filter
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 LISTED = 1_000  # events in one answer, unless it is asked for another number
 MAX_THROUGH_SERVER = 10_000  # events in one answer of a server; `after` continues
@@ -30,8 +30,8 @@ FORMATS = ("json", "md", "html")
 
 def wanted(session: Session, fields: dict[str, Any]) -> Filter:
     """The events that a request asks for."""
-    from dibs.operations.agents.lookups import FOUND, NAMED
     from dibs.audit import events
+    from dibs.operations.agents.lookups import FOUND, NAMED
 
     since, wall = events.since_of(fields["since"])
     agent = fields["agent"]
@@ -84,8 +84,8 @@ def head_of(text: str) -> tuple[int, str] | None:
 
 def _verify(session: Session, call: Call, head: str = "", live: bool = False) -> dict[str, Any]:
     """What an independent check of the record finds."""
-    from dibs.verify.checker import verify_store
     from dibs.audit import expected_archives
+    from dibs.verify.checker import verify_store
 
     named = None if live else expected_archives.expected(session, call)
     found = verify_store(session.store, head_of(head), session.progress, named).as_json()

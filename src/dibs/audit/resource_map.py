@@ -11,19 +11,19 @@ folded into their directories.
 
 from __future__ import annotations
 
+from dibs.audit.fold import CLAIMS, Fold, Listener, contested, is_task
 from dibs.machine import clock
 from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field
 from dibs.operations.core.query import Query
-from dibs.audit.fold import CLAIMS, Fold, Listener, contested, is_task
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.fold import ClaimSpan, Event, Resource
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 MAX_RESOURCES = 50_000  # that are kept in memory; further ones are only counted
 MAX_DEPTH = 50
@@ -158,10 +158,10 @@ def fitted(rows: dict[str, Row], depth: int, most: int) -> tuple[dict[str, Row],
 
 def _map(session: Session, call: Call, **fields: Any) -> dict[str, Any]:
     """The map: learned in one pass through the log, with what is held now."""
-    from dibs.operations.claims import resources as overlap
-    from dibs.operations.oversight.snapshot import READ as SNAPSHOT
     from dibs.audit import events, log_walk
     from dibs.client.log_reader import LogReader
+    from dibs.operations.claims import resources as overlap
+    from dibs.operations.oversight.snapshot import READ as SNAPSHOT
 
     limit = paging.check_limit(fields["limit"])
     since_seq, since_wall = events.since_of(fields["since"])

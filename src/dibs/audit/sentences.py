@@ -6,11 +6,11 @@ titles) is data: nothing in it that cannot be seen reaches a sentence, and their
 
 from __future__ import annotations
 
+from dibs.audit.fold import is_lost
+from dibs.client import quotes
 from dibs.errors import counted, quoted
 from dibs.machine import relative_times
 from dibs.operations.guards.changes import who_did_it
-from dibs.audit.fold import is_lost
-from dibs.client import quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,6 +7,11 @@ the same for the same run: the times of an ended run depend on its start, not on
 from __future__ import annotations
 
 from dibs import jsontext
+from dibs.audit import timeline
+from dibs.audit.fold import Fold, TaskSpan
+from dibs.audit.log_walk import kind_of
+from dibs.audit.story import Story
+from dibs.client.log_reader import LogReader
 from dibs.errors import counted, named
 from dibs.machine import clock
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
@@ -14,11 +19,6 @@ from dibs.operations.runs import quality_gates, run_records, run_views
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.operations.tasks.records import get_results
-from dibs.audit import timeline
-from dibs.audit.fold import Fold, TaskSpan
-from dibs.audit.log_walk import kind_of
-from dibs.audit.story import Story
-from dibs.client.log_reader import LogReader
 from dibs.stores.seam import KEYS_PER_FETCH, read_event
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call, Record
     from dibs.operations.tasks.records import Task
-    from dibs.client.session import Session
     from dibs.stores.seam import Transaction
 
 ENDED = "run.ended"

@@ -16,22 +16,36 @@ Durations are of the store's clock; which window and bucket an event belongs to 
 
 from __future__ import annotations
 
+from dibs.audit.fold import (
+    CLAIMS,
+    LOST,
+    PASSED,
+    REFUSALS,
+    TASKS,
+    UNKNOWN,
+    WAITS,
+    WORKING,
+    Contention,
+    Fold,
+    Listener,
+    contested,
+    named,
+)
 from dibs.machine import clock
 from dibs.operations.claims import resources
 from dibs.operations.core import paging
 from dibs.operations.core.declare import PAGED, Field
 from dibs.operations.core.policy import DAY, HOUR
 from dibs.operations.core.query import Query
-from dibs.audit.fold import CLAIMS, LOST, PASSED, REFUSALS, TASKS, UNKNOWN, WAITS, WORKING, Contention, Fold, Listener, contested, named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.fold import ClaimSpan, Event, Resource, Span, TaskSpan
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 SINCE = "24h"
 BUCKETS = 24

@@ -6,8 +6,7 @@ For `dibs doctor`. The engine's checks are in the engine (`store.check()`).
 from __future__ import annotations
 
 from dibs.errors import DibsError
-from dibs.stores.redis import local_server
-from dibs.stores import opening
+from dibs.stores import local_server, opening
 from dibs.stores.seam import ERROR
 
 TYPE_CHECKING = False

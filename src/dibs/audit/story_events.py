@@ -6,8 +6,8 @@ known only from its grant (fold.py). explain.py asks; sentences.py has the words
 
 from __future__ import annotations
 
-from dibs.operations.claims import resources
 from dibs.audit.fold import BEGINS, Fold, is_over, is_task
+from dibs.operations.claims import resources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

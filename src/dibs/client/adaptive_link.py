@@ -14,10 +14,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
-    from dibs.operations.core.declare import Operation
     from dibs.client.server_link import SocketLink
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.operations.core.declare import Operation
 
 LOOK_EVERY = 16  # transactions at the store between two looks
 CROWDED = 8  # of these had to wait for another process: time to go to the server

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.ledger import contents
 from dibs.git import objects
+from dibs.ledger import contents
 from dibs.operations.claims import resources
 from dibs.operations.claims.forced_release import HELD
 
@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 MOST = 300  # files of one claim that are saved
 

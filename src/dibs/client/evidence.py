@@ -7,8 +7,8 @@ alert still names it.
 
 from __future__ import annotations
 
-from dibs.operations.core.call import Call
 from dibs.client.log_reader import LogReader
+from dibs.operations.core.call import Call
 from dibs.stores.seam import read_event
 
 TYPE_CHECKING = False

@@ -1,4 +1,4 @@
-"""The store's half of a request, asked of a server elsewhere (`DIBS_STORE=https://…`); remote.py has the meaning.
+"""The store's half of a request, asked of a server elsewhere (`DIBS_STORE=https://…`); server_link.py has the meaning.
 
 Each request has a name, so it is sent again where the answer was lost, and done once. What only the caller's machine
 can see is looked up here when the server asks for it. An interrupted request is taken back, if the server answers.
@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import os
 
+from dibs.client import wire
 from dibs.errors import DibsError
 from dibs.machine import processes
 from dibs.operations.core.query import HERE
-from dibs.client import wire
 from dibs.stores.far_connection import Lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
-    from dibs.client.session import Session
     from dibs.stores.far_store import FarStore
 
 

@@ -13,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 PAUSE_S = 0.005  # between two steps: longer than others need to enter
 LONG_MS = 50  # a step that took longer is followed by a smaller one: others wait for it

@@ -11,8 +11,8 @@ import json
 import os
 
 from dibs.errors import Invalid, Unavailable
-from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.machine import atomic_write
+from dibs.operations.core.declare import MAX_JSON_CHARS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

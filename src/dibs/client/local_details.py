@@ -132,8 +132,8 @@ def _taken_over(session: Session, tree: Any, agent: str, paths: list[str]) -> li
     owned = {path: heads[path].owners for path in paths if path in heads and heads[path].owners}
     if not owned:
         return []
-    from dibs.operations.guards.audits import PEERS
     from dibs.ledger.state import passes_to
+    from dibs.operations.guards.audits import PEERS
 
     owners = sorted({owner for found in owned.values() for owner in found})
     there = session.run(PEERS, session.identify(agent), {"agents": owners})["there"]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
     from dibs.stores.seam import Event, Head
 
 LOST = "their archive is missing"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dibs.canonical import Canonical
 from dibs.errors import Invalid
-from dibs.machine import caller
 from dibs.jsontext import is_text
+from dibs.machine import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.declare import Field, Operation
     from dibs.client.session import Session
+    from dibs.operations.core.declare import Field, Operation
 
 MIN_COMMIT_CHARS, MAX_COMMIT_CHARS = 7, 64  # of a commit's id
 MAX_RESOURCES = 10_000  # that are looked at for one request: each is some lines of work on a file system
@@ -85,7 +85,7 @@ def plain_path(value: Any) -> Any:
 
 
 def _resource(session: Session, field: Field, value: Any) -> Canonical:
-    """A canonical resource from text; one that facts/paths made stays as it is."""
+    """A canonical resource from text; one that workspace/paths.py made stays as it is."""
     if isinstance(value, Canonical):
         return value
     value = plain_path(value)

@@ -5,9 +5,9 @@ It is a forecast from the declarations. Each call is decided anew by its operati
 
 from __future__ import annotations
 
+from dibs.client import catalogue
 from dibs.operations.agents import roles
 from dibs.operations.core.declare import RANKS
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

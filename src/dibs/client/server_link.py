@@ -43,22 +43,22 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
+from dibs.client import wire
+from dibs.client.session import FACT_ROUNDS, look_up
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.machine import clock
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.workspace import serve_file
-from dibs.client import wire
-from dibs.client.session import FACT_ROUNDS, look_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket as _socket  # the same classes, with types
     from typing import Any
 
+    from dibs.client.session import Link, Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
-    from dibs.client.session import Link, Session
 else:
     import _socket  # `socket` itself imports selectors and enum
 

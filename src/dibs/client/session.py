@@ -4,8 +4,8 @@ Shared by the CLI, the Python API, the hooks and the server. It decides nothing:
 looks and runs it again; where an answer says "wait", it waits and asks again.
 
 A request has two halves. The caller's half is here: what only the caller's machine knows (rules, processes, commands).
-The store's half is a link: store_link.py asks the store itself; remote.py asks a server, which has the store and does
-the same there. Both give the same answers.
+The store's half is a link: store_link.py asks the store itself; server_link.py asks a server, which has the store and
+does the same there. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from __future__ import annotations
 import os
 import sys
 
+from dibs.client.identity import identify_local
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.machine import caller, clock, processes
-from dibs.workspace import location
-from dibs.workspace.paths import Paths
 from dibs.operations.core.call import Call, Need, process_name
-from dibs.workspace import config
-from dibs.client.identity import identify_local
+from dibs.workspace import config, location
+from dibs.workspace.paths import Paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,9 +77,9 @@ class Session:
         if not self.place.exists:
             raise Invalid(f"{self.place.root} is not a workspace yet; run `dibs init` there", path=self.place.root)
         if _make_local(self.place.local):
-            from dibs.workspace import launcher
             from dibs.client.upkeep import push_look
             from dibs.stores import opening
+            from dibs.workspace import launcher
 
             launcher.put(self.place)  # a fresh clone, or a removed folder: from now on hooks find dibs quickly
             push_look.begin(self.place)

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import os
 
+from dibs.client import store_move
 from dibs.errors import Unavailable
 from dibs.machine import clock
-from dibs.stores.redis import autostart, local_server
-from dibs.client import store_move
-from dibs.stores import opening
+from dibs.stores import autostart, local_server, opening
 from dibs.stores.urls import hidden
 
 TYPE_CHECKING = False

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 
 def _look_for_trouble(session: Session, call: Call, fields: dict[str, Any]) -> dict[str, Any]:

@@ -6,18 +6,18 @@ commits that it lost, follow it to where it was moved, and continue a job that t
 
 from __future__ import annotations
 
+from dibs.client.identity import user_name
 from dibs.errors import Unavailable
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import CALLER, perform
-from dibs.client.identity import user_name
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.declare import Operation
     from dibs.client.session import Session
+    from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Event, Transaction
 
 STORE_ROUNDS = 64  # times the store may have lost commits, or moved, before one answer

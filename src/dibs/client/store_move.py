@@ -18,10 +18,9 @@ import os
 
 from dibs import jsontext
 from dibs.errors import Busy, Invalid, Unavailable, counted
-from dibs.machine import clock
-from dibs.machine import atomic_write
+from dibs.machine import atomic_write, clock
 from dibs.stores import opening
-from dibs.stores.redis.autostart import FileMutex
+from dibs.stores.autostart import FileMutex
 from dibs.stores.move import carry, moved_mark
 from dibs.stores.urls import hidden
 

@@ -6,19 +6,19 @@ The place in the queue is a record of the store; this only sleeps and polls. An 
 from __future__ import annotations
 
 import dibs.operations.claims.waiters  # noqa: F401 - needed inside the transaction, where others wait for us
+from dibs.client.upkeep import rounds
 from dibs.errors import DibsError, Unauthorized, Unavailable
 from dibs.machine import clock
 from dibs.operations.claims import endings
-from dibs.client.upkeep import rounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
-    from dibs.client.session import Session
 
 PAUSE_S = 0.1  # between two attempts at a store that is out of reach
 

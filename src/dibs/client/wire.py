@@ -1,8 +1,8 @@
 """The words of a request between a caller and a server that has the store: plain JSON values, both ways.
 
 A request is `{"op", "call", "fields", "via"}`, an answer one of `{"result"}`, `{"refused": [code, message, fields]}`,
-`{"need": [process…]}`. client/server_link.py says what they mean and what each side does; here they are only written and
-read. Reading holds every value to its type: a far caller may send anything.
+`{"need": [process…]}`. client/server_link.py says what they mean and what each side does; here they are only written
+and read. Reading holds every value to its type: a far caller may send anything.
 """
 
 from __future__ import annotations

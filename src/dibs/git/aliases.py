@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.machine import caller
 from dibs.git import effects as git_effects
 from dibs.git.plumbing import FETCH_LONG
 from dibs.git.subcommands import top_of
+from dibs.machine import caller
 from dibs.shell.options import leading, options
 
 TYPE_CHECKING = False

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.machine import clock
 from dibs.git import queries as git
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

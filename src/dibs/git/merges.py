@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.machine import caller
 from dibs.git import queries as git
+from dibs.machine import caller
 from dibs.machine.programs import run
 
 TYPE_CHECKING = False

@@ -11,8 +11,8 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Unavailable
-from dibs.machine.clock import random_id
 from dibs.git import queries as git
+from dibs.machine.clock import random_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

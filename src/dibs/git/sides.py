@@ -11,8 +11,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 from dibs.errors import Unavailable, counted
-from dibs.machine import clock
 from dibs.git import queries as git
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

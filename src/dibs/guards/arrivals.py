@@ -7,16 +7,16 @@ see git_scope.py.
 
 from __future__ import annotations
 
-from dibs.guards import remotes
-from dibs.guards.gitadvice import IN_A_FILE, OWN_TREE
 from dibs.errors import Unavailable
 from dibs.git import commits as git_commits
 from dibs.git import queries as git
+from dibs.guards import remotes
+from dibs.guards.gitadvice import IN_A_FILE, OWN_TREE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.guards.git_scope import Look
     from dibs.git.effects import GitEffect
+    from dibs.guards.git_scope import Look
 
 FALSE_WORDS = frozenset({"false", "no", "off", "0", ""})
 WAIT_OR_ASK = "Wait until they have committed, or ask for it (`dibs ask FILE TEXT`)."

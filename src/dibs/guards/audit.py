@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
-    from dibs.guards.payload import Event
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 LOOK_EVERY_MS = 60_000  # between two looks for trouble by hooks; a look costs them a few milliseconds
 

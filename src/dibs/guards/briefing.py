@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.ledger.state import Head
     from dibs.client.session import Session
+    from dibs.ledger.state import Head
 
 MAX_SHOWN = 12  # of each kind; a briefing is read only if it is short
 MAX_FILES_CHECKED = 200  # files that the agent knows

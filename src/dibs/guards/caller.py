@@ -6,11 +6,11 @@ from dibs.machine import caller
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.guards.payload import Event
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 STORE_TIMEOUT_S = 3.0  # well under the time limit that `init` gives the hooks
 SHELLS = frozenset(

@@ -10,15 +10,15 @@ from __future__ import annotations
 import os
 import time
 
-from dibs.workspace import call_notes
 from dibs.ledger import ledger_files
+from dibs.workspace import call_notes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from dibs.workspace.location import Place
     from dibs.ledger.working_tree import Tree
+    from dibs.workspace.location import Place
 
 DAY_S = 86_400
 CONTENT_GRACE_S = DAY_S  # the memory of a change goes before its contents

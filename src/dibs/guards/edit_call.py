@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.agents import PATCH
 from dibs.errors import Forbidden, Invalid
-from dibs.ledger import contents, ledger_files
+from dibs.interfaces.agents import PATCH
+from dibs.ledger import contents, ledger_files, working_tree
+from dibs.ledger.state import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
 from dibs.machine import links
+from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
 from dibs.workspace import location
 from dibs.workspace.paths import of_parts
-from dibs.operations.guards.edit_guard import BLIND, GONE, NOTHING, OLDER, SAME, target
-from dibs.ledger.state import BASE, GIT, MERGES, MISSING, NOBODY, OUTSIDE, UNKNOWN, WHOLE
-from dibs.ledger import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.guards.payload import Event
+    from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
     from dibs.operations.guards.edit_guard import Target
-    from dibs.client.session import Session
-    from dibs.ledger.working_tree import Tree
 
 MAX_FILES_IN_FOLDER = 2_000  # of a folder that is written as a whole; each is looked at
 MAX_LOOKS = 3  # before and after the claim; a file that changes more often is refused

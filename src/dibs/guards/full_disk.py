@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 
+from dibs import shell
 from dibs.errors import Invalid
 from dibs.machine import caller
-from dibs import shell
 from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.client.session import Session
     from dibs.guards.payload import Event
     from dibs.workspace.location import Place
-    from dibs.client.session import Session
 
 SCANT_BYTES = 256 * 1024  # for a few transactions and their lines in the ledger; below it the disk counts as full
 

@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.git.effects import GitEffect
     from dibs.shell import Reading
     from dibs.workspace.location import Place
-    from dibs.client.session import Session
 
 # What a repository is made of; other files in git's directory are those of tools, or of an operation that is under way.
 VITAL = frozenset(("HEAD", "config", "dibs", "index", "logs", "modules", "objects", "packed-refs", "refs", "worktrees"))

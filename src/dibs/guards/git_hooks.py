@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.guards.git_paths import resource_of
 from dibs.errors import NO, USAGE, YES, Conflict, DibsError, Fenced, Held, Unavailable, named
 from dibs.git import queries as git
 from dibs.git import under_way
+from dibs.guards.git_paths import resource_of
 from dibs.workspace import checked_commits
 
 TYPE_CHECKING = False
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 REPLAYS = frozenset({"rebase", "cherry-pick", "revert", "am", "pull", "merge"})  # these make commits without asking
 WITH_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"})
@@ -62,8 +62,8 @@ def main(words: Sequence[str]) -> int:
 
 def _open() -> Session | None:
     """The workspace around git's working tree; None if there is none any more."""
-    from dibs.workspace import location
     from dibs.client.session import Session
+    from dibs.workspace import location
 
     given = os.environ.get("DIBS_WORKSPACE")
     if not location.find(os.getcwd(), given).exists:
@@ -151,8 +151,7 @@ def _staged_late(late: Sequence[str]) -> str:
 def _unfinished(session: Session, call: Call, paths: Sequence[str]) -> list[list[Any]]:
     """The owners of unfinished work in these paths, after a look at them; unreported changes are reported."""
     from dibs.guards import audit
-    from dibs.ledger import ledger_files
-    from dibs.ledger import working_tree
+    from dibs.ledger import ledger_files, working_tree
 
     tree = working_tree.of(session.place)
     tree.survey(paths[:MAX_PATHS_CHECKED])

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.guards.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.errors import Invalid, Unavailable
-from dibs.machine import links
-from dibs.workspace import location
 from dibs.git import commits as git_commits
 from dibs.git import queries as git
 from dibs.git import under_way
+from dibs.guards.gitadvice import IN_A_FILE, OWN_TREE, placed, quoted, what, without_paths
 from dibs.ledger.state import MISSING
+from dibs.machine import links
 from dibs.operations.guards.shared_tree import OTHER_WAY
+from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.canonical import Canonical
-    from dibs.git.effects import GitEffect
     from dibs.client.session import Session
+    from dibs.git.effects import GitEffect
 
 SPELL_OUT = "Write the names out."
 UNTRACKED = ("u", "include-untracked", "a", "all")  # options by which a stash takes untracked files, too

@@ -10,8 +10,8 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.git.effects import GitEffect
     from dibs.client.session import Session
+    from dibs.git.effects import GitEffect
 
 MAX_VALUE_CHARS = 200  # of an option's value, in a safe command
 MAX_COMMAND_CHARS = 120  # of the command, in a refusal

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 
-from dibs.guards.gitadvice import OWN_TREE, git_prefix, new_place, quoted
 from dibs.git import commits
 from dibs.git import queries as git
+from dibs.guards.gitadvice import OWN_TREE, git_prefix, new_place, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.guards.git_scope import Look
     from dibs.git.effects import GitEffect
+    from dibs.guards.git_scope import Look
 
 RESTORE_HEAD = "restore --source=HEAD --staged --worktree"  # `git reset --hard`, for some files
 

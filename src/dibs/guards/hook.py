@@ -16,11 +16,11 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
-from dibs.guards import payload
 from dibs.errors import DibsError, Killed
-from dibs.machine import caller
+from dibs.guards import payload
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, DEFAULT_CLIENT, PROMPT, READ, SHELL, dialect
 from dibs.ledger import contents, ledger_files
+from dibs.machine import caller
 from dibs.workspace import location
 
 TYPE_CHECKING = False
@@ -227,15 +227,15 @@ def _spelled(event: payload.Event, place: Place, text: str) -> str:
     """The text with its advised commands as they can be run here: dibs may not be on the client's PATH."""
     if "`dibs " not in text:
         return text
-    from dibs.interfaces.install import hook_command
     from dibs.errors import spelled
+    from dibs.workspace import launcher
 
     here = os.path.realpath(event.cwd) if event.cwd else place.top
     if here.startswith(f"{place.top}/") and location.tree_of(place, f"{here}/.") == place.top:
         from dibs.guards import advised
 
         text = advised.from_folder(text, place.top, here)
-    return spelled(text, hook_command.command_name(place, event.cwd))
+    return spelled(text, launcher.command_name(place, event.cwd))
 
 
 def _place(event: payload.Event) -> Place | None:

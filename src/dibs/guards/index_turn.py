@@ -12,11 +12,11 @@ from dibs.machine import clock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.canonical import Canonical
-    from dibs.guards.payload import Event
-    from dibs.git.effects import GitEffect
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.git.effects import GitEffect
+    from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
 
 INDEX_LOCK_TIMEOUT_S = 10.0  # others hold git's index for as long as a commit takes
 INDEX_LOCK_POLL_S = 0.15

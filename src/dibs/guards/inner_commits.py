@@ -13,9 +13,9 @@ from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
 
 
 def find(tree: Tree, agent: str, inside: dict[str, list[str]]) -> dict[str, list[str]]:

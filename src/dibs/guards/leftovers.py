@@ -11,9 +11,9 @@ from dibs.operations.core.call import related
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
 
 MAX_SHOWN = 6  # agents, and files of each
 MAX_AGENTS_CHECKED = 50

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.agents import BOOT, BORN, DIED, END, PROMPT, STOP
 from dibs.guards.caller import identify, open_session
+from dibs.interfaces.agents import BOOT, BORN, DIED, END, PROMPT, STOP
 from dibs.ledger import contents, ledger_files
 
 TYPE_CHECKING = False
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.guards.payload import Event
-    from dibs.workspace.location import Place
     from dibs.ledger.working_tree import Tree
+    from dibs.workspace.location import Place
 
 
 def boot(event: Event, place: Place) -> str:
     """The agent starts, or starts again: register it and brief it."""
-    from dibs.guards import audit, briefing, cleanup
     from dibs.client import env_beliefs, memory_files
+    from dibs.guards import audit, briefing, cleanup
     from dibs.ledger import working_tree
 
     tree = working_tree.of(place)

@@ -15,10 +15,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.guards.payload import Event
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.guards.payload import Event
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 NOTE = "merging"  # in the ledger's folder
 STARTS = frozenset({"merge", "pull", "rebase", "cherry-pick", "revert", "am"})

@@ -6,19 +6,19 @@ is still to come. Facts are gathered here; operations/guards/commit_guard.py dec
 
 from __future__ import annotations
 
+from dibs.git import commits as git_commits
 from dibs.guards import git_hooks
 from dibs.interfaces.agents import SHELL
-from dibs.git import commits as git_commits
 from dibs.workspace import checked_commits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.guards.payload import Event
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
 
 CHECKED_HERE = ("commit:", "commit (initial):", "commit (merge):")  # of the reflog: the message is the commit's own
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from dibs.errors import Invalid
-from dibs.machine import caller, links
 from dibs.git.ignored import ignored_among
+from dibs.machine import caller, links
 from dibs.workspace.paths import of_parts
 
 TYPE_CHECKING = False
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.canonical import Canonical
-    from dibs.shell import Doubt
     from dibs.client.session import Session
+    from dibs.shell import Doubt
 
 FEW_PATHS = 64  # that are told as resources, with their hard links
 GLOB_SIGNS = "*?[\\"  # characters with a meaning in a glob

@@ -8,8 +8,8 @@ from dibs.git import queries as git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.guards.git_scope import Look
     from dibs.git.effects import GitEffect
+    from dibs.guards.git_scope import Look
 
 MAX_REMOTES = 3  # asked for one line
 

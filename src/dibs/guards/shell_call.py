@@ -8,29 +8,28 @@ from __future__ import annotations
 
 import os
 
+from dibs import shell
+from dibs.errors import DibsError, Held
+from dibs.git import reflog
 from dibs.guards import audit
 from dibs.guards.caller import begin, identify, open_session
-from dibs.errors import DibsError, Held
-from dibs.machine import caller, links
-from dibs.ledger import contents, ledger_files
-from dibs import shell
-from dibs.git import reflog
+from dibs.ledger import contents, ledger_files, working_tree
 from dibs.ledger.state import BACK, MERGES, MISSING, WHOLE
-from dibs.ledger import working_tree
+from dibs.machine import caller, links
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from dibs.canonical import Canonical
+    from dibs.client.session import Session
+    from dibs.git.effects import GitEffect as Effect
     from dibs.guards.edit_call import Write
     from dibs.guards.payload import Event
-    from dibs.git.effects import GitEffect as Effect
+    from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
     from dibs.shell import Reading, Simple
     from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
-    from dibs.client.session import Session
-    from dibs.ledger.working_tree import Tree
 
 REMOTE_TIMEOUT_S = 3.0  # the deploy is refused in any case
 ONLY_WRITE = frozenset(("cp", "mkdir", "mv", "printf", "rm", "sed", "tee", "touch"))  # they run no other program

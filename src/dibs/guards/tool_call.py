@@ -1,27 +1,27 @@
 """Around a tool call: may the tool do that, and what did it change? Facts are gathered here; operations decide.
 
 Each function gets the event and the workspace's place, raises a DibsError to refuse, and returns what the model should
-be told ("" for nothing). Files go to edit_guard.py, commands to shell_guard.py.
+be told ("" for nothing). Files go to edit_call.py, commands to shell_call.py.
 """
 
 from __future__ import annotations
 
 import os
 
-from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
-from dibs.guards.caller import begin, identify, open_session
 from dibs.errors import DibsError
+from dibs.guards.caller import begin, identify, open_session
+from dibs.interfaces.agents import EDIT, OTHER, PATCH, SHELL
 from dibs.ledger import ledger_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.guards.payload import Event
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.guards.payload import Event
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 # The tools of `dibs mcp`, as clients name them: of a server, of a plugin's, Gemini's, OpenCode's. None writes a file.
 OWN_TOOLS = ("mcp__dibs__", "mcp__plugin_dibs_dibs__", "mcp_dibs_", "dibs_")

@@ -1,9 +1,9 @@
 """Lands the queue: one lander at a time merges the next branches, checks them together, and moves the target.
 
 operations/landing decides: who lands, what is next, what became of it. Here git and the project's check are run:
-1. take: the claim `land:TARGET`, and the fence in the repository (landing_target.py). What a dead lander was about to
+1. take: the claim `land:TARGET`, and the fence in the repository (target.py). What a dead lander was about to
    do is looked up: the target has its commit, or it has not.
-2. batch: the next landings, each on top of the one before (landing_commits.py). One that conflicts with the target is
+2. batch: the next landings, each on top of the one before (commits.py). One that conflicts with the target is
    refused; one that conflicts only with another of the batch waits for the next batch.
 3. check: the project's command in a clean working tree of its own, under the claim (held_command.py). If a batch fails,
    the next one is half as large, until a single landing fails: that one is refused with the end of the output, unless
@@ -21,29 +21,29 @@ import subprocess
 import tempfile
 from time import monotonic
 
-from dibs.errors import Conflict, DibsError, Failed, Fenced, Invalid, Unavailable
-from dibs.machine import clock, processes
-from dibs.git import queries as git
-from dibs.git import sync
-from dibs.workspace.paths import of_name
-from dibs.operations.landing import lander as steps
-from dibs.work import child_process
-from dibs.land import commits, texts
-from dibs.work.held_command import HeldCommand, Hold
-from dibs.land.target import Target
-from dibs.land.check_tree import CleanTree, plain
-from dibs.work.child_environment import with_token
 from dibs.client.identity import SHELL_OF, user_name
 from dibs.client.landing_settings import home_of, settings_of, target_of
+from dibs.errors import Conflict, DibsError, Failed, Fenced, Invalid, Unavailable
+from dibs.git import queries as git
+from dibs.git import sync
+from dibs.land import commits, texts
+from dibs.land.check_tree import CleanTree, plain
+from dibs.land.target import Target
+from dibs.machine import clock, processes
+from dibs.operations.landing import lander as steps
+from dibs.work import child_process
+from dibs.work.child_environment import with_token
+from dibs.work.held_command import HeldCommand, Hold
+from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call
-    from dibs.land.commits import Prepared
     from dibs.client.session import Session
+    from dibs.land.commits import Prepared
+    from dibs.operations.core.call import Call
 
 MAX_REDONE = 20  # times in a row that another process may move the target first
 MAX_LOGS = 40  # of checks that are kept

@@ -15,21 +15,20 @@ from itertools import combinations
 from time import monotonic
 
 from dibs import jsontext
+from dibs.client.landing_settings import target_of
 from dibs.errors import DibsError, Forbidden, Invalid
-from dibs.machine import clock, processes
 from dibs.git import commits, merges, sides
 from dibs.git import queries as git
+from dibs.machine import atomic_write, clock, processes
 from dibs.operations.landing import conflicts
-from dibs.client.landing_settings import target_of
-from dibs.machine import atomic_write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.git.sides import Side
     from dibs.operations.core.call import Call
-    from dibs.client.session import Session
 
 MAX_SIDES = 100  # of 100 there are 4,950 pairs
 MAX_AUTHORED = 200  # commits that are searched for their agents

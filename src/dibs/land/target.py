@@ -21,12 +21,11 @@ import os
 
 from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
-from dibs.machine import clock
 from dibs.git import commits, locks
 from dibs.git import queries as git
 from dibs.git.queries import environment
+from dibs.machine import atomic_write, clock
 from dibs.machine.programs import run
-from dibs.machine import atomic_write
 from dibs.stores.seam import digest_of
 
 TYPE_CHECKING = False

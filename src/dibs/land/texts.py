@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dibs.errors import DibsError, quoted
 from dibs.git import queries as git
-from dibs.workspace.paths import of_parts
-from dibs.operations.agents.lookups import NAMES
 from dibs.ledger import working_tree
+from dibs.operations.agents.lookups import NAMES
+from dibs.workspace.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 MAX_REFUSAL_CHARS = 800  # of a remote
 MAX_LINE_CHARS = 200  # of the last line of a check

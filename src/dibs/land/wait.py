@@ -1,4 +1,4 @@
-"""Whoever wants something landed: lands the queue itself, or waits while another process does (landing.py lands).
+"""Whoever wants something landed: lands the queue itself, or waits while another process does (lander.py lands).
 
 `Drain` is for a process that lasts (a server, `dibs land --watch`). What stops it (main that fails the check, a remote
 that refuses, a lock file) is tried again when the target or the queue has changed, else with a pause: a minute, and ten
@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from time import monotonic
 
-from dibs.errors import DibsError, Failed, Forbidden, Held
-from dibs.machine import clock
-from dibs.git import queries as git
-from dibs.operations.landing import lander as steps
-from dibs.land.lander import Lander, OutOfTime
 from dibs.client.landing_settings import target_of
+from dibs.errors import DibsError, Failed, Forbidden, Held
+from dibs.git import queries as git
+from dibs.land.lander import Lander, OutOfTime
+from dibs.machine import clock
+from dibs.operations.landing import lander as steps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 LOOK_S = 1.0  # between two looks of a process that waits
 PAUSE_S = 60.0  # before what failed is tried again, unchanged

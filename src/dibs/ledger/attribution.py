@@ -15,8 +15,20 @@ formatter's, whoever else is at work: the edit's agent did it, and knows it.
 
 from __future__ import annotations
 
+from dibs.ledger.state import (
+    FORMATTER_NS,
+    INODE_LAG_NS,
+    LIKELY,
+    MERGES,
+    MISSING,
+    NOBODY,
+    OUTSIDE,
+    SECOND_NS,
+    SURE,
+    UNDO,
+    WHOLE,
+)
 from dibs.operations.core.call import within
-from dibs.ledger.state import FORMATTER_NS, INODE_LAG_NS, LIKELY, MERGES, MISSING, NOBODY, OUTSIDE, SECOND_NS, SURE, UNDO, WHOLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,7 +76,7 @@ class _Suspect:
         self.could = False  # it had a call, or such seconds, when the content was written
 
 
-def judge(
+def judge(  # noqa: PLR0913 - each is one fact of the change
     state: State,
     path: str,
     after: str,

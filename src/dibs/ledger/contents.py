@@ -309,8 +309,8 @@ def of_tree(place: Place, blob: str, tree: str) -> bytes | None:
     """A content of a working tree that was kept, or that git has; None if it is gone."""
     if not blob:
         return None
-    from dibs.workspace import location
     from dibs.git import objects
+    from dibs.workspace import location
 
     folder = place.private if tree in {"", place.top} else location.private_of(tree)
     found = kept(f"{folder}/objects", blob) if folder else None

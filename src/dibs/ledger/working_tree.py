@@ -10,17 +10,38 @@ from __future__ import annotations
 
 import os
 
-from dibs.machine import caller
 from dibs.ledger import contents, ledger_files
+from dibs.ledger.state import (
+    BACK,
+    BASE,
+    CARRIED,
+    CLOSED,
+    GIT,
+    GITTED,
+    INODE_LAG_NS,
+    LIKELY,
+    MAX_PATHS_WATCHED,
+    MISSING,
+    NAMED,
+    OPEN,
+    OUTSIDE,
+    OWN,
+    STAGED,
+    SURE,
+    UNKNOWN,
+    UNSURE,
+    WHOLE,
+    State,
+)
+from dibs.machine import caller
 from dibs.workspace import location
-from dibs.ledger.state import BACK, BASE, CARRIED, CLOSED, GIT, GITTED, INODE_LAG_NS, LIKELY, MAX_PATHS_WATCHED, MISSING, NAMED, OPEN, OUTSIDE, OWN, STAGED, SURE, UNKNOWN, UNSURE, WHOLE, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dibs.workspace.location import Place
     from dibs.ledger.state import Change, Head, Line
+    from dibs.workspace.location import Place
 
 
 REFILL_NS = 3_000_000_000  # the time in which a command that emptied a file fills it

@@ -24,7 +24,7 @@ class Caller:
     __slots__ = ("environ", "folder", "host", "ledgers", "pid", "trees")
 
     def __init__(self, pid: int, environ: dict[str, str], host: Any, ledgers: Any) -> None:
-        """`host` and `ledgers` are what the server keeps for all its callers (server/host.py, kept_ledgers.py).
+        """`host` and `ledgers` are what the server keeps for all its callers (server/host.py, cache.py).
 
         This floor does not look at them.
         """

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import threading
 
+from dibs.client.session import Session
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.machine import clock
-from dibs.workspace import location
 from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
-from dibs.workspace import config
-from dibs.client.session import Session
 from dibs.stores import opening
 from dibs.stores.seam import Unsettled
+from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.workspace.location import Place
     from dibs.stores.seam import Store
+    from dibs.workspace.location import Place
 
 STORE_TIMEOUT_S = 3.0  # how long a request waits for a busy store, as a hook does
 KEPT_CONFIGS = 64  # working trees whose settings are kept; the oldest goes first

@@ -9,19 +9,19 @@ from __future__ import annotations
 import logging
 import signal
 
-from dibs.errors import DibsError
-from dibs.operations.core.call import Call
-from dibs.land.lander import Interrupted
-from dibs.land.wait import Drain
-from dibs.server.loop import Loop
 from dibs.client.identity import user_name
 from dibs.client.landing_settings import settings_of
+from dibs.errors import DibsError
+from dibs.land.lander import Interrupted
+from dibs.land.wait import Drain
+from dibs.operations.core.call import Call
+from dibs.server.loop import Loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from dibs.client.session import Session
     from dibs.land.lander import Lander
     from dibs.server.host import Host
-    from dibs.client.session import Session
 
 LOG = logging.getLogger("dibs.serve")
 

@@ -6,15 +6,15 @@ branches costs two short git commands a look.
 
 from __future__ import annotations
 
-from dibs.operations.core.call import Call
-from dibs.land import radar
-from dibs.server.loop import Loop
 from dibs.client.identity import user_name
+from dibs.land import radar
+from dibs.operations.core.call import Call
+from dibs.server.loop import Loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.server.host import Host
     from dibs.client.session import Session
+    from dibs.server.host import Host
 
 
 class RadarLoop(Loop):

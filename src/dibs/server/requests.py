@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 from time import perf_counter
 
+from dibs.client import catalogue, read_fields, steps
+from dibs.client.store_link import StoreLink
 from dibs.errors import DibsError, NotFound, Unavailable
 from dibs.operations.core import index
 from dibs.operations.core.call import Need
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
 from dibs.server import locations
-from dibs.client import catalogue, read_fields, steps
-from dibs.client.store_link import StoreLink
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
     from dibs.server.figures import Figures
     from dibs.server.host import Host
     from dibs.server.identity import Identity
-    from dibs.client.session import Session
     from dibs.stores.seam import Transaction
 
 MAX_WAIT_MS = 600_000  # a longer wait is answered after this as timed out; the caller asks again

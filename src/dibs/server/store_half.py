@@ -11,27 +11,27 @@ from __future__ import annotations
 
 import os
 
+from dibs.client import catalogue, wire
+from dibs.client.store_link import UNDECIDED, StoreLink
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.machine import clock, processes
-from dibs.workspace import location
 from dibs.operations.core.call import Need, process_name
 from dibs.operations.core.declare import SOCKET
 from dibs.operations.core.entry import perform
-from dibs.client import catalogue, wire
-from dibs.client.store_link import UNDECIDED, StoreLink
 from dibs.stores import opening
 from dibs.stores.seam import Unsettled
+from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.workspace.location import Place
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Operation
     from dibs.server.host import Host
-    from dibs.client.session import Session
     from dibs.stores.seam import Transaction
+    from dibs.workspace.location import Place
 
 LATE_MS = 3_000  # a request this old is not decided any more: its caller no longer waits (remote.ANSWER_TIMEOUT_S)
 MAX_ROUNDS = 64  # times one request may ask for facts, or be done in part

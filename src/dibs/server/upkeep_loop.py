@@ -1,16 +1,16 @@
 """A server looks for trouble as long as it runs: dead agents, overdue holds and waits, alerts to be delivered.
 
-One step a second, through the operation that everybody uses (client/upkeep/rounds.py); a process that looked a moment ago
-makes a step cheap. Nothing is decided here.
+One step a second, through the operation that everybody uses (client/upkeep/rounds.py); a process that looked a moment
+ago makes a step cheap. Nothing is decided here.
 """
 
 from __future__ import annotations
 
-from dibs.operations.core.call import Call
 from dibs.audit import housekeeping
-from dibs.server.loop import Loop
-from dibs.client.upkeep import rounds
 from dibs.client.identity import user_name
+from dibs.client.upkeep import rounds
+from dibs.operations.core.call import Call
+from dibs.server.loop import Loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

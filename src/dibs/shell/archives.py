@@ -203,8 +203,8 @@ def csplit(call: Call) -> None:
 
 def patch(call: Call) -> None:
     """The file that is named, or those that the patch names."""
-    from dibs.shell import patches
     from dibs.shell import git_outputs as shell_git_outputs
+    from dibs.shell import patches
 
     long = "strip input output directory reject-file fuzz suffix prefix basename-prefix ifdef"
     given, operands = call.options("pioFdrzBDgVxY", tuple(long.split()))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.machine import caller
 from dibs import shell
+from dibs.machine import caller
 from dibs.shell import Simple
 from dibs.shell.programs import SHELLS
 

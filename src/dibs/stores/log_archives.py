@@ -5,8 +5,8 @@ and the seal before (link and live claims), then each event as `[seq, commit, no
 seal after them. Equal events give equal bytes.
 
 It is written under another name, synced, read back, renamed, and the folder synced: a file with an archive's name is
-complete, and only then the events leave the store (client/upkeep/log_upkeep.py). Each event's link is computed while it is
-written: a log that is damaged is not pruned. `read` gives the events back to readers of the log
+complete, and only then the events leave the store (client/upkeep/log_upkeep.py). Each event's link is computed while it
+is written: a log that is damaged is not pruned. `read` gives the events back to readers of the log
 (client/log_reader.py); verify/archives.py checks the files, by code of its own.
 """
 
@@ -19,8 +19,7 @@ from hashlib import sha256
 
 from dibs import jsontext
 from dibs.errors import Unavailable
-from dibs.machine import clock
-from dibs.machine import atomic_write
+from dibs.machine import atomic_write, clock
 from dibs.stores.seam import Event, digest_of, link_of
 
 TYPE_CHECKING = False
@@ -166,7 +165,7 @@ def remove(local: str, names: list[str]) -> list[str]:
 
 
 def leftovers(local: str) -> list[str]:
-    """Temporary files of writers that were killed. The lock of client/upkeep/log_upkeep.py keeps a live one out of them."""
+    """Temporary files of writers that were killed. The lock of log_upkeep.py keeps a live one out of them."""
     try:
         names = os.listdir(folder_of(local))
     except OSError:

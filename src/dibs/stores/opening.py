@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.stores.redis.autostart import Autostart
+    from dibs.stores.autostart import Autostart
     from dibs.stores.move.carry import Side
     from dibs.stores.redis.store import RedisStore
     from dibs.stores.seam import Row, Store
@@ -245,7 +245,7 @@ def _redis(
     store = redis_store(local, url, workspace, timeout, shared)
     if url.startswith(("redis:", "unix:")):
         if os.path.exists(fallback_mark(workspace)):
-            from dibs.stores.redis import autostart
+            from dibs.stores import autostart
 
             autostart.refuse_fallback_elsewhere(local, url, workspace)
         if missing != LEAVE:
@@ -264,7 +264,7 @@ def _when_missing(local: str, url: str, *, patient: bool) -> Callable[[], None]:
 
     def missing() -> None:
         if not known:
-            from dibs.stores.redis.autostart import Autostart
+            from dibs.stores.autostart import Autostart
 
             known.append(Autostart(local, url, patient=patient))
         known[0]()

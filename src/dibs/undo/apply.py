@@ -11,24 +11,23 @@ import json
 import os
 
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Invalid, Unavailable
-from dibs.ledger import contents
-from dibs.machine.clock import random_id
 from dibs.git import queries as git
-from dibs.workspace.paths import of_parts
-from dibs.operations.guards import undo as rules
+from dibs.ledger import contents, file_writes, working_tree
 from dibs.ledger.state import MISSING, NAMED, UNDO, WHOLE
+from dibs.machine.clock import random_id
+from dibs.operations.guards import undo as rules
 from dibs.undo import commits
-from dibs.ledger import file_writes, working_tree
+from dibs.workspace.paths import of_parts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
+    from dibs.ledger.working_tree import Tree
     from dibs.operations.core.call import Call
     from dibs.operations.guards.undo import Version
     from dibs.undo.plan import Plan
-    from dibs.client.session import Session
-    from dibs.ledger.working_tree import Tree
 
 FOLDER = "undo"  # below the ledger's folder: the journals
 INTERRUPTED = "interrupted"  # why an undo was given up: Ctrl-C, before anything was changed

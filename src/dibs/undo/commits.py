@@ -10,10 +10,10 @@ import os
 
 from dibs.errors import Conflict, Unavailable
 from dibs.git import queries as git
+from dibs.ledger.state import MISSING
 from dibs.machine.programs import run
 from dibs.operations.core.call import within
 from dibs.operations.guards import undo as rules
-from dibs.ledger.state import MISSING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

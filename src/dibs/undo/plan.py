@@ -8,26 +8,25 @@ from __future__ import annotations
 import os
 import tempfile
 
+from dibs.client import local_details
 from dibs.errors import Invalid, Unavailable
-from dibs.ledger import contents, ledger_files
 from dibs.git import queries as git
 from dibs.git.commits import checked_out
+from dibs.ledger import contents, ledger_files, working_tree
+from dibs.ledger.state import FIELDS, MISSING, OUTSIDE, Change, State
 from dibs.machine.programs import run
 from dibs.operations.guards import undo as rules
-from dibs.ledger.state import FIELDS, MISSING, OUTSIDE, Change, State
 from dibs.undo import commits as undo_commits
 from dibs.undo.scope import UNDO
-from dibs.client import local_details
-from dibs.ledger import working_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dibs.operations.guards.undo import Outcome, Run, Version
-    from dibs.undo.scope import Scope
     from dibs.client.session import Session
     from dibs.ledger.working_tree import Tree
+    from dibs.operations.guards.undo import Outcome, Run, Version
+    from dibs.undo.scope import Scope
 
 MAX_LOOKS = 2_000  # files of claims that are looked at
 

@@ -9,26 +9,25 @@ from __future__ import annotations
 
 import os
 
+from dibs.client.upkeep import removed_trees
 from dibs.errors import Held, Invalid, NotFound, Unavailable
-from dibs.ledger import contents, ledger_files
-from dibs.workspace import location
-from dibs.machine.clock import random_id
 from dibs.git import objects
-from dibs.workspace.paths import of_parts, shown
+from dibs.ledger import contents, file_writes, ledger_files, working_tree
+from dibs.machine.clock import random_id
 from dibs.operations.core.declare import PAGED, Field, Operation
 from dibs.operations.guards import restores
 from dibs.operations.guards.audits import GIVE_BACK
-from dibs.ledger import file_writes, working_tree
-from dibs.client.upkeep import removed_trees
+from dibs.workspace import location
+from dibs.workspace.paths import of_parts, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import builtins
     from typing import Any
 
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 
 def _restore(

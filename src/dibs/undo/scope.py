@@ -6,18 +6,18 @@ it.
 
 from __future__ import annotations
 
-from dibs.errors import NotFound
-from dibs.operations.core.call import within
-from dibs.operations.guards.undo import Span
 from dibs.audit import log_walk
 from dibs.audit.fold import UNKNOWN, Fold, Listener
 from dibs.client.log_reader import LogReader
+from dibs.errors import NotFound
+from dibs.operations.core.call import within
+from dibs.operations.guards.undo import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from dibs.operations.core.call import Call
     from dibs.audit.fold import ClaimSpan, Event, Resource, TaskSpan
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 MS = 1_000_000  # ns
 FOREVER = 1 << 62

@@ -1,6 +1,6 @@
 """`undo`, from a word to files that are as they were: for the command and for Python alike.
 
-undo_scope.py finds what is meant, undo_plan.py what is to be done, undo_work.py does it, operations/guards/undo.py has
+scope.py finds what is meant, plan.py what is to be done, apply.py does it, operations/guards/undo.py has
 the rules. It needs the caller's machine: its files and its repository. So no server offers it.
 
 - success: the answer has each file with its difference, and the undo's id, which undoes it.
@@ -12,20 +12,21 @@ the rules. It needs the caller's machine: its files and its repository. So no se
 from __future__ import annotations
 
 from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound, counted, named, quoted
-from dibs.machine import clock, relative_times
+from dibs.machine import clock, durations, relative_times
 from dibs.operations.claims import resources
 from dibs.operations.core.declare import Field
-from dibs.undo import plan as undo_plan, scope as undo_scope, apply
-from dibs.machine import durations
+from dibs.undo import apply
+from dibs.undo import plan as undo_plan
+from dibs.undo import scope as undo_scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.call import Call
     from dibs.undo.plan import FilePlan, Plan, Planner
-    from dibs.client.session import Session
 
 MS_NS = 1_000_000
 MAX_DIFF_LINES = 400  # of one file

@@ -2,7 +2,7 @@
 
 stores/log_archives.py writes them and says what is in them; the code here is its own. A file that is missing, cut,
 changed, or not what its name says is a `BrokenError` with the reason, never a wrong event: gzip's checksum, the numbers
-and the seal at the end are checked while it is read. The links are checked by verify.py, like those of the store.
+and the seal at the end are checked while it is read. The links are checked by checker.py, like those of the store.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dibs import jsontext
-from dibs.verify.reading import say, types
 from dibs.stores.seam import GENESIS, Event, Head, Seal
+from dibs.verify.reading import say, types
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

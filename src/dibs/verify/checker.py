@@ -24,16 +24,16 @@ from __future__ import annotations
 from hashlib import sha1, sha256
 from typing import TYPE_CHECKING, Any
 
+from dibs.stores.seam import GENESIS, Seal
 from dibs.verify.archives import Archive, BrokenError, Gap, alone
 from dibs.verify.reading import MalformedError, must, read_body, say, text, types, whole
 from dibs.verify.replay import Claim, OpenedEvent, Replay
-from dibs.stores.seam import GENESIS, Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dibs.verify.archives import Expected
     from dibs.stores.seam import Event, Head, Store
+    from dibs.verify.archives import Expected
 
 CODES = {
     "malformed": "an event, a seal or the head record cannot be read",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from dibs.verify.reading import say, text, whole
 
 if TYPE_CHECKING:
-    from dibs.verify.replay import OpenedEvent
     from dibs.verify.checker import Report
+    from dibs.verify.replay import OpenedEvent
 
 
 class Credentials:

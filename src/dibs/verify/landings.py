@@ -13,8 +13,8 @@ from dibs.verify.reading import must, say, text, whole
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.verify.replay import OpenedEvent
     from dibs.verify.checker import Report
+    from dibs.verify.replay import OpenedEvent
 
 
 class Landings:

@@ -1,6 +1,6 @@
 """Reads a log that may be broken: the fields of a body with their types, and every id met so far.
 
-Shared by the replay (replay.py, tasks.py) and the check of the chain (verify.py). Nothing is judged here.
+Shared by the replay (replay.py, tasks.py) and the check of the chain (checker.py). Nothing is judged here.
 """
 
 from __future__ import annotations

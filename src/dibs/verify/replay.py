@@ -1,8 +1,8 @@
 """Replays the state that a log's events describe: claims, waits, killed agents, requests.
 
 Each event is checked against the state before it; an impossible event is noted in the report. Part of `dibs verify`,
-whose story is in verify.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py, votes
-in votes.py.
+whose story is in checker.py; like it, this imports nothing of the operations. Tasks and documents are in tasks.py,
+votes in votes.py.
 """
 
 from __future__ import annotations
@@ -10,19 +10,31 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from dibs.stores.seam import COMMIT_TEXT
 from dibs.verify.credentials import Credentials
 from dibs.verify.landings import Landings
 from dibs.verify.overlap import Near, overlap
-from dibs.verify.reading import TWO_TEXTS, Ids, MalformedError, must, read_body, related, resources, say, text, types, whole
+from dibs.verify.reading import (
+    TWO_TEXTS,
+    Ids,
+    MalformedError,
+    must,
+    read_body,
+    related,
+    resources,
+    say,
+    text,
+    types,
+    whole,
+)
 from dibs.verify.tasks import Documents, Tasks
 from dibs.verify.votes import Votes
-from dibs.stores.seam import COMMIT_TEXT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dibs.verify.checker import Report
     from dibs.stores.seam import Event
+    from dibs.verify.checker import Report
 
 REQUEST_KEPT_MS = 24 * 60 * 60 * 1000  # how long a request id counts
 EXCLUDES = {"write": ("write", "read"), "read": ("write",), "watch": ()}

@@ -18,8 +18,8 @@ from dibs.verify.reading import Ids, must, related, say, text, whole
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.verify.replay import Claim, OpenedEvent, Replay
     from dibs.verify.checker import Report
+    from dibs.verify.replay import Claim, OpenedEvent, Replay
 
 FIRST_STATES = frozenset({"discovery", "scoped", "planned"})
 TRANSITIONS = {

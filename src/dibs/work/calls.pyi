@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias
 
+from dibs.client.session import Session
 from dibs.operations.core.answers import (
     BootAnswer,
     ConfirmAnswer,
@@ -20,7 +21,6 @@ from dibs.operations.core.answers import (
     TaskSplitAnswer,
 )
 from dibs.operations.core.call import Call
-from dibs.client.session import Session
 
 Path: TypeAlias = str | PathLike[str]
 

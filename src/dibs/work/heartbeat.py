@@ -10,8 +10,8 @@ from threading import Event, Lock, Thread
 
 from dibs.errors import DibsError
 from dibs.machine import clock
-from dibs.workspace import paths
 from dibs.work.held_command import Hold
+from dibs.workspace import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.operations.core.declare import Operation
     from dibs.work.run_file import Crew, Plan
     from dibs.work.run_screen import Screen
-    from dibs.client.session import Session
 
 OVER, FAILED, INTERRUPTED, LATE, DESERTED = "over", "failed", "interrupted", "late", "deserted"
 POLL_S = 0.1  # between two polls, if a poll is cheap

@@ -26,9 +26,9 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from dibs.errors import Invalid
+from dibs.machine import durations
 from dibs.operations.runs.run_records import PHASES
 from dibs.work.patterns import specs
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

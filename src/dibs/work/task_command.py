@@ -19,24 +19,24 @@ from tempfile import TemporaryFile
 from threading import Thread
 
 from dibs import jsontext
+from dibs.client import json_input
 from dibs.errors import DibsError, Failed, Invalid
 from dibs.machine import usage
 from dibs.operations.core import json_values
 from dibs.operations.core.declare import MAX_JSON_CHARS
 from dibs.work import child_process
+from dibs.work.child_environment import with_token
 from dibs.work.held_command import HeldCommand
 from dibs.work.worker import Permanent, Stopped
-from dibs.client import json_input
-from dibs.work.child_environment import with_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import IO, Any
 
+    from dibs.client.session import Session
     from dibs.work.heartbeat import Job
     from dibs.work.worker import Worker
-    from dibs.client.session import Session
 
 PERMANENT_FAILURE = 65  # EX_DATAERR of sysexits.h: the input is wrong, and a retry would not help
 PROGRESS = re.compile(rb"dibs: progress (\d{1,3})(?:[ \t]+(.*))?")

@@ -12,18 +12,18 @@ import subprocess
 import tempfile
 from time import monotonic
 
-from dibs.workspace.paths import of_name
 from dibs.operations.tasks.outcomes import KEEP, MAX_OUTPUT_CHARS
 from dibs.work import child_process
 from dibs.work.held_command import HeldCommand, Hold
 from dibs.work.task_command import ESCAPES
+from dibs.workspace.paths import of_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 REPLACEMENT = "\ufffd"  # for a character that cannot be shown
 

@@ -21,13 +21,13 @@ Between tasks and while it waits it sweeps, so that tasks of dead agents are req
 
 from __future__ import annotations
 
+from dibs.client import read_fields as readers
+from dibs.client.upkeep import rounds
 from dibs.errors import Busy, Conflict, DibsError, Fenced, Forbidden, Invalid, Killed, NotFound, Quota, Unavailable
 from dibs.machine import clock, usage
 from dibs.operations.tasks import remaining
 from dibs.work import sweep_loop
 from dibs.work.heartbeat import Heart, Job, clean
-from dibs.client import read_fields as readers
-from dibs.client.upkeep import rounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

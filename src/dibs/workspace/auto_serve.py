@@ -1,7 +1,7 @@
 """`[server] start = "auto"`: the first session of a workspace starts its server, and does not wait for it.
 
-Default off. The server ends itself when no request comes (interfaces/serve/near.py). If two start at once, the server's lock
-decides: one serves.
+Default off. The server ends itself when no request comes (interfaces/serve/near.py). If two start at once, the server's
+lock decides: one serves.
 """
 
 from __future__ import annotations

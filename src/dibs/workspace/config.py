@@ -10,8 +10,8 @@ import os
 
 from dibs import jsontext
 from dibs.errors import Invalid
-from dibs.workspace import paths
 from dibs.operations.core.policy import Policy, check_duration
+from dibs.workspace import paths
 from dibs.workspace.known_clients import DIGEST
 
 TYPE_CHECKING = False

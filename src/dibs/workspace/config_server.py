@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs.errors import Invalid
-from dibs.operations.core.policy import check_duration
 from dibs.machine import durations
+from dibs.operations.core.policy import check_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -25,14 +25,14 @@ COMMAND = r"""#!/bin/sh
 # dibs: the command, wherever dibs is installed on this machine. Made by `dibs init`. Commit it: it names no machine.
 exec "${0%/*}/hook" cli "$@"
 """
-# How a server's script ends (server/hook_port/bash_script.py): allowed, it failed, refused. No shell gives these itself.
+# How a server's script ends (hook_port/bash_script.py): allowed, it failed, refused. No shell gives these itself.
 ALLOWED, FAILED, REFUSED = 100, 101, 102
-OWN = "/dibs/guards/"  # in the path of every file that a dibs has let answer hooks
+OWN = ("/dibs/guards/", "/dibs/doors/hooks/")  # in the path of every file that a dibs has let answer hooks
 
 
 def entry_path() -> str:
     """The file that answers a hook."""
-    return os.path.join(os.path.dirname(_HERE), "doors", "hooks", "start", "entry.py")
+    return os.path.join(os.path.dirname(_HERE), "guards", "start", "entry.py")
 
 
 def hook_text() -> str:
@@ -91,7 +91,7 @@ def mend(place: Place) -> str:
         return ""
     python, entry = named
     gone = [path for path, wanted in ((python, os.X_OK), (entry, os.R_OK)) if not os.access(path, wanted)]
-    if not gone and (python != _interpreter() or OWN not in entry):
+    if not gone and (python != _interpreter() or not any(folder in entry for folder in OWN)):
         return ""
     if why_temporary(_interpreter()) == "cache":  # would be gone as well in a while, as `dibs init` says
         return ""

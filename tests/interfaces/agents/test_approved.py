@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dibs.interfaces import agents
-from dibs.interfaces.cli import command
 from dibs.interfaces.agents import approved
+from dibs.interfaces.cli import command
 from dibs.interfaces.install import settings
 from dibs.interfaces.mcp import tools
 from dibs.operations.core.declare import AGENT, RANKS

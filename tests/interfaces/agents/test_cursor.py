@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.interfaces.agents import EDIT, READ, SHELL
 from dibs.guards import payload
+from dibs.interfaces.agents import EDIT, READ, SHELL
 from tests.interfaces.agents.test_hook_samples import payload_of
 from tests.interfaces.installation import write
 from tests.interfaces.repository import Repository

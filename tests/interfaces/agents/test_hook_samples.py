@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
 from dibs.guards import payload
+from dibs.interfaces.agents import AFTER, BEFORE, BOOT, BORN, DIED, EDIT, END, OTHER, PATCH, PROMPT, SHELL, STOP
 from tests.interfaces.repository import Repository
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dibs.guards import payload
 from dibs.interfaces.agents import adapter, make_index
 from dibs.interfaces.agents.claude import hook as claude
 from dibs.interfaces.agents.codex import hook as codex
@@ -19,7 +20,6 @@ from dibs.interfaces.agents.copilot import hook as copilot
 from dibs.interfaces.agents.cursor import hook as cursor
 from dibs.interfaces.agents.gemini import hook as gemini
 from dibs.interfaces.agents.opencode import hook as opencode
-from dibs.guards import payload
 from dibs.interfaces.install.probe import DETACHED
 from dibs.workspace import known_clients as index
 from tests.interfaces.installation import everything, git, write
@@ -44,7 +44,7 @@ class World:
         self.src, self.repo, self.home = folder / "src", folder / "repo", folder / "home"
         shutil.copytree(TOP / "src", self.src, ignore=shutil.ignore_patterns("__pycache__"))
         self.before = everything(self.src)
-        shutil.copytree(TOY, self.src / "dibs" / "doors" / "clients" / "toy")
+        shutil.copytree(TOY, self.src / "dibs" / "interfaces" / "agents" / "toy")
         self.python("-m", "dibs.interfaces.agents.make_index")
         for cached in self.src.rglob("__pycache__"):
             shutil.rmtree(cached)
@@ -96,8 +96,8 @@ def test_one_folder_and_the_index_that_is_made_are_all_that_changes(world: World
     changed = {name for name in {*world.before, *world.after} if world.before.get(name) != world.after.get(name)}
     folder = "dibs/interfaces/agents"
     assert changed == {
-        "dibs/workspace/known_clients.py", "dibs/workspace/hook_dialects.py", f"{folder}/toy", f"{folder}/toy/__init__.py",
-        f"{folder}/toy/hook.py", f"{folder}/toy/install.py",
+        "dibs/workspace/known_clients.py", "dibs/workspace/hook_dialects.py", f"{folder}/toy",
+        f"{folder}/toy/__init__.py", f"{folder}/toy/hook.py", f"{folder}/toy/install.py",
     }  # fmt: skip
     said = (TOP / "docs" / "ARCHITECTURE.md").read_text().split("## How to add a client\n", 1)[1].split("\n## ", 1)[0]
     for name in ("hook.py", "install.py", "__init__.py"):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from dibs.errors import Invalid
 from dibs.interfaces.agents.opencode.install import CLIENT
 from dibs.interfaces.install import mcp_entries
-from dibs.errors import Invalid
 from tests.interfaces.installation import everything, git, shell_in, write
 
 if TYPE_CHECKING:

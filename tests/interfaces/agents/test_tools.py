@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dibs.guards import payload
 from dibs.interfaces.agents import BEFORE, EDIT, OTHER, SHELL
 from dibs.interfaces.agents.claude import install
-from dibs.guards import payload
 from tests.interfaces.repository import Repository
 
 

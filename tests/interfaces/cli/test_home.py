@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from dibs.client import catalogue
 from dibs.interfaces.cli import help, parse, suggest
 from dibs.interfaces.cli.command import find, names
 from dibs.interfaces.cli.index import COMMANDS, HIDDEN
 from dibs.operations.core import index as operations
-from dibs.client import catalogue
 from tests.scratch import Shell
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from dibs.interfaces.http import bearers, openapi
+from dibs.client import catalogue
 from dibs.errors import ERRORS, Unauthorized
+from dibs.interfaces.http import bearers, openapi
 from dibs.machine import clock
 from dibs.operations.core.declare import RANKS
-from dibs.client import catalogue
 from tests.interfaces.http.web import PORT, Web
 
 EVERY = [*catalogue.every(), *catalogue.queries()]

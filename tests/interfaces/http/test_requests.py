@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import dibs
+from dibs.client import local_details
 from dibs.interfaces.http import link_routes
 from dibs.operations.claims import waiters
 from dibs.server.requests import MAX_WAIT_MS, is_single_decision, operation
-from dibs.client import local_details
 from tests.interfaces.http.web import Web
 from tests.scratch import Shell
 from tests.waiting import LIMIT_S, until, until_async

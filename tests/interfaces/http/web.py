@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dibs
+from dibs.client import read_fields
 from dibs.interfaces.http.app import Application, Settings
 from dibs.interfaces.http.guard import names_of
 from dibs.interfaces.page import mount as page
-from dibs.workspace import location
 from dibs.operations.core.call import Call
 from dibs.server.host import Host
-from dibs.client import read_fields
+from dibs.workspace import location
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ import pytest
 
 from dibs.interfaces import agents as clients
 from dibs.interfaces.agents.adapter import HOOK_TIMEOUT_S
-from dibs.interfaces.install import hook_command
+from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 from tests.interfaces.installation import StandIn, everything, git, rich, shell_in, write
 from tests.scratch import DIBS, Shell
@@ -346,7 +346,7 @@ def test_a_guard_that_refuses_everything_proves_nothing(repository: Shell, tmp_p
     deny = '{"hookSpecificOutput": {"permissionDecision": "deny"}}'
     entry = tmp_path / "entry.py"
     entry.write_text(f"import sys\nsys.stdin.read()\nprint({deny!r})\nsys.exit(2)\n")
-    run = f"python={hook_command.quoted(sys.executable)}\nentry={hook_command.quoted(str(entry))}\n"
+    run = f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n"
     (repository.folder / ".dibs" / "local" / "run").write_text(run)
     assert "not because of the claim" in doctor(repository, exit=1)["claude guard"][0]["message"]
 

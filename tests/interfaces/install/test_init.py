@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
+from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.agents.claude.install import ALLOWED
-from dibs.interfaces.install import detection, jsonc, hook_command, pointers, rules, settings
-from dibs.errors import Invalid
+from dibs.interfaces.install import detection, jsonc, pointers, rules, settings
+from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 from tests.interfaces.installation import GEMINI, SETTINGS, everything, git, rich, shell_in, write
 from tests.scratch import DIBS, Shell
@@ -321,7 +322,7 @@ def hook(event, arguments):
         if left == 0:
             raise KeyboardInterrupt
 sys.addaudithook(hook)
-from dibs.doors.cli import main
+from dibs.interfaces.cli import main
 code = main(sys.argv[1:])
 sys.exit(3 if left > 0 else code)
 """
@@ -416,7 +417,7 @@ def test_a_client_that_is_not_known_is_a_wrong_word() -> None:
     ("/usr/bin/python3", ""),
 ])  # fmt: skip
 def test_interpreters_that_runners_throw_away_are_told_from_those_that_stay(python: str, why: str) -> None:
-    assert hook_command.why_temporary(python) == why
+    assert launcher.why_temporary(python) == why
 
 
 def test_a_dibs_in_a_runners_cache_is_not_put_into_hooks_unless_somebody_says_so(tmp_path: Path) -> None:

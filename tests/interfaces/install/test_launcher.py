@@ -16,7 +16,7 @@ import pytest
 
 from dibs.interfaces import agents
 from dibs.interfaces.install import githooks, hook_command
-from dibs.workspace import location
+from dibs.workspace import launcher, location
 from dibs.workspace.known_clients import NAMES
 from tests.plain_git import git
 from tests.waiting import LIMIT_S
@@ -48,7 +48,7 @@ class Folder:
         self.shell = "sh"
         (top / ".dibs").mkdir(parents=True)
         self.hook = top / ".dibs" / "hook"
-        self.hook.write_text(hook_command.hook_text())
+        self.hook.write_text(launcher.hook_text())
         self.hook.chmod(0o755)
 
     def installed(self, python: str = sys.executable) -> None:
@@ -58,7 +58,7 @@ class Folder:
         entry.write_text(ENTRY)
         local = self.top / ".dibs" / "local"
         local.mkdir(exist_ok=True)
-        (local / "run").write_text(f"python={hook_command.quoted(python)}\nentry={hook_command.quoted(str(entry))}\n")
+        (local / "run").write_text(f"python={launcher.quoted(python)}\nentry={launcher.quoted(str(entry))}\n")
 
     def run(
         self,
@@ -257,19 +257,19 @@ def test_claudes_command_goes_by_the_project_folder_wherever_the_agent_is(folder
 def test_the_run_file_names_this_interpreter_and_is_written_whole(tmp_path: Path) -> None:
     place = location.find(str(tmp_path), str(tmp_path))
     local = Path(place.local)
-    assert hook_command.read_run(place.local) is None
-    assert not hook_command.is_current(place.local)
-    hook_command.put(place)  # the folder is not there: a hook goes on all the same
+    assert launcher.read_run(place.local) is None
+    assert not launcher.is_current(place.local)
+    launcher.put(place)  # the folder is not there: a hook goes on all the same
     local.mkdir(parents=True)
-    hook_command.put(place)
-    assert hook_command.is_current(place.local)
-    assert hook_command.is_put(place)
+    launcher.put(place)
+    assert launcher.is_current(place.local)
+    assert launcher.is_put(place)
     assert sorted(path.name for path in local.iterdir()) == [".gitignore", "run"]
-    read = hook_command.read_run(place.local)
+    read = launcher.read_run(place.local)
     assert read is not None
     python, entry = read
     assert python == os.path.abspath(sys.executable), "a venv's link must not be resolved: it would leave the venv"
-    assert Path(entry).parts[-5:] == ("dibs", "doors", "hooks", "start", "entry.py")
+    assert Path(entry).parts[-4:] == ("dibs", "guards", "start", "entry.py")
 
 
 # --- what git takes away: a branch from before dibs, a sparse checkout, `git clean -x`
@@ -288,8 +288,8 @@ class Swept:
         entry.write_text(ENTRY.replace("sys.exit(7)", "sys.exit(2)"))
         shared = self.main / ".git" / "dibs"
         shared.mkdir()
-        (shared / "run").write_text(f"python={hook_command.quoted(sys.executable)}\nentry={hook_command.quoted(str(entry))}\n")
-        (shared / "hook").write_text(hook_command.hook_text())
+        (shared / "run").write_text(f"python={launcher.quoted(sys.executable)}\nentry={launcher.quoted(str(entry))}\n")
+        (shared / "hook").write_text(launcher.hook_text())
         (shared / "hook").chmod(0o700)
 
     def client(self, client: str, top: Path, given: str = BEFORE, below: str = "") -> subprocess.CompletedProcess[str]:
@@ -321,7 +321,7 @@ def test_without_a_launcher_in_the_tree_the_copy_below_gits_directory_is_asked(s
 def test_a_launcher_whose_run_file_was_cleaned_away_takes_the_one_below_gits_directory(swept: Swept) -> None:
     for top in (swept.main, swept.linked):
         (top / ".dibs").mkdir()
-        (top / ".dibs" / "hook").write_text(hook_command.hook_text())
+        (top / ".dibs" / "hook").write_text(launcher.hook_text())
         done = swept.client("claude", top)
         assert (done.returncode, done.stdout.startswith("['claude']")) == (2, True), done
         assert done.stdout.split("\n")[0].endswith(f"{top}/.dibs/..")
@@ -333,7 +333,7 @@ def test_a_git_directory_that_is_kept_elsewhere_has_the_run_file_too(swept: Swep
     shutil.copytree(swept.main / ".git" / "dibs", tmp_path / "apart" / "dibs")
     assert swept.client("codex", top).stdout.startswith("['codex']"), "by the copy of the launcher"
     (top / ".dibs").mkdir()
-    (top / ".dibs" / "hook").write_text(hook_command.hook_text())
+    (top / ".dibs" / "hook").write_text(launcher.hook_text())
     assert swept.client("codex", top).stdout.startswith("['codex']"), "and by its own"
 
 
@@ -429,7 +429,7 @@ def test_with_its_interpreter_gone_the_launcher_asks_the_dibs_on_the_path(folder
 
 
 def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder: Folder, tmp_path: Path) -> None:
-    (folder.top / ".dibs" / "dibs").write_text(hook_command.COMMAND)
+    (folder.top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     (folder.top / ".dibs" / "dibs").chmod(0o755)
     environment = {"PATH": "/usr/bin:/bin"}
 
@@ -449,18 +449,18 @@ def test_the_command_beside_the_launcher_is_dibs_by_the_same_interpreter(folder:
 def test_models_are_told_the_name_by_which_dibs_can_be_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     top = Path(os.path.realpath(tmp_path)) / "a repo"
     (top / ".dibs").mkdir(parents=True)
-    (top / ".dibs" / "dibs").write_text(hook_command.COMMAND)
+    (top / ".dibs" / "dibs").write_text(launcher.COMMAND)
     place = location.find(str(top), None)
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    assert hook_command.command_name(place) == hook_command.command_name(place, str(top)) == ".dibs/dibs"
-    assert hook_command.command_name(place, f"{top}/src") == f"'{top}/.dibs/dibs'"
+    assert launcher.command_name(place) == launcher.command_name(place, str(top)) == ".dibs/dibs"
+    assert launcher.command_name(place, f"{top}/src") == f"'{top}/.dibs/dibs'"
     (tmp_path / "dibs").mkdir()
     monkeypatch.setenv("PATH", f"/usr/bin::{tmp_path}")
-    assert hook_command.command_name(place) == ".dibs/dibs", "a folder of that name is no command"
+    assert launcher.command_name(place) == ".dibs/dibs", "a folder of that name is no command"
     (tmp_path / "dibs").rmdir()
     (tmp_path / "dibs").write_text("")
     (tmp_path / "dibs").chmod(0o755)
-    assert hook_command.command_name(place, "/anywhere") == "dibs"
+    assert launcher.command_name(place, "/anywhere") == "dibs"
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (top / ".dibs" / "dibs").unlink()
-    assert hook_command.command_name(place) == "dibs", "nothing better is known"
+    assert launcher.command_name(place) == "dibs", "nothing better is known"

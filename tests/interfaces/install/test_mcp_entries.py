@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.interfaces import agents
-from dibs.interfaces.install import hook_command, mcp_entries, mcp_probe
+from dibs.interfaces.install import mcp_entries, mcp_probe
+from dibs.workspace import launcher
 from tests.interfaces.installation import everything, write
 from tests.scratch import DIBS
 
@@ -166,7 +167,7 @@ ASKED = (
 
 
 def test_where_dibs_is_not_installed_a_server_without_tools_says_how_to_get_it(tmp_path: Path) -> None:
-    write(tmp_path / ".dibs" / "hook", hook_command.hook_text())
+    write(tmp_path / ".dibs" / "hook", launcher.hook_text())
     (tmp_path / ".dibs" / "hook").chmod(0o755)
     done = subprocess.run(
         [".dibs/hook", "cli", "mcp"], cwd=tmp_path, input=ASKED, capture_output=True, text=True, check=True,

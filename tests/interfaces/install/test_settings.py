@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.agents.claude.install import ALLOWED
 from dibs.interfaces.install import jsonc, pointers, settings
-from dibs.errors import Invalid
 from dibs.workspace.known_clients import NAMES
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text(max_size=6)

@@ -22,10 +22,10 @@ from dibs.interfaces.mcp.http import Endpoint
 from dibs.interfaces.mcp.near import Near
 from dibs.interfaces.mcp.server import Door
 from dibs.machine import processes
-from dibs.workspace import location
 from dibs.operations.core.call import Call
 from dibs.server.host import Host
 from dibs.server.requests import Requests
+from dibs.workspace import location
 from tests.waiting import LIMIT_S, until
 
 if TYPE_CHECKING:

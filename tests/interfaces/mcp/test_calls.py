@@ -13,8 +13,8 @@ from hypothesis import strategies as some
 from mcp import Client, MCPError
 
 import dibs
-from dibs.interfaces.mcp import tools
 from dibs.errors import Unavailable
+from dibs.interfaces.mcp import tools
 from dibs.server.requests import Requests
 from tests.interfaces.mcp.sdk_clients import ERAS, NEW, as_codex, ask, inside, play
 from tests.waiting import LIMIT_S, until_async

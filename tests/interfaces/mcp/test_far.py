@@ -13,8 +13,8 @@ from mcp import Client
 
 import dibs
 from tests.interfaces.mcp.sdk_clients import NEW, OLD, ask, inside, parameters, play
-from tests.server.far import Far, far
 from tests.scratch import Shell
+from tests.server.far import Far, far
 from tests.waiting import until_async
 
 pytestmark = pytest.mark.slow

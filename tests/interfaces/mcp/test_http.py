@@ -15,7 +15,19 @@ from mcp.shared.subscriptions import ResourceUpdated
 import dibs
 from dibs.interfaces.mcp import server
 from dibs.workspace import call_notes
-from tests.interfaces.mcp.sdk_clients import ERAS, NEW, OLD, PATIENCE, as_claude, as_codex, ask, connected, play, serving, token_of
+from tests.interfaces.mcp.sdk_clients import (
+    ERAS,
+    NEW,
+    OLD,
+    PATIENCE,
+    as_claude,
+    as_codex,
+    ask,
+    connected,
+    play,
+    serving,
+    token_of,
+)
 from tests.waiting import until_async
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

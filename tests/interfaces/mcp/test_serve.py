@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import pytest
 
-from dibs.workspace import location
 from dibs.server.far_half import FarHalf
 from dibs.server.host import Host
+from dibs.workspace import location
 from tests.interfaces.mcp.sdk_clients import DIBS, ERAS, NEW, PATIENCE, ask, connected, play
 from tests.waiting import until
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from dibs.interfaces.mcp import results, tools
-from dibs.errors import ERRORS
-from dibs.operations.core import index
 from dibs.client import catalogue
+from dibs.errors import ERRORS
+from dibs.interfaces.mcp import results, tools
+from dibs.operations.core import index
 
 CHOSEN, ALL = tools.derived(), tools.derived(every=True)
 NAMES = {*index.FILES, *index.QUERIES}

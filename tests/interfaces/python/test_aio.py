@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.client.session import Session
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.methods import Methods
 from dibs.operations.claims import waiters
-from dibs.client.session import Session
 from tests.stores.redis_server import running
 from tests.waiting import LIMIT_S, in_time, until_async
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HALF_HOUR_MS = 31 * 60_000  # more than a claim lives
 SKEWED = """
 import sys
-from dibs.facts import clock
+from dibs.machine import clock
 
 real, skew = clock.wall, int(sys.argv.pop(1))
 clock.wall = lambda: real() + skew
@@ -33,7 +33,7 @@ clock.wall = lambda: real() + skew
 CLAIM = """
 import json, os
 import dibs
-from dibs.session.remote import SocketLink
+from dibs.client.server_link import SocketLink
 
 ws = dibs.open(agent="ann")
 if os.path.exists(f"{ws.session.place.local}/serve.json"):

@@ -13,8 +13,8 @@ import pytest
 
 from tests.interfaces.http.web import Server
 from tests.interfaces.local_server import Home, socket_url
-from tests.server.far import Far
 from tests.scratch import Shell
+from tests.server.far import Far
 from tests.waiting import LIMIT_S
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FORK = """
 import os
 import dibs
-from dibs.session.remote import SocketLink
+from dibs.client.server_link import SocketLink
 
 ws = dibs.open(agent="ann")
 if os.path.exists(f"{ws.session.place.local}/serve.json"):

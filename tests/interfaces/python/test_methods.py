@@ -16,11 +16,11 @@ import pytest
 
 import dibs
 from dibs import aio
+from dibs.client import catalogue
 from dibs.interfaces.python import binder
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.methods import Methods
 from dibs.operations.core import index
-from dibs.client import catalogue
 from tests.scratch import Shell
 
 OPERATIONS = [*catalogue.every(), *catalogue.queries()]
@@ -107,7 +107,7 @@ def test_dir_lists_all_methods(workspace: dibs.Workspace) -> None:
 LAZY = """
 import sys, types
 import dibs
-from dibs.doors.python import binder, methods
+from dibs.interfaces.python import binder, methods
 dibs.Workspace
 loaded = [name for name in sys.modules if name.startswith("dibs.operations.") and name.count(".") > 2]
 assert "dibs.operations.claims.grants" not in loaded, loaded

@@ -12,10 +12,10 @@ import pytest
 
 import dibs
 from dibs.canonical import Canonical
+from dibs.client import catalogue
+from dibs.errors import DibsError, Held, Invalid
 from dibs.interfaces import cli
 from dibs.interfaces.python.methods import Methods
-from dibs.errors import DibsError, Held, Invalid
-from dibs.client import catalogue
 from tests.faults.kit import Dice, size
 
 if TYPE_CHECKING:

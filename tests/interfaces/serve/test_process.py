@@ -449,7 +449,7 @@ def test_a_websocket_is_not_spoken(running: Running) -> None:
 def test_an_upgrade_of_dibs_under_a_running_server_changes_nothing_that_it_answers(folder: Path) -> None:
     source = folder / "site-packages"
     shutil.copytree(SOURCE / "dibs", source / "dibs", ignore=shutil.ignore_patterns("__pycache__"))
-    part = source / "dibs" / "doors" / "serve" / "whole_code.py"
+    part = source / "dibs" / "interfaces" / "serve" / "whole_code.py"
     later = "self._timer.start()"
     assert later in part.read_text()
     part.write_text(part.read_text().replace(later, "load()"))

@@ -14,6 +14,7 @@ from textual import events
 from textual.geometry import Region
 
 import dibs
+from dibs.client.session import Session
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top.app import Top
 from dibs.interfaces.top.desk import Desk
@@ -21,7 +22,6 @@ from dibs.interfaces.top.draw import text_of
 from dibs.interfaces.top.picture import frame
 from dibs.interfaces.top.reader import Asker, Reader
 from dibs.interfaces.top.state import State
-from dibs.client.session import Session
 from tests.waiting import LIMIT_S
 
 

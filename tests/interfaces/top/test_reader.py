@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from dibs.client.session import Session
+from dibs.errors import Unavailable
 from dibs.interfaces.session_hooks import attach
 from dibs.interfaces.top import reader as readers
 from dibs.interfaces.top.reader import Asker, Reader
 from dibs.interfaces.top.state import LIVE, LOST, State
-from dibs.errors import Unavailable
 from dibs.machine import clock
-from dibs.client.session import Session
 from tests.waiting import LIMIT_S, until
 
 

@@ -13,7 +13,7 @@ from dibs.interfaces.top import event_texts, words
 from dibs.interfaces.top.draw import bar, between, fit, path_cut, text_of, width_of, window, wrapped
 from dibs.operations.alerts import kinds
 
-PAGE = Path(dibs.__file__).parent / "doors" / "page"
+PAGE = Path(dibs.__file__).parent / "interfaces" / "page"
 
 
 def test_alerts_are_called_the_same_as_on_the_page() -> None:

@@ -16,10 +16,10 @@ from hypothesis import strategies as some
 
 import dibs
 from dibs.canonical import Canonical
+from dibs.client import catalogue
 from dibs.errors import DibsError, Forbidden, Invalid
 from dibs.operations.core import index
 from dibs.operations.core.declare import Operation
-from dibs.client import catalogue
 from tests.operations.field_values import TEXTS, usual_request, values
 from tests.operations.fleet import Fleet
 

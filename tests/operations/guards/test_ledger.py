@@ -4,7 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from dibs.ledger.state import HISTORY_NS, MAX_AUTHORS, MAX_OBSOLETE_LINES, MAX_PATHS_WATCHED, SECOND_NS, WATCH_NS, State, moment, owners_after, passes_to
+from dibs.ledger.state import (
+    HISTORY_NS,
+    MAX_AUTHORS,
+    MAX_OBSOLETE_LINES,
+    MAX_PATHS_WATCHED,
+    SECOND_NS,
+    WATCH_NS,
+    State,
+    moment,
+    owners_after,
+    passes_to,
+)
 from tests.operations.ledger_book import Book, ns, signed, stamp
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import dibs
+from dibs.client import catalogue
 from dibs.errors import Conflict, DibsError, Fenced, Forbidden, Held, Invalid, Killed, NotFound, Quota
 from dibs.operations.tasks import pulls, workforce
-from dibs.client import catalogue
 from tests.operations.crew import SECOND, TTL, Crew
 from tests.waiting import LIMIT_S
 

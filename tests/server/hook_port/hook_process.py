@@ -18,11 +18,11 @@ import sys
 import threading
 import time
 
+from dibs.guards import hook
 from dibs.server.hook_port import bash_script
 from dibs.server.hook_port import port as hook_port
-from dibs.guards import hook
-from dibs.workspace import location
 from dibs.server.host import Host
+from dibs.workspace import location
 
 SLOW_S = 1.5
 PATIENCE_S = 60.0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.ledger.cache import KeptLedgers
 from dibs.ledger import ledger_files
+from dibs.ledger.cache import KeptLedgers
 from dibs.ledger.state import State
 
 if TYPE_CHECKING:

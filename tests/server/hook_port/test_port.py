@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dibs.server.hook_port import bash_script
 from dibs.machine import socket_owner
+from dibs.server.hook_port import bash_script
 from tests.interfaces.repository import HOOK, PATIENCE, Repository
 from tests.server.hook_server import Server, is_alone, through
 from tests.waiting import until
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from tests.interfaces.repository import Agent, Answer
 
-SAMPLES = sorted((Path(__file__).parents[1] / "clients" / "samples").glob("*.json"))
+SAMPLES = sorted((Path(__file__).parents[2] / "interfaces" / "agents" / "samples").glob("*.json"))
 CORPORA = Path(__file__).parents[2] / "corpora"
 THERE = "/work-tree/repo"
 EVERY = 6  # of the corpora's lines, one in so many

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from dibs.canonical import Canonical
+from dibs.client import catalogue
 from dibs.operations.core.call import Call
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import Policy
-from dibs.client import catalogue
 from tests.interfaces.local_server import Home, port_url, socket_url
 from tests.stores.redis_server import ALWAYS, EVERYSEC, NO, NOTHING, Server, opened, running
 

@@ -16,10 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dibs
+from dibs.client import store_move
+from dibs.client.session import Session
 from dibs.errors import Busy, DibsError, Unavailable
 from dibs.machine import clock
-from dibs.client.session import Session
-from dibs.client import store_move
 from dibs.stores.move import carry, redis_side, sqlite_side
 from dibs.stores.redis.store import RedisStore
 from dibs.stores.sqlite import store as sqlite_store

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from dibs.stores.redis import autostart
+from dibs.stores import autostart
 from dibs.stores.redis.wire import ServerError
 from tests.interfaces.local_server import Home, end_server, hide, port_url, socket_url
 from tests.interfaces.repository import Repository, is_gone

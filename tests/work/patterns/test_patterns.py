@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import dibs
 from dibs import patterns
-from dibs.interfaces.python.workspace import Workspace
 from dibs.errors import Conflict, Failed, Invalid, NotFound
+from dibs.interfaces.python.workspace import Workspace
 from dibs.operations.tasks import batches
 from dibs.work.patterns import specs
 from dibs.work.patterns.specs import Step

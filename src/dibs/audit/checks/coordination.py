@@ -6,14 +6,26 @@ the configuration. findings.py has the rule for fail, warn and n/a.
 
 from __future__ import annotations
 
+from dibs.audit.checks.findings import (  # fmt: skip
+    ABSENT,
+    ENDED,
+    FAIL,
+    HIGH,
+    LOW,
+    MEDIUM,
+    OK,
+    Finding,
+    Line,
+    Look,
+    at,
+    few,
+)
 from dibs.errors import counted, quoted
-from dibs.machine import relative_times
+from dibs.ledger.state import LIKELY
+from dibs.machine import durations, relative_times
 from dibs.operations.core.policy import DAY
 from dibs.operations.guards.changes import who_did_it
-from dibs.ledger.state import LIKELY
 from dibs.operations.oversight.trials import MANY
-from dibs.audit.checks.findings import ABSENT, ENDED, FAIL, HIGH, LOW, MEDIUM, OK, Finding, Line, Look, at, few  # fmt: skip
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +42,7 @@ COORDINATORS = frozenset({"orchestrator", "person"})
 
 
 def listed(found: list[Finding], message: str, figures: dict[str, Any] | None = None) -> Line:
-    """A line for these findings; without any, that all is well. What is settled is judged later (audit.py)."""
+    """A line for these findings; without any, that all is well. What is settled is judged later (check.py)."""
     line = Line(FAIL if found else OK, message, figures=figures)
     line.findings = found
     return line

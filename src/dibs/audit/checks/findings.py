@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.audit.checks.history import History
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 NONE, LOW, MEDIUM, HIGH = "none", "low", "medium", "high"
 RANK = {NONE: 0, LOW: 1, MEDIUM: 2, HIGH: 3}

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.machine import clock
-from dibs.machine import atomic_write
+from dibs.machine import atomic_write, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import os
 
+from dibs.audit.checks.coordination import changed_under, listed
+from dibs.audit.checks.findings import (  # fmt: skip
+    ABSENT,
+    ENDED,
+    HIGH,
+    LOW,
+    MEDIUM,
+    OK,
+    WARN,
+    Finding,
+    Line,
+    Look,
+    few,
+    slug,
+)
 from dibs.errors import counted, quoted
 from dibs.machine import clock, relative_times
 from dibs.operations.alerts.kinds import DEPLOY_FAULTS
-from dibs.audit.checks.coordination import changed_under, listed
-from dibs.audit.checks.findings import ABSENT, ENDED, HIGH, LOW, MEDIUM, OK, WARN, Finding, Line, Look, few, slug  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -285,8 +298,8 @@ def tasks(look: Look) -> Line:
 
 def log(look: Look) -> Line:
     """Is the log whole, and does it hold nothing that cannot have happened?"""
-    from dibs.verify.checker import verify_store
     from dibs.audit import expected_archives
+    from dibs.verify.checker import verify_store
 
     report = verify_store(look.session.store, None, look.session.progress)
     found = [

@@ -7,9 +7,9 @@ log's beginning, archives included.
 
 from __future__ import annotations
 
-from dibs.operations.core.call import lineage_of
 from dibs.audit.fold import CLAIMS, FINAL, WAITS, Contention, Listener, contested, is_task
 from dibs.audit.resource_map import Uses
+from dibs.operations.core.call import lineage_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from dibs.operations.core.declare import Operation
     from dibs.client.session import Session
+    from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Transaction
 
 PROBE, PERSON = "dibs-check-probe", "dibs-check-person"

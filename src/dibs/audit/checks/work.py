@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dibs.errors import counted, quoted
-from dibs.operations.oversight.run_gates import GATES
 from dibs.audit.checks.coordination import listed
 from dibs.audit.checks.findings import ABSENT, HIGH, LOW, MEDIUM, Finding, Line, Look, few, slug
+from dibs.errors import counted, quoted
+from dibs.operations.oversight.run_gates import GATES
 
 STALE = ".agent/tools/check_stale.sh"  # brings the files and the record together
 

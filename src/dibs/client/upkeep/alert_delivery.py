@@ -57,8 +57,8 @@ def deliver(session: Session, agent: str, limit: int) -> int:
     """Send the alerts that are due, at most `limit`; returns how many were taken."""
     if not _is_due(session, agent):
         return 0
-    from dibs.operations.alerts.delivery import REPORT, TAKE
     from dibs.client import evidence
+    from dibs.operations.alerts.delivery import REPORT, TAKE
 
     settings, call = session.config.policy.work["alerts"], Call(session.config.policy, agent=agent)
     taken = session.run(TAKE, call, {"limit": limit})["taken"]

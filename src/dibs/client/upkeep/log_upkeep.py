@@ -4,7 +4,7 @@ A crash at any point leaves the events in the store or in a recorded archive, or
 process of a machine does it at a time (a file lock); on a store of several machines the transaction decides between
 them, and each archive is on the machine that pruned.
 
-Called by `dibs prune`, `dibs sweep`, and by every lasting process (upkeep.py). A hook does not do it itself: it starts
+Called by `dibs prune`, `dibs sweep`, and by every lasting process (rounds.py). A hook does not do it itself: it starts
 `dibs sweep` in the background and continues.
 """
 
@@ -20,8 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 LOCK_FILE = "archive.lock"  # in .dibs/local/
 TRIED_FILE = "archive.tried"  # its time: when a hook last started a sweep
@@ -99,8 +99,8 @@ def _drop_more(session: Session, call: Call) -> None:
     """Drop the next piece of what the last archive has; first, callers that wait for the store have their turn."""
     from copy import copy
 
-    from dibs.operations.upkeep.log_retention import REST
     from dibs.client.job_loop import PAUSE_S
+    from dibs.operations.upkeep.log_retention import REST
 
     clock.sleep(PAUSE_S)
     mine = copy(call)

@@ -18,9 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 SEEN, CHECKED = "pushes", "pushes.checked"  # in .dibs/local/
 MAX_CHECKED_BYTES = 64 * 1024  # then the older half goes: those pushes were looked at long ago

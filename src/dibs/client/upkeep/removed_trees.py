@@ -11,19 +11,19 @@ import shutil
 import time
 
 from dibs.errors import DibsError, Forbidden
-from dibs.ledger import contents, ledger_files
-from dibs.workspace import location
 from dibs.git import objects
-from dibs.workspace.paths import of_parts, shown
+from dibs.ledger import contents, ledger_files
 from dibs.ledger.state import MISSING, State
+from dibs.workspace import location
+from dibs.workspace.paths import of_parts, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.workspace.location import Place
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
+    from dibs.workspace.location import Place
 
 REPORTED = "removed"  # the file in a ledger that says so
 MAX_FILES = 500  # of one tree's unfinished work

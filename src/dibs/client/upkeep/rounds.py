@@ -87,8 +87,8 @@ def _is_older(path: str, age: int) -> bool:
 
 def _look(session: Session, agent: str) -> bool:
     """Sweep what is due; returns whether old events are to leave the store."""
-    from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
     from dibs.client.upkeep import push_look, removed_trees
+    from dibs.operations.upkeep.sweeps import UPKEEP, UPKEEP_DUE
 
     call = Call(session.config.policy, agent=agent)
     push_look.look(session, call)

@@ -26,10 +26,11 @@ EXTENSIONS = (
 )  # fmt: skip
 # Folders below the package whose modules go in; modules that no hook loads are left out.
 FOLDERS = (
-    "", "doors", "interfaces/agents", *[f"interfaces/agents/{name}" for name in NAMES], "guards", "facts", "git",
-    "shell", "operations", "operations/agents", "operations/claims", "operations/core", "operations/guards",
-    "operations/messages", "operations/runs", "operations/shared", "operations/tasks", "operations/upkeep", "running",
-    "session", "storage", "stores", "stores/move", "stores/redis", "stores/sqlite",
+    "", "client", "client/upkeep", "deploy", "git", "guards", "interfaces", "interfaces/agents",
+    *[f"interfaces/agents/{name}" for name in NAMES], "ledger", "machine", "shell", "operations", "operations/agents",
+    "operations/claims", "operations/core", "operations/guards", "operations/messages", "operations/runs",
+    "operations/shared", "operations/tasks", "operations/upkeep", "stores", "stores/move", "stores/redis",
+    "stores/sqlite", "work", "workspace",
 )  # fmt: skip
 LEFT_OUT = (
     "interfaces/agents/make_index.py", "shell/rows.py", "operations/core/answer_keys.py",
@@ -41,7 +42,8 @@ BUNDLED_MODULES = {
     "dibs.guards.hook": (
         "dibs", "dibs.interfaces", "dibs.guards", "dibs.guards.light_os", "dibs.jsontext",
         "dibs.interfaces.agents", "dibs.guards.payload", "dibs.machine", "dibs.machine.caller", "dibs.machine.clock",
-        "dibs.ledger.contents", "dibs.ledger.ledger_files", "dibs.machine.links", "dibs.errors", "dibs.workspace.location",
+        "dibs.ledger", "dibs.ledger.contents", "dibs.ledger.ledger_files", "dibs.machine.links", "dibs.errors",
+        "dibs.workspace", "dibs.workspace.location",
         "_json", "_sha1", "fcntl",
     ),
     "dibs.guards.tool_call": (
@@ -81,7 +83,7 @@ BUNDLED_MODULES = {
     "dibs.stores.redis.store": (
         "dibs.stores.move.moved_mark", "dibs.stores.redis.scripts", "dibs.stores.redis.wire", "dibs.stores.redis.epoch",
         "dibs.stores.redis.cache", "dibs.stores.redis.clock_pace", "dibs.stores.redis.transaction", "dibs.stores.turns",
-        "dibs.stores.urls", "dibs.stores.redis.autostart",
+        "dibs.stores.urls", "dibs.stores.autostart",
     ),
     # bundle.py asks for the client's own half by the hook's first argument
     **{f"dibs.interfaces.agents.{name}.hook": (f"dibs.interfaces.agents.{name}",) for name in NAMES},

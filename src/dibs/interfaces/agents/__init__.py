@@ -1,8 +1,8 @@
 """The agents' clients: one folder each. `adapter.py` says what a client is; docs/ARCHITECTURE.md how to add one.
 
 A client's `hook.py` is plain values and functions, and all that its hooks load; its `install.py` is for `dibs init`,
-`dibs doctor` and the launcher. `workspace/known_clients.py`, which `make generate` writes, has what every call must know
-of all clients. This file has dibs' own terms for a client's events and tools.
+`dibs doctor` and the launcher. `workspace/known_clients.py`, which `make generate` writes, has what every call must
+know of all clients. This file has dibs' own terms for a client's events and tools.
 """
 
 from __future__ import annotations

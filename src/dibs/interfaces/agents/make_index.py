@@ -105,5 +105,5 @@ def _cases(said: Iterable[tuple[str, dict[str, Any] | None]]) -> str:
 
 if __name__ == "__main__":
     for name, made in (("known_clients.py", text()), ("hook_dialects.py", dialects())):
-        with open(os.path.join(HERE, "..", "..", "session", name), "w", encoding="utf-8") as file:
+        with open(os.path.join(HERE, "..", "..", "workspace", name), "w", encoding="utf-8") as file:
             file.write(made)

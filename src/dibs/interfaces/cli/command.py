@@ -7,8 +7,8 @@ from the declaration. `index.py` (generated) says which file declares which comm
 
 from __future__ import annotations
 
-from dibs.operations.core import index as operations
 from dibs.client import catalogue
+from dibs.operations.core import index as operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

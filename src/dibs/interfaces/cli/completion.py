@@ -5,9 +5,9 @@ It must be quick and never be wrong aloud: where the workspace cannot be read, t
 
 from __future__ import annotations
 
+from dibs.errors import DibsError
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command, family_of, find, names
-from dibs.errors import DibsError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.interfaces.cli import parse
-from dibs.errors import NO, YES, Invalid
-from dibs.operations.core import index as operations
 from dibs.client import catalogue, read_fields
+from dibs.errors import NO, YES, Invalid
+from dibs.interfaces.cli import parse
+from dibs.operations.core import index as operations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -175,8 +175,8 @@ def _exit_on_signals(session: Any) -> None:
 
 def open_session(words: parse.Words, *, timeout: float | None = None) -> Any:
     """The workspace that the common options and the environment name."""
-    from dibs.interfaces.session_hooks import attach
     from dibs.client.session import Session
+    from dibs.interfaces.session_hooks import attach
 
     given = words.common.get("workspace") or os.environ.get("DIBS_WORKSPACE")
     wanted = words.common.get("timeout") or os.environ.get("DIBS_TIMEOUT")

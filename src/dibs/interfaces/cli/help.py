@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from dibs.errors import YES
 from dibs.interfaces.cli import parse, terminal
 from dibs.interfaces.cli.command import Command, family_of, find, names
-from dibs.errors import YES
 from dibs.operations.core import declare
 
 TYPE_CHECKING = False

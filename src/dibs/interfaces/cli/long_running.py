@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import signal
 
-from dibs.interfaces.cli.dispatch import open_session
 from dibs.errors import DibsError
+from dibs.interfaces.cli.dispatch import open_session
 from dibs.machine import clock
 
 TYPE_CHECKING = False

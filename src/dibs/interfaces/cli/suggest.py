@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.cli.command import family_of, names
 from dibs.errors import Invalid, quoted
+from dibs.interfaces.cli.command import family_of, names
 
 MAX_WORD_CHARS = 80  # of a word that may be a name misspelt; to compare a longer one takes long
 

@@ -9,8 +9,8 @@ import os
 import sys
 from time import monotonic
 
-from dibs.interfaces.cli import terminal
 from dibs.errors import named, one_line, say_who
+from dibs.interfaces.cli import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,12 +13,12 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 
 from dibs import jsontext
+from dibs.errors import Invalid, NotFound
 from dibs.interfaces.http import metrics
 from dibs.interfaces.http.events import Events
 from dibs.interfaces.http.guard import Guard
 from dibs.interfaces.http.operations import PREFIX, Operations
 from dibs.interfaces.http.replies import Refusal, reply
-from dibs.errors import Invalid, NotFound
 from dibs.server.far_half import MAX_WAITING
 from dibs.server.feed import Feed
 from dibs.server.figures import Figures

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 from hmac import compare_digest
 
+from dibs.client import secrets
 from dibs.errors import Unauthorized
 from dibs.operations.agents.credentials import BEARERS
 from dibs.operations.core.call import Call
 from dibs.server.identity import Identity, of_credential
-from dibs.client import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ import asyncio
 import json
 from math import isinf
 
-from dibs.interfaces.http.replies import Refusal, caller_gone
-from dibs.errors import Invalid
 from dibs.client.json_input import no_constant, no_repeated_names
+from dibs.errors import Invalid
+from dibs.interfaces.http.replies import Refusal, caller_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

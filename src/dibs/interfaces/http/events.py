@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import parse_qsl
 
+from dibs.audit.events import Filter
+from dibs.errors import Invalid, Quota, Unauthorized
 from dibs.interfaces.http.limits import Slots
 from dibs.interfaces.http.replies import SECURITY
-from dibs.errors import Invalid, Quota, Unauthorized
 from dibs.operations.core.entry import CALLER
-from dibs.audit.events import Filter
 from dibs.server import feed as feeds
 
 TYPE_CHECKING = False

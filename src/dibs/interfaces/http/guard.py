@@ -14,11 +14,11 @@ import asyncio
 import logging
 from math import ceil
 
+from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.interfaces.http.bearers import Bearers
 from dibs.interfaces.http.limits import Buckets
 from dibs.interfaces.http.replies import Refusal, caller_gone, ending, refuse
 from dibs.interfaces.http.sessions import PREFIX, Sessions
-from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota, Unauthorized
 from dibs.server import locations
 from dibs.server.identity import Identity
 

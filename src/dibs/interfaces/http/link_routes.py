@@ -12,10 +12,10 @@ from urllib.parse import parse_qsl
 from starlette.routing import Mount
 
 from dibs import jsontext
+from dibs.errors import Invalid, NotFound
 from dibs.interfaces.http import body
 from dibs.interfaces.http.operations import NOT_ALLOWED, check_type
 from dibs.interfaces.http.replies import Refusal, reply
-from dibs.errors import Invalid, NotFound
 from dibs.server.far_half import FarHalf
 
 TYPE_CHECKING = False

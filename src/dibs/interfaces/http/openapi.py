@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from dibs import __version__
+from dibs.client import catalogue
 from dibs.errors import ERRORS
 from dibs.operations.core import schema
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import asyncio
 from time import perf_counter
 
 from dibs import jsontext
+from dibs.errors import Invalid, NotFound, Quota
 from dibs.interfaces.http import body
 from dibs.interfaces.http.limits import Slots
 from dibs.interfaces.http.replies import Refusal, ending, reply
-from dibs.errors import Invalid, NotFound, Quota
 from dibs.operations.core import index
 from dibs.server.requests import Caller, Gone
 

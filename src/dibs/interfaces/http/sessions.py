@@ -17,11 +17,10 @@ import os
 from http.cookies import CookieError, SimpleCookie
 
 from dibs import jsontext
-from dibs.errors import Forbidden, NotFound, Unauthorized
-from dibs.machine import clock
-from dibs.server.identity import Identity
 from dibs.client import secrets
-from dibs.machine import atomic_write
+from dibs.errors import Forbidden, NotFound, Unauthorized
+from dibs.machine import atomic_write, clock
+from dibs.server.identity import Identity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

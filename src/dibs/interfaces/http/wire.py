@@ -12,8 +12,8 @@ from itertools import count
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from dibs.interfaces.http.replies import JSON, Refusal, body_of
 from dibs.errors import Busy, Invalid
+from dibs.interfaces.http.replies import JSON, Refusal, body_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

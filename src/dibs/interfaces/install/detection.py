@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces import agents
 from dibs.errors import Invalid
+from dibs.interfaces import agents
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False

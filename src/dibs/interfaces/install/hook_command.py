@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dibs.interfaces.install import scripts
-from dibs.workspace.launcher import COMMAND, command_name, hook_text, is_current, is_put, put, quoted, read_run, why_temporary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.agents.adapter import Client
-
-__all__ = [
-    "COMMAND", "MARK", "command", "command_name", "hook_text", "is_current", "is_put", "put", "quoted", "read_run",
-    "why_temporary",
-]  # fmt: skip
 
 MARK = ".dibs/hook"  # an entry in a client's settings with this is ours
 

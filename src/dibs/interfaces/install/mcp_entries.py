@@ -7,8 +7,8 @@ started in a folder below the top starts its servers there. A server of our name
 
 from __future__ import annotations
 
-from dibs.interfaces.install import jsonc
 from dibs.errors import Invalid
+from dibs.interfaces.install import jsonc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import os
 
 from dibs.interfaces import agents
 from dibs.interfaces.agents.adapter import MADE
-from dibs.interfaces.install import githooks, hook_command, pointers, rules
+from dibs.interfaces.install import githooks, pointers, rules
 from dibs.interfaces.install.files import Change, Record, State, look, put, text_of
+from dibs.workspace import launcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def install(place: Place, chosen: list[str], config: str, *, mcp: bool = False) 
         path = os.path.join(home, name)
         if not os.path.lexists(path):  # from then on it is the team's
             plan.add(path, State(text.encode()))
-    for name, text in (("hook", hook_command.hook_text()), ("dibs", hook_command.COMMAND)):
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         plan.add(os.path.join(home, name), State(text.encode(), 0o755))
     for client in chosen:
         _settings(plan, client, mcp=mcp)

@@ -12,12 +12,12 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
+from dibs.errors import Unavailable
 from dibs.interfaces import agents
 from dibs.interfaces.agents.adapter import HOOK_TIMEOUT_S
-from dibs.errors import Unavailable
 from dibs.machine import processes
-from dibs.workspace import location
 from dibs.operations.core.call import Call
+from dibs.workspace import location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

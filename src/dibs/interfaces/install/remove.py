@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 
-from dibs.interfaces.install import githooks
 from dibs.errors import DibsError, Held, Unavailable, named
+from dibs.interfaces.install import githooks
 from dibs.workspace import location
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ def everything(place: Place) -> None:
     for ref in _refs(place):
         githooks.ask(place, "update-ref", "-d", ref)
     if os.path.exists(os.path.join(place.local, "redis", "server.json")):
-        from dibs.stores.redis import local_server
+        from dibs.stores import local_server
 
         local_server.stop(place.local)  # its files are about to go
     for home in [*_homes(place), *_kept(place)]:

@@ -1,4 +1,4 @@
-"""The sh text of a client's hook command, which `dibs init` writes into its settings. `launcher.py` puts it in place.
+"""The sh text of a client's hook command, which `dibs init` writes into its settings. `plan.py` puts it in place.
 
 It runs on every machine that has a checkout, with any sh (dash, bash, busybox), and before dibs does: so it is plain
 and names no machine. What it calls is the launcher (workspace/hook_script.py).

@@ -6,10 +6,10 @@ ours. Other entries, comments and order stay as they are.
 
 from __future__ import annotations
 
+from dibs.errors import Invalid
 from dibs.interfaces import agents
 from dibs.interfaces.install import jsonc
 from dibs.interfaces.install.hook_command import MARK
-from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import os
 
-from dibs.workspace import call_notes
 from dibs.machine import processes
 from dibs.operations.core.call import MAX_ID, Call, process_name
 from dibs.server.identity import Identity
-from dibs.workspace.known_clients import NAMES, PROCESS_NAMES, SESSION_VARIABLES
 from dibs.stores.seam import digest_of
+from dibs.workspace import call_notes
+from dibs.workspace.known_clients import NAMES, PROCESS_NAMES, SESSION_VARIABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ doors use. A call that waits can be cancelled (`Caller.leave`): it then leaves t
 
 from __future__ import annotations
 
+from dibs.errors import DibsError, Invalid
 from dibs.interfaces.mcp import results
 from dibs.interfaces.mcp.notices import Notices
 from dibs.interfaces.mcp.tools import IGNORED, MAX_WAIT_S
-from dibs.errors import DibsError, Invalid
+from dibs.machine import durations
 from dibs.server import locations
 from dibs.server.requests import Gone
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

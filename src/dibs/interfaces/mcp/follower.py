@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import threading
 
-from dibs.interfaces.mcp import resources
 from dibs.errors import DibsError
-from dibs.workspace import rules_file
+from dibs.interfaces.mcp import resources
 from dibs.stores.seam import read_event
+from dibs.workspace import rules_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 
+from dibs.errors import DibsError, Unauthorized
 from dibs.interfaces.mcp import callers
 from dibs.interfaces.mcp.mount import MAX_BODY_BYTES
 from dibs.interfaces.mcp.server import Door, quiet
-from dibs.errors import DibsError, Unauthorized
 from dibs.operations.agents.credentials import AGENT_KIND
 from dibs.operations.core.call import within
 from dibs.server.identity import Identity, of_token

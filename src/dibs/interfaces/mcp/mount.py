@@ -10,11 +10,11 @@ import contextlib
 
 from starlette.routing import Route
 
+from dibs.errors import Unauthorized, Unavailable
 from dibs.interfaces.http import body
 from dibs.interfaces.http.operations import check_type
 from dibs.interfaces.http.replies import ending
 from dibs.interfaces.install import mcp_entries
-from dibs.errors import Unauthorized, Unavailable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

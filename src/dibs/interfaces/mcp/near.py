@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.mcp.callers import Process
-from dibs.errors import DibsError
-from dibs.machine import processes
-from dibs.workspace import location
-from dibs.server.host import Host
-from dibs.server.requests import Requests
-from dibs.workspace import config
 from dibs.client.far_link import FarLink
 from dibs.client.session import Session
+from dibs.errors import DibsError
+from dibs.interfaces.mcp.callers import Process
+from dibs.machine import processes
+from dibs.server.host import Host
+from dibs.server.requests import Requests
 from dibs.stores import opening
+from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.mcp.callers import Who
-    from dibs.workspace.location import Place
     from dibs.stores.seam import Store
+    from dibs.workspace.location import Place
 
 
 FAR_TIMEOUT_S = 5.0  # how long a call waits for a server elsewhere, as a command does

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 
-from dibs.interfaces.mcp import results
+from dibs.client import quotes
 from dibs.errors import DibsError
+from dibs.interfaces.mcp import results
 from dibs.ledger import ledger_files
 from dibs.workspace import mail_hint, rules_file
-from dibs.client import quotes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.errors import Invalid, NotFound
 from dibs.client import memory_files
+from dibs.errors import Invalid, NotFound
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

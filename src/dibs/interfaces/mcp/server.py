@@ -19,10 +19,10 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 from mcp.shared.exceptions import MCPError
 
 import dibs
+from dibs.errors import DibsError, named
 from dibs.interfaces.mcp import resources, results, tools
 from dibs.interfaces.mcp.calls import Calls
 from dibs.interfaces.mcp.follower import Follower
-from dibs.errors import DibsError, named
 from dibs.server.requests import Caller
 
 if TYPE_CHECKING:

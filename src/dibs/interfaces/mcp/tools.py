@@ -7,8 +7,8 @@ twenty are shown; `dibs mcp --all` shows the rest.
 
 from __future__ import annotations
 
-from dibs.operations.core import index, schema
 from dibs.client import catalogue
+from dibs.operations.core import index, schema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

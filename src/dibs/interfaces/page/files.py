@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import os
 
-from dibs.interfaces.http.replies import SECURITY, Refusal
 from dibs.errors import Invalid, NotFound
+from dibs.interfaces.http.replies import SECURITY, Refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ import asyncio
 from starlette.routing import Mount, Route
 
 from dibs import jsontext
+from dibs.client import rights
+from dibs.errors import Invalid, Unauthorized
 from dibs.interfaces.http import body
 from dibs.interfaces.http.operations import NOT_ALLOWED, check_type
 from dibs.interfaces.http.replies import Refusal, reply
 from dibs.interfaces.http.sessions import CODE_LIFE_MS, Session, check_own_page
 from dibs.interfaces.page.files import PREFIX, Files
-from dibs.errors import Invalid, Unauthorized
 from dibs.server.identity import of_credential
-from dibs.client import rights
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

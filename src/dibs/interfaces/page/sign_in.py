@@ -1,4 +1,4 @@
-"""The address that opens the page of a running server signed in: with a code that counts once (interfaces/http/sessions.py).
+"""The address that opens the page of a running server signed in: with a code that counts once (http/sessions.py).
 
 The code is in the fragment, which no browser sends to a server and no log has. A server whose certificate this machine
 does not trust gets no token: its page is opened all the same, and asks for one.

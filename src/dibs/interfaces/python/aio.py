@@ -12,10 +12,10 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from dibs.errors import DibsError, Unavailable
 from dibs.interfaces.python.aio_methods import AsyncMethods
 from dibs.interfaces.python.claim import Claim
 from dibs.interfaces.python.workspace import Workspace
-from dibs.errors import DibsError, Unavailable
 from dibs.operations.claims.waiters import WITHDRAW, taken_by
 
 TYPE_CHECKING = False

@@ -39,7 +39,7 @@ class Claim:
 
     def __init__(self, workspace: Workspace, answer: ClaimAnswer, asked: list[Any], *, auto_renew: bool) -> None:
         self._workspace = workspace
-        self._asked = asked  # canonical already (facts/paths made them), so doors pass them on
+        self._asked = asked  # canonical already (workspace/paths.py made them), so doors pass them on
         self._auto_renew = auto_renew
         self.answer = answer
         self.id: str = answer["claim"]

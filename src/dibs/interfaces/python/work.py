@@ -47,8 +47,8 @@ def work(  # noqa: PLR0913 - one for each option of `dibs worker`
     that could come (`drain`), after so many tasks (`limit`), or after so long without one (`idle`, in seconds or as a
     text such as "30s"). `tell` is called with what happens. Gives how many were done, failed and so on.
     """
-    from dibs.operations.core.declare import Field
     from dibs.machine import durations
+    from dibs.operations.core.declare import Field
 
     _check_signature(handler)
     for field, value in (

@@ -12,17 +12,17 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces.session_hooks import attach
-from dibs.interfaces.python.claim import Claim
-from dibs.interfaces.python.methods import Methods
-from dibs.interfaces.python.renewal import Renewals
-from dibs.errors import DibsError, Invalid, Unavailable
-from dibs.machine import processes
-from dibs.operations.core.call import PROGRAM
-from dibs.operations.core.declare import COMMON, Field
 from dibs.client import read_fields as readers
 from dibs.client.adaptive_link import CrowdLink
 from dibs.client.session import Session
+from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.interfaces.python.claim import Claim
+from dibs.interfaces.python.methods import Methods
+from dibs.interfaces.python.renewal import Renewals
+from dibs.interfaces.session_hooks import attach
+from dibs.machine import processes
+from dibs.operations.core.call import PROGRAM
+from dibs.operations.core.declare import COMMON, Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import json
 import os
 
 from dibs.errors import Unavailable
-from dibs.machine import clock
-from dibs.machine import atomic_write
+from dibs.machine import atomic_write, clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

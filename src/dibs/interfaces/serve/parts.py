@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 def all_of(app: Application) -> list[Part]:
     """The parts of this version, in the order of their start."""
-    from dibs.server.hook_port.port import HookPort
     from dibs.interfaces.serve.near import Near
     from dibs.interfaces.serve.whole_code import WholeCode
+    from dibs.server.hook_port.port import HookPort
     from dibs.server.land_loop import LandLoop
     from dibs.server.radar_loop import RadarLoop
     from dibs.server.upkeep_loop import UpkeepLoop

@@ -21,18 +21,18 @@ import uvicorn
 import uvloop
 
 from dibs import __version__, jsontext
+from dibs.client import secrets
+from dibs.client.identity import user_name
+from dibs.errors import Conflict, Invalid, Unavailable
 from dibs.interfaces.http.app import Application, Settings
 from dibs.interfaces.http.guard import names_of
 from dibs.interfaces.http.wire import Wire
 from dibs.interfaces.serve import files, parts
-from dibs.errors import Conflict, Invalid, Unavailable
 from dibs.machine import processes
 from dibs.operations.agents.credentials import OF_SERVER
 from dibs.operations.core.call import Call
 from dibs.server.host import Host
-from dibs.client import secrets
 from dibs.workspace import serve_file
-from dibs.client.identity import user_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import quoted
 from dibs.interfaces.top.model import Model
 from dibs.interfaces.top.words import clock as time_of_day
 from dibs.interfaces.top.words import count, covers, joined, length, listed, ms, plain, touches
-from dibs.errors import quoted
 from dibs.machine import clock
 
 TYPE_CHECKING = False

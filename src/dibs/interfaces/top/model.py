@@ -1,7 +1,7 @@
 """What `dibs top` shows, derived from its state once for each change: sorted and joined, nothing decided.
 
-The same rules as the page's (interfaces/page/model.js): what needs a person first, held paths as the repository's tree, a
-refused deadlock kept together.
+The same rules as the page's (interfaces/page/model.js): what needs a person first, held paths as the repository's tree,
+a refused deadlock kept together.
 """
 
 from __future__ import annotations

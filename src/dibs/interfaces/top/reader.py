@@ -13,18 +13,18 @@ from __future__ import annotations
 import random
 import threading
 
-from dibs.interfaces.top import words
-from dibs.errors import DibsError
-from dibs.machine import clock
 from dibs.client import catalogue, read_fields, rights
+from dibs.errors import DibsError
+from dibs.interfaces.top import words
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from dibs.interfaces.top.state import State
     from dibs.client.session import Session
+    from dibs.interfaces.top.state import State
 
 FIRST_EVENTS = 200  # for the first picture
 PAGE_EVENTS = 1_000

@@ -1,7 +1,8 @@
 """Words and times of `dibs top`: how long, when, how many. No state, no terminal. event_texts.py has the events.
 
-The page says the same in interfaces/page/words.js and frame.js; tests/interfaces/top/test_words.py holds the two to one wording.
-All that agents wrote passes through `plain`: one line, no control character, no more of it than a screen can use.
+The page says the same in interfaces/page/words.js and frame.js; tests/interfaces/top/test_words.py holds the two to one
+wording. All that agents wrote passes through `plain`: one line, no control character, no more of it than a screen can
+use.
 """
 
 from __future__ import annotations

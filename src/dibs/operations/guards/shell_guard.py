@@ -2,7 +2,7 @@
 
 Doors read the command's words and git's state and bring plain facts; the files that a command names go to the edit
 guard (edit_guard.py) like any other edit. This file decides about everything else that a command does:
-- sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; working_tree.py
+- sweeps: what git would do to unnamed files, to the branch and to the stashes of a shared working tree; shared_tree.py
   decides it.
 - targets that cannot be read from the words (`> $F`): refused while other agents hold claims in this working tree, or,
   if the words show the folder (`> build/$n`) or the name (`> $OUT/report.json`), while other agents hold something
@@ -359,7 +359,7 @@ COMMAND = Operation(
     "command", _command, "May this command run now?", sent_by=ANYWHERE,
     fields=(
         Field("tree", "tree", "the top of the working tree", required=True),
-        Field("sweeps", "json", "what git would do (working_tree.py)", default=(), items=shared_tree.FACTS),
+        Field("sweeps", "json", "what git would do (shared_tree.py)", default=(), items=shared_tree.FACTS),
         Field("unresolved", "json", "targets that cannot be read from the words", default=(),
               items=(
                   _WORDS,

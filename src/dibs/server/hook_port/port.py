@@ -26,12 +26,12 @@ import threading
 import time
 from collections import deque
 
-from dibs.server.hook_port import bash_script
-from dibs.ledger.cache import KeptLedgers
-from dibs.guards import hook
 from dibs.errors import Unavailable
+from dibs.guards import hook
+from dibs.ledger.cache import KeptLedgers
 from dibs.machine import caller, clock, socket_owner
 from dibs.machine.other_caller import Caller, Declined
+from dibs.server.hook_port import bash_script
 from dibs.workspace import serve_file
 
 TYPE_CHECKING = False

@@ -7,10 +7,9 @@ workers nothing moves.
 from __future__ import annotations
 
 from dibs.errors import Conflict, Failed
-from dibs.machine import clock
+from dibs.machine import clock, durations
 from dibs.operations.tasks import batches
 from dibs.operations.tasks.lifecycle import COMPLETE
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

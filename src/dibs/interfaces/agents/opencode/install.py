@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import Invalid
 from dibs.interfaces.agents.adapter import Client
 from dibs.interfaces.agents.opencode import hook
-from dibs.errors import Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,24 +9,24 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue
+from dibs.errors import NO, YES, Busy, Invalid, Unavailable
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands.verify import progress
 from dibs.interfaces.cli.dispatch import answer, finish, read
 from dibs.interfaces.cli.render import guards
-from dibs.errors import NO, YES, Busy, Invalid, Unavailable
 from dibs.machine import clock
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.cli.render import Items
-    from dibs.client.session import Session
 
 FIELDS = (
     Field("verbose", "flag", "every finding with its events, and the figures", default=False),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
+from dibs.errors import YES
 from dibs.interfaces.cli import completion, terminal
 from dibs.interfaces.cli.command import Command
-from dibs.errors import YES
 
 
 def run(arguments: list[str]) -> int:

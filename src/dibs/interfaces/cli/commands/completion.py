@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.interfaces.cli.command import Command
 from dibs.errors import YES, Invalid
+from dibs.interfaces.cli.command import Command
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False

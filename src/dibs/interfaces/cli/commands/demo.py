@@ -6,8 +6,8 @@ import os
 import sys
 
 from dibs import jsontext
-from dibs.interfaces.cli.command import Command
 from dibs.errors import NO, YES, Invalid
+from dibs.interfaces.cli.command import Command
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
@@ -68,8 +68,8 @@ def run(words: Words) -> int:
 def _record(words: Words, result: dict[str, Any], hosts: int) -> str:
     """Leave the result in the workspace that the caller stands in, for `dibs check`; "" if there is none."""
     from dibs import __version__
-    from dibs.interfaces.cli.dispatch import open_session
     from dibs.errors import DibsError
+    from dibs.interfaces.cli.dispatch import open_session
     from dibs.operations.oversight.trials import RECORD
 
     guarded = result["with"]

@@ -21,27 +21,26 @@ import tempfile
 from time import monotonic
 
 from dibs import jsontext
+from dibs.deploy import checks
+from dibs.errors import YES, DibsError, Failed, Fenced, Invalid, Unverified
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.cli.long_running import Interrupted
-from dibs.errors import YES, DibsError, Failed, Fenced, Invalid, Unverified
-from dibs.machine import clock, processes
+from dibs.machine import clock, durations, processes
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import deploy_guard
 from dibs.work import child_process
-from dibs.deploy import checks
-from dibs.work.held_command import HeldCommand, Hold
-from dibs.machine import durations
 from dibs.work.child_environment import with_token
+from dibs.work.held_command import HeldCommand, Hold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 FIELDS = (
     Field("target", "text", "what is deployed: any name; `[deploy.targets.NAME]` in the config describes it",

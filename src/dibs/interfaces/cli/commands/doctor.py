@@ -1,7 +1,7 @@
 """`dibs doctor`: looks at a workspace from top to bottom and says what is wrong and what to do; recovers a store.
 
-The checks on the workspace and its store are the query `doctor` (audit/doctor.py); those on the guards, which need
-the clients of this machine, are in `interfaces/cli/doctor/guards.py`. Nothing is changed without `--fix`, which mends what
+The checks on the workspace and its store are the query `doctor` (audit/doctor.py); those on the guards, which need the
+clients of this machine, are in `interfaces/cli/doctor/guards.py`. Nothing is changed without `--fix`, which mends what
 can be mended safely (`interfaces/cli/doctor/mends.py`), or `--recover`, and even then nothing of the record is deleted.
 """
 
@@ -11,13 +11,13 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue
+from dibs.client.session import Session
+from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands.verify import progress
 from dibs.interfaces.cli.dispatch import answer
-from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
-from dibs.client.session import Session
 from dibs.stores import opening
 
 TYPE_CHECKING = False

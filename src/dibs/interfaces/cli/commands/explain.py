@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.client import catalogue
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.errors import Invalid
 from dibs.interfaces.cli import help
 from dibs.interfaces.cli.command import Command, family_of, names
-from dibs.errors import Invalid
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from dibs.errors import YES, Invalid
 from dibs.interfaces.cli import help, terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands import status
-from dibs.errors import YES, Invalid
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

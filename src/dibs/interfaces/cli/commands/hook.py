@@ -1,11 +1,11 @@
-"""`dibs hook CLIENT [EVENT]`: what clients' hooks run where there is no faster way (interfaces/install/hook_command.py)."""
+"""`dibs hook CLIENT [EVENT]`: what clients' hooks run where there is no faster way (install/hook_command.py)."""
 
 from __future__ import annotations
 
 import sys
 
-from dibs.interfaces.cli.command import Command
 from dibs.guards import hook
+from dibs.interfaces.cli.command import Command
 from dibs.operations.core.declare import Field
 from dibs.workspace.known_clients import NAMES
 
@@ -18,8 +18,8 @@ FIELDS = (
 def run(arguments: list[str]) -> int:
     """Exit 0 for no objection, 2 for a refusal: also of a call without a client's name, which nobody can check."""
     if sys.stdin is not None and sys.stdin.isatty():
-        from dibs.interfaces.cli import parse
         from dibs.errors import Invalid
+        from dibs.interfaces.cli import parse
 
         message = "`dibs hook` reads a client's JSON from stdin; it is for clients, not for terminals"
         raise Invalid(message, usage=f"usage: {parse.usage(COMMAND.name, FIELDS)}")

@@ -10,11 +10,11 @@ import sys
 
 from dibs import jsontext
 from dibs.agent_folder import files, scripts, takeover
+from dibs.errors import NO, YES, Invalid, Unavailable
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
-from dibs.errors import NO, YES, Invalid, Unavailable
-from dibs.operations.core.declare import Field
 from dibs.machine import durations
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,17 +10,16 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.client.upkeep import push_look
+from dibs.errors import YES, Forbidden, Invalid, Unavailable
 from dibs.interfaces import agents
 from dibs.interfaces.cli.command import Command
-from dibs.interfaces.install import detection, hook_command, mcp_entries, plan, remove
-from dibs.errors import YES, Forbidden, Invalid, Unavailable
+from dibs.interfaces.install import detection, mcp_entries, plan, remove
 from dibs.machine import clock
-from dibs.workspace import location
 from dibs.operations.core.declare import Field
-from dibs.workspace import config
-from dibs.client.upkeep import push_look
-from dibs.workspace.known_clients import NAMES
 from dibs.stores.opening import configured_url, open_store, refuse_missing
+from dibs.workspace import config, launcher, location
+from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ def run(words: Words) -> int:
 
 def _ask_leave(place: location.Place, words: Words) -> None:
     """Taking dibs out is not an agent's to do. Where the store does not answer, nobody can tell, and it passes."""
-    from dibs.operations.core import authority
     from dibs.client.session import Session
+    from dibs.operations.core import authority
 
     if not place.exists:
         return
@@ -128,7 +127,7 @@ def install(
 
 def _passing(*, allowed: bool) -> str:
     """Why the hooks' interpreter may soon be gone, "" if it stays. One in a runner's cache is refused."""
-    passing = hook_command.why_temporary(sys.executable)
+    passing = launcher.why_temporary(sys.executable)
     if passing == "cache" and not allowed:
         message = (
             f"{sys.executable} lies in a runner's cache (uvx, pipx run), which may be emptied at any time; every "
@@ -188,10 +187,10 @@ def _local(place: location.Place, *, dry: bool) -> list[str]:
         if not dry:
             os.makedirs(home, exist_ok=True)
             os.mkdir(local, 0o700)
-    if not hook_command.is_put(place):
+    if not launcher.is_put(place):
         changes.append(".dibs/local/run")
         if not dry:
-            hook_command.put(place)
+            launcher.put(place)
     if not os.path.exists(f"{local}/store"):
         url = configured_url(config.parse(f"{home}/config.toml")["store"])
         changes.append(".dibs/local/dibs.db" if url == "sqlite:" else ".dibs/local/store")

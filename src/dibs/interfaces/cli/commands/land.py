@@ -12,30 +12,29 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue, read_fields
+from dibs.client.landing_settings import settings_of, target_of
+from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, Failed, Invalid, Unavailable
+from dibs.git import queries as git
+from dibs.git import sides
 from dibs.interfaces.cli import render
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import answer, open_session
 from dibs.interfaces.cli.long_running import SIGNALLED, Interrupted, on_signals
-from dibs.errors import CANNOT_DECIDE, NO, YES, Conflict, Failed, Invalid, Unavailable
-from dibs.machine import clock
-from dibs.git import queries as git
-from dibs.git import sides
+from dibs.machine import clock, durations
 from dibs.operations.core.declare import Field
 from dibs.operations.core.policy import MAX_WAIT_MS
-from dibs.client import catalogue, read_fields
-from dibs.machine import durations
-from dibs.client.landing_settings import settings_of, target_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
+    from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
-    from dibs.operations.core.call import Call
     from dibs.land.lander import Lander
     from dibs.land.wait import Drain
-    from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 FIELDS = (
     Field("status", "flag", "show the queue, and what was decided lately", default=False),
@@ -163,7 +162,8 @@ class _Land:
             sys.stderr.flush()
 
     def _one(self) -> int:
-        from dibs.land import lander as landing, wait as landing_wait
+        from dibs.land import lander as landing
+        from dibs.land import wait as landing_wait
 
         fields = self.words.fields
         wait = durations.parse(fields["wait"], "wait") if "wait" in fields else self._settings["wait"]
@@ -250,7 +250,8 @@ class _Land:
         return code
 
     def _all(self) -> int:
-        from dibs.land import lander as landing, wait as landing_wait
+        from dibs.land import lander as landing
+        from dibs.land import wait as landing_wait
 
         landing.need_check(self._settings)
         if self.words.fields.get("watch"):

@@ -16,15 +16,14 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.errors import Busy, Held, Invalid, Unavailable, named
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.long_running import SIGNALLED, Interrupted, leave, on_signals, open_workspace
-from dibs.errors import Busy, Held, Invalid, Unavailable, named
-from dibs.machine import clock
+from dibs.machine import clock, durations
 from dibs.operations.core.declare import Field
 from dibs.work import child_process
 from dibs.work.held_command import HeldCommand, Hold
-from dibs.machine import durations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.audit import queries
+from dibs.audit.events import page_of
+from dibs.client import catalogue
+from dibs.errors import NO, YES, named
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.render import times
-from dibs.errors import NO, YES, named
 from dibs.machine import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
-from dibs.audit import queries
-from dibs.audit.events import page_of
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.interfaces.cli.parse import Words
     from dibs.audit.events import Filter
+    from dibs.interfaces.cli.parse import Words
 
 FIELDS = (Field("follow", "flag", "print events as they happen, until interrupted", default=False),)
 # What a line says of an event's data.

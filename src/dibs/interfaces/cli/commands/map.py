@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 
+from dibs.client import catalogue
+from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands.verify import progress
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.render import resource_map
-from dibs.errors import YES
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

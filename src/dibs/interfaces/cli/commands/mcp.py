@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.interfaces.cli.command import Command
 from dibs.errors import YES, Unavailable
+from dibs.interfaces.cli.command import Command
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False

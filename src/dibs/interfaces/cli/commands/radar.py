@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue
+from dibs.errors import Invalid
 from dibs.interfaces.cli import render, terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.long_running import until_signalled
-from dibs.errors import Invalid
-from dibs.operations.core.declare import Field
-from dibs.client import catalogue
 from dibs.machine import durations
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

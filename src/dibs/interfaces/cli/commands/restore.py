@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue
+from dibs.errors import YES, named, quoted
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import read
 from dibs.interfaces.cli.render import continued, times
-from dibs.errors import YES, named, quoted
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 
+from dibs.client import catalogue
+from dibs.errors import YES
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.errors import YES
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

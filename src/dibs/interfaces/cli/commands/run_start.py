@@ -11,23 +11,23 @@ import subprocess
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue, read_fields
+from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable, counted, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, open_session, read
 from dibs.interfaces.cli.render import some
 from dibs.interfaces.cli.render.tasks import value_text
-from dibs.errors import CANNOT_DECIDE, NO, YES, Busy, DibsError, Invalid, Unavailable, counted, quoted
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue, read_fields
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.operations.core.declare import Operation
     from dibs.work.run_file import Plan
-    from dibs.client.session import Session
 
 # Options for a start from a file; the operation's own fields are for a start by name.
 FIELDS = (

@@ -7,10 +7,10 @@ import signal
 import sys
 
 from dibs import jsontext
+from dibs.errors import ERRORS, YES, Conflict, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.serve import files
-from dibs.errors import ERRORS, YES, Conflict, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 from dibs.workspace import serve_file
 

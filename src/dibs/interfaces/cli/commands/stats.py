@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dibs.client import catalogue
+from dibs.errors import YES
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.commands.verify import progress
 from dibs.interfaces.cli.dispatch import finish, read
 from dibs.interfaces.cli.render import statistics
-from dibs.errors import YES
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

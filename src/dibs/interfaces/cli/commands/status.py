@@ -6,16 +6,16 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.client import catalogue
+from dibs.client.landing_settings import target_of
+from dibs.errors import YES, Busy, Unavailable
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import answer, read
 from dibs.interfaces.cli.render import claims
-from dibs.errors import YES, Busy, Unavailable
 from dibs.machine import clock
 from dibs.operations.agents.lookups import NAMES
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
-from dibs.client.landing_settings import target_of
 from dibs.stores.seam import Unsettled, read_event
 
 TYPE_CHECKING = False
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from dibs.client.session import Session
     from dibs.interfaces.cli.parse import Words
     from dibs.interfaces.cli.render import Lines
-    from dibs.client.session import Session
 
 FIELDS = (
     Field("watch", "flag", "show it again whenever it changes, until interrupted", default=False),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.errors import YES, Unavailable, counted
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
-from dibs.errors import YES, Unavailable, counted
 from dibs.operations.core import authority
 from dibs.operations.core.declare import Field
 
@@ -36,9 +36,9 @@ def run(words: Words) -> int:
             sys.stderr.write(f"dibs: {text}\n")
 
     url = words.fields["url"]
-    from dibs.stores.redis import local_server
+    from dibs.stores import local_server
 
-    local_server.ensure_running(session, url)
+    local_server.ensure_running(session.place.local, url, session.config.id, session.timeout)
     result = store_move.move(session, url, call, told=told)
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **result}) + "\n")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.audit import housekeeping
+from dibs.client import catalogue
+from dibs.client.upkeep import rounds
+from dibs.errors import YES, Invalid
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import answer, open_session
 from dibs.interfaces.cli.long_running import until_signalled
-from dibs.errors import YES, Invalid
-from dibs.operations.core.declare import Field
-from dibs.audit import housekeeping
-from dibs.work import sweep_loop
-from dibs.client import catalogue
 from dibs.machine import durations
-from dibs.client.upkeep import rounds
+from dibs.operations.core.declare import Field
+from dibs.work import sweep_loop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

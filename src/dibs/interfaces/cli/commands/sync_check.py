@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.interfaces.cli.command import Command
-from dibs.interfaces.cli.dispatch import open_session
+from dibs.deploy import checks
 from dibs.errors import YES
 from dibs.git import sync
+from dibs.interfaces.cli.command import Command
+from dibs.interfaces.cli.dispatch import open_session
 from dibs.operations.core.declare import Field
 from dibs.operations.guards import deploy_guard
-from dibs.deploy import checks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

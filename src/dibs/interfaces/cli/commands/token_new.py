@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
+from dibs.client import catalogue
+from dibs.errors import Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.errors import Unavailable
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

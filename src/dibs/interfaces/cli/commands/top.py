@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.errors import YES, Invalid, Unavailable
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
-from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
+from dibs.errors import NO, YES, counted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.cli.render import times
-from dibs.errors import NO, YES, counted
 from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False

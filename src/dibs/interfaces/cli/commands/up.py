@@ -1,8 +1,8 @@
 """`dibs up`: makes the configured store answer; starts a local server that does not run, or says why it cannot.
 
-What it starts, and how, is in stores/redis/local_server.py; going over to SQLite and coming back in
+What it starts, and how, is in stores/local_server.py; going over to SQLite and coming back in
 client/sqlite_fallback.py. The first hook that finds the server missing runs this in the background
-(stores/redis/autostart.py).
+(stores/autostart.py).
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.errors import YES, Invalid, Unavailable
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import open_session
 from dibs.interfaces.cli.render import times
-from dibs.errors import YES, Invalid, Unavailable
 from dibs.operations.core.declare import Field
 from dibs.stores import opening
-from dibs.stores.redis.autostart import BACKGROUND_VARIABLE
+from dibs.stores.autostart import BACKGROUND_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.interfaces.cli.parse import Words
     from dibs.client.session import Session
+    from dibs.interfaces.cli.parse import Words
 
 FIELDS = (
     Field("allow_fallback", "flag", "if no server can be started, use SQLite instead", default=False),
@@ -40,7 +40,7 @@ OTHER_START_TIMEOUT_S = 30.0  # for another process that is starting it
 def run(words: Words) -> int:
     """Exit 0 when the store answers, 2 with what was tried if not."""
     fsync = words.fields.get("fsync", "everysec")
-    from dibs.stores.redis import local_server
+    from dibs.stores import local_server
 
     if fsync not in local_server.FSYNC:
         raise Invalid(f"up: --fsync is one of {', '.join(local_server.FSYNC)}, not {fsync!r}", field="fsync")
@@ -61,8 +61,8 @@ def run(words: Words) -> int:
 
 def _stop(local: str) -> dict[str, Any]:
     """Stop the server, after a start that is under way; one that comes later finds that it was stopped."""
-    from dibs.stores.redis import local_server
-    from dibs.stores.redis.autostart import FileMutex
+    from dibs.stores import local_server
+    from dibs.stores.autostart import FileMutex
 
     with FileMutex(local, timeout_s=OTHER_START_TIMEOUT_S):
         return local_server.stop(local)
@@ -75,9 +75,9 @@ def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
         head = session.store.head()
         path = opening.sqlite_path(session.place.local, url)
         return {"store": url, "path": path, "commit": head.commit, "started": False}
-    from dibs.stores.redis import autostart, local_server
     from dibs.client import sqlite_fallback
-    from dibs.stores.redis.autostart import FileMutex
+    from dibs.stores import autostart, local_server
+    from dibs.stores.autostart import FileMutex
 
     background = BACKGROUND_VARIABLE in os.environ
     with FileMutex(session.place.local, timeout_s=START_CHECK_S if background else OTHER_START_TIMEOUT_S) as turn:
@@ -86,7 +86,9 @@ def _up(session: Session, url: str, words: Words, fsync: str) -> dict[str, Any]:
         if background:
             autostart.refuse_stopped(session.place.local, url)
         try:
-            started = local_server.ensure_running(session, url, fsync, anew=bool(words.fields.get("anew")))
+            started = local_server.ensure_running(
+                session.place.local, url, session.config.id, session.timeout, fsync, anew=bool(words.fields.get("anew"))
+            )
         except Unavailable as error:
             if sqlite_fallback.is_fallback(session):
                 return {"store": "sqlite:", "fallback": True, "why": error.message, "started": False}

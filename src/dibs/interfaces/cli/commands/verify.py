@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from dibs.client import catalogue
+from dibs.errors import NO, YES, Invalid
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.dispatch import finish, read
-from dibs.errors import NO, YES, Invalid
 from dibs.operations.core.declare import Field
-from dibs.client import catalogue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def _archives(words: Words) -> dict[str, Any]:
     """Archives by themselves: no workspace and no store is opened."""
     import os
 
-    from dibs.verify.checker import verify_archives
     from dibs.audit.queries import head_of
+    from dibs.verify.checker import verify_archives
 
     given = words.fields["archive"]
     if "live" in words.fields:

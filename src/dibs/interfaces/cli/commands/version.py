@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from dibs import __version__, jsontext
-from dibs.interfaces.cli.command import Command
 from dibs.errors import YES
+from dibs.interfaces.cli.command import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

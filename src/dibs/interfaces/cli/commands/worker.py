@@ -6,12 +6,12 @@ import os
 import sys
 
 from dibs import jsontext
+from dibs.errors import YES, Invalid, named
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
 from dibs.interfaces.cli.long_running import SIGNALLED, leave, on_signals, open_workspace
-from dibs.errors import YES, Invalid, named
-from dibs.operations.core.declare import Field
 from dibs.machine import durations
+from dibs.operations.core.declare import Field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

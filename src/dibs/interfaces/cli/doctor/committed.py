@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from dibs.interfaces import agents
-from dibs.interfaces.install import githooks, pointers
 from dibs.errors import DibsError
 from dibs.git import queries as git
+from dibs.interfaces import agents
+from dibs.interfaces.install import githooks, pointers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

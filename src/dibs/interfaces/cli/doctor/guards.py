@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 
-from dibs.interfaces import agents
-from dibs.interfaces.cli.doctor import committed
-from dibs.interfaces.agents import BEFORE
-from dibs.interfaces.agents.adapter import MADE
-from dibs.interfaces.install import githooks, hook_command, mcp_probe, plan, probe
 from dibs.errors import DibsError, quoted
 from dibs.git import queries as git
+from dibs.interfaces import agents
+from dibs.interfaces.agents import BEFORE
+from dibs.interfaces.agents.adapter import MADE
+from dibs.interfaces.cli.doctor import committed
+from dibs.interfaces.install import githooks, mcp_probe, plan, probe
+from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -64,13 +65,13 @@ def _check(name: str, ok: bool, message: str, severity: str = ERROR) -> dict[str
 def _launcher(session: Session) -> dict[str, Any]:
     """Does the launcher find an interpreter and dibs?"""
     path = f"{session.place.local}/run"
-    if hook_command.is_current(session.place.local):
-        if hook_command.is_put(session.place):
+    if launcher.is_current(session.place.local):
+        if launcher.is_put(session.place):
             was = f" (it named {session.replaced}; it was rewritten just now)" if session.replaced else ""
             return _check("launcher", True, f"{path} starts this dibs{was}")
         message = f"the copies in {session.place.shared} are missing or old; `dibs init` makes them"
         return _check("launcher", False, message, WARNING)
-    named = hook_command.read_run(session.place.local)
+    named = launcher.read_run(session.place.local)
     if named is None:
         return _check("launcher", False, MISSING_RUN.format(path=path), WARNING)
     gone = [one for one in named if not os.path.exists(one)]
@@ -87,7 +88,7 @@ def _launcher(session: Session) -> dict[str, Any]:
 
 def _scripts(base: str) -> Iterator[dict[str, Any]]:
     """Are the launcher and the command, which are committed, as this dibs writes them?"""
-    for name, text in (("hook", hook_command.hook_text()), ("dibs", hook_command.COMMAND)):
+    for name, text in (("hook", launcher.hook_text()), ("dibs", launcher.COMMAND)):
         path = f"{base}/.dibs/{name}"
         try:
             with open(path, encoding="utf-8", errors="surrogateescape") as file:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 
+from dibs.audit import housekeeping
+from dibs.errors import DibsError
 from dibs.interfaces import agents
 from dibs.interfaces.cli.doctor import guards
-from dibs.interfaces.install import hook_command, mcp_entries, plan
-from dibs.errors import DibsError
-from dibs.audit import housekeeping
+from dibs.interfaces.install import mcp_entries, plan
+from dibs.workspace import launcher
 from dibs.workspace.known_clients import NAMES
 
 TYPE_CHECKING = False
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from dibs.operations.core.call import Call
     from dibs.client.session import Session
+    from dibs.operations.core.call import Call
 
 
 def mend(session: Session, call: Call, *, dry: bool) -> Iterator[dict[str, Any]]:
@@ -56,10 +57,10 @@ def _installed(session: Session) -> Iterator[housekeeping.Mend]:
         if changes:
             names = ", ".join(made.name(change.path) for change in changes)
             yield "hooks", f"missing, or of another version: {names}", lambda: plan.apply(made)
-    named = hook_command.read_run(place.local)
+    named = launcher.read_run(place.local)
     gone = named is not None and not all(os.path.exists(one) for one in named)
-    if named is None or gone or (hook_command.is_current(place.local) and not hook_command.is_put(place)):
-        yield "launcher", f"{place.local}/run or its copies are missing or old", lambda: hook_command.put(place)
+    if named is None or gone or (launcher.is_current(place.local) and not launcher.is_put(place)):
+        yield "launcher", f"{place.local}/run or its copies are missing or old", lambda: launcher.put(place)
 
 
 def _used(place: Any, base: str) -> list[str]:

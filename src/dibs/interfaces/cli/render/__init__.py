@@ -6,8 +6,8 @@ terminal.
 
 from __future__ import annotations
 
-from dibs.interfaces.cli import terminal
 from dibs.client import catalogue
+from dibs.interfaces.cli import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

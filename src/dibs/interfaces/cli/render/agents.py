@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.cli.render import listed, messages, some, times
-from dibs.errors import counted, named, quoted
 from dibs.client import loss_texts, quotes, role_texts
+from dibs.errors import counted, named, quoted
+from dibs.interfaces.cli.render import listed, messages, some, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.errors import counted, named, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import AT_WORK, continued, times
-from dibs.errors import counted, named, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.cli import terminal
 from dibs.errors import counted, quoted
+from dibs.interfaces.cli import terminal
 from dibs.machine import relative_times
 
 TYPE_CHECKING = False

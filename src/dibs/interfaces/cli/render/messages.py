@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.cli.render import continued, listed, some, times
 from dibs.client import quotes
+from dibs.interfaces.cli.render import continued, listed, some, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

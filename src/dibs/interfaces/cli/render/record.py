@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dibs.audit import check
+from dibs.errors import counted, named, quoted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import continued, times
-from dibs.errors import counted, named, quoted
-from dibs.audit import check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dibs.audit import html_text
+from dibs.errors import counted, named
 from dibs.interfaces.cli.render import listed, some, times
 from dibs.interfaces.cli.terminal import Table
-from dibs.errors import counted, named
-from dibs.audit import html_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

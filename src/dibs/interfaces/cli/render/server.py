@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.errors import named
 from dibs.interfaces.cli.render import continued, times
 from dibs.interfaces.cli.terminal import Table
-from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

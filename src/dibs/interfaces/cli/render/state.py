@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dibs import jsontext
+from dibs.errors import named
 from dibs.interfaces.cli.render import times
 from dibs.interfaces.cli.terminal import Aside, Table
-from dibs.errors import named
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dibs.errors import counted
 from dibs.interfaces.cli import terminal
 from dibs.interfaces.cli.render import continued, times
-from dibs.errors import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.interfaces.cli.render import listed, times
 from dibs.errors import named, quoted
+from dibs.interfaces.cli.render import listed, times
 from dibs.machine import durations
 
 TYPE_CHECKING = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dibs.interfaces.cli.render import listed, times
 from dibs.errors import named
+from dibs.interfaces.cli.render import listed, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

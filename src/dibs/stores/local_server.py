@@ -14,7 +14,7 @@ import sys
 from dibs import jsontext
 from dibs.errors import DibsError, Unavailable
 from dibs.machine import clock, processes, programs
-from dibs.stores.redis.autostart import FAILED, FOLDER, STOPPED
+from dibs.stores.autostart import FAILED, FOLDER, STOPPED
 from dibs.stores.redis.wire import LOOPBACK, SCHEMES_WITHOUT_LIBRARY, ConnectionLost, ServerError
 from dibs.stores.urls import hidden
 
@@ -22,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from dibs.client.session import Session
 
 FSYNC = ("everysec", "always", "no")
 START_TIMEOUT_S = 10.0  # for the first answer: a server with a long append-only file reads it first
@@ -74,17 +73,17 @@ def answers(url: str) -> str:
     return ""
 
 
-def ensure_running(session: Session, url: str, fsync: str = "everysec", *, anew: bool = False) -> dict[str, Any]:
+def ensure_running(
+    local: str, url: str, workspace: str, timeout: float, fsync: str = "everysec", *, anew: bool = False
+) -> dict[str, Any]:
     """Make sure that a server answers there, starting one if needed; raises Unavailable with all attempts."""
-    from dibs.stores.redis import autostart
-    from dibs.stores import opening
+    from dibs.stores import autostart, opening
 
     if not opening.is_redis(url):
         return {"started": False}  # a store that needs no server
-    local = session.place.local
-    autostart.refuse_fallback_elsewhere(local, url, session.config.id)
+    autostart.refuse_fallback_elsewhere(local, url, workspace)
     if place_of(url) is None:
-        store = opening.redis_store(local, url, session.config.id, session.timeout)
+        store = opening.redis_store(local, url, workspace, timeout)
         try:
             store.ask("PING")  # raises the reason
         finally:
@@ -101,9 +100,7 @@ def ensure_running(session: Session, url: str, fsync: str = "everysec", *, anew:
     if "refused" not in why and "No such file" not in why:  # another process listens there
         raise Unavailable(f"{hidden(url)} does not answer: {why}.", store=hidden(url), unreachable=True)
     if not anew and autostart.is_foreign_server(local):
-        raise Unavailable(
-            f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url), unreachable=True
-        )
+        raise Unavailable(f"{hidden(url)} does not answer. {autostart.NOT_OURS}", store=hidden(url), unreachable=True)
     return {"started": True, "server": start(local, url, fsync)}
 
 

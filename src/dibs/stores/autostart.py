@@ -33,7 +33,7 @@ class Autostart:
 
     def __call__(self) -> None:
         """Start it, unless a start is under way, failed recently, or a person stopped it. Raises for a hook."""
-        from dibs.stores.redis import local_server
+        from dibs.stores import local_server
         from dibs.stores.urls import hidden
 
         if local_server.place_of(self._url) is None:
@@ -173,9 +173,10 @@ def spawn(local: str, url: str) -> None:
 
     folder = f"{local}/{FOLDER}"
     root = os.path.dirname(os.path.dirname(local))
-    source = __file__.rpartition("/dibs/storage/")[0]
+    source = __file__.rpartition("/dibs/stores/")[0]
     code = (
-        "import sys; sys.path.insert(0, sys.argv.pop(1)); from dibs.interfaces.cli import main; sys.exit(main(sys.argv[1:]))"
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+        "from dibs.interfaces.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     words = [sys.executable, "-c", code, source, "up", "--json", "--workspace", root]
     environment = {**os.environ, "DIBS_STORE": url, BACKGROUND_VARIABLE: "1"}
