@@ -54,7 +54,7 @@ MAY_IMPORT = {
     "work": ("dibs.work", "dibs.audit", *CLIENT),
     "work.patterns": ("dibs.work", "dibs.interfaces.python", *CLIENT),  # they arrange work through the Python API
     "undo": ("dibs.undo", "dibs.audit", *CLIENT),
-    "deploy": ("dibs.deploy", *CLIENT),
+    "deploy": ("dibs.deploy", "dibs.work", *CLIENT),
     "land": ("dibs.land", "dibs.work", *CLIENT),
     "guards": ("dibs.guards", "dibs.deploy", "dibs.interfaces.agents", "dibs.shell", *CLIENT),  # each client's own half
     "server": ("dibs.server", "dibs.guards", "dibs.land", "dibs.audit", *CLIENT),  # it answers hooks by their own code
