@@ -129,7 +129,7 @@ def land_all(
     return landed
 
 
-class Drain:
+class QueueLander:
     """Lands what is queued, step by step: on one target, or on each that has a queue."""
 
     def __init__(self, onto: str = "") -> None:

@@ -57,7 +57,7 @@ class Line:
         self.findings: list[Finding] = []
 
 
-class Look:
+class Evidence:
     """The evidence: the workspace's configuration, one snapshot of the store, one pass through the log."""
 
     def __init__(self, session: Session, call: Call, facts: dict[str, Any], history: History) -> None:

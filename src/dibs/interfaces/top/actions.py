@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.interfaces.top.reader import Asker
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
     from dibs.operations.core import answers
 
 LEAST_REASON = 4  # letters
@@ -251,7 +251,7 @@ def kept_contents(asker: Asker) -> list[answers.KeptView]:
 
 
 def commit(
-    asker: Asker, state: State, kind: str, subject: str, action: Action, why: str, request: str
+    asker: Asker, state: FleetState, kind: str, subject: str, action: Action, why: str, request: str
 ) -> dict[str, Any]:
     """Read the facts again; do it if they are the same. The answer has `event`, or `changed` and the `action` now."""
     for topic in ("status", "agents", "tasks"):

@@ -12,7 +12,7 @@ from dibs.interfaces.top.words import ALERTS, count, is_name, ms
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from dibs.interfaces.top.records import Agent, OpenAlert, TreeRow
-    from dibs.interfaces.top.state import State
+    from dibs.interfaces.top.state import FleetState
     from dibs.operations.core import answers
 
 STALE_MS = 4 * 3_600_000  # an idea that nobody touched for this long
@@ -25,7 +25,7 @@ GRAVE = ("silent", "killed")
 class Model:
     """All derived values of one version of the state."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: FleetState) -> None:
         self.state, self.version = state, state.version
         self.claims = list(state.claims.values())
         self.held_by: dict[str, list[answers.ClaimView]] = {}

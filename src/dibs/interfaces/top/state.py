@@ -35,7 +35,7 @@ _AFFECTS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-class State:
+class FleetState:
     """Snapshot and events."""
 
     def __init__(self) -> None:
