@@ -33,8 +33,8 @@ CLIENT = ("dibs.client", "dibs.ledger", *WORKSPACE)
 MAY_IMPORT = {
     "errors": (
         *COMMON,
-        "dibs.operations.core.answers",
-    ),  # types alone: what a refusal tells is shown as an answer shows it
+        *[f"dibs.operations.{room}.answers" for room in ("claims", "runs", "shared", "tasks")],
+    ),  # types
     "canonical": (),
     "jsontext": COMMON,
     "machine": MACHINE,

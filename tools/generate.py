@@ -18,8 +18,8 @@ from textwrap import wrap
 from typing import get_origin
 
 from dibs.client import catalogue
+from dibs.interfaces import schema
 from dibs.interfaces.agents import make_index
-from dibs.operations.core import answers as answers_
 from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
 from dibs.operations.core.answer_keys import KEYS
@@ -142,7 +142,7 @@ def answer_table(keys: dict[str, str]) -> str:
             row = f'    "{answer}": (\n{"".join(lines)}    ),\n'
         rows.append(row)
     return (
-        '"""The keys of each answer, for help and docstrings. Made by `make generate` from answers.py, whose import is '
+        '"""The keys of each answer, for help and docstrings. Made by `make generate` from answers, whose import is '
         f'dear."""\n\nKEYS = {{\n{"".join(rows)}}}\n'
     )
 
@@ -151,9 +151,9 @@ def _keys_of(answer: str) -> str:
     """The keys of an answer in one line, for people: those that are always there, then the others."""
     always: list[str] = []
     sometimes: list[str] = []
-    for key, hint in answers_.hints_of(answer).items():
-        shown = f"{key}[]" if get_origin(answers_.plain(hint)) is list else key
-        (sometimes if answers_.is_sometimes(hint) else always).append(shown)
+    for key, hint in schema.hints_of(answer).items():
+        shown = f"{key}[]" if get_origin(schema.plain(hint)) is list else key
+        (sometimes if schema.is_sometimes(hint) else always).append(shown)
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 

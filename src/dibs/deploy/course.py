@@ -45,7 +45,7 @@ class _Interrupted(Exception):
     """A signal, or the loss of the claim, ended what ran."""
 
 
-class Order:
+class DeployRequest:
     """What is to be deployed, and how: the words of whoever asks."""
 
     __slots__ = ("command", "dirty", "quiet", "risks", "target", "unverified", "verify", "verify_timeout")
@@ -66,13 +66,13 @@ class Order:
 class Deploy:
     """One deploy, from the checks to the record."""
 
-    def __init__(self, session: Session, call: Call, order: Order) -> None:
-        self.session, self.call, self.order = session, call, order
-        self.target = order.target
+    def __init__(self, session: Session, call: Call, request: DeployRequest) -> None:
+        self.session, self.call, self.request = session, call, request
+        self.target = request.target
         named = checks.settings(session, self.target)
-        self.unverified = order.unverified
-        self.verify: str = "" if self.unverified else order.verify or named.get("verify") or ""
-        given = order.verify_timeout
+        self.unverified = request.unverified
+        self.verify: str = "" if self.unverified else request.verify or named.get("verify") or ""
+        given = request.verify_timeout
         configured_s = checks.config(session).get("verify_timeout", VERIFY_TIMEOUT_S)
         self.verify_timeout_s = durations.parse(given, "verify_timeout") / 1000 if given else configured_s
         self.resource = session.paths.canonical(f"deploy:{self.target}", session.cwd)
@@ -96,18 +96,18 @@ class Deploy:
         self._claim()
         started = False
         try:
-            top, order = self.session.place.top, self.order
-            status = checks.examine(self.session, self.call, self.target, top, dirty=order.dirty, **order.risks)
+            top, request = self.session.place.top, self.request
+            status = checks.examine(self.session, self.call, self.target, top, dirty=request.dirty, **request.risks)
             self.commit, self.behind = status.commit, status.behind
-            if status.why and not order.quiet:
+            if status.why and not request.quiet:
                 sys.stderr.write(f"dibs: not compared with the remote: {status.why}\n")
             command = self._prepare()
             fields = {
-                "commit": self.commit, "command": shlex.join(order.command)[:500], "process": processes.this(),
+                "commit": self.commit, "command": shlex.join(request.command)[:500], "process": processes.this(),
                 "runs": processes.of(command.child.pid),
             }  # fmt: skip
             try:
-                self._run(deploy_guard.START, **fields, **order.risks)
+                self._run(deploy_guard.START, **fields, **request.risks)
             except BaseException:
                 command.cancel()
                 raise
@@ -139,14 +139,14 @@ class Deploy:
 
     def _prepare(self) -> HeldCommand:
         """The command, with this terminal; it waits until it may run."""
-        out = sys.stderr if self.order.quiet else None
+        out = sys.stderr if self.request.quiet else None
         sys.stdout.flush()
         self._hold = Hold(
             f"deploy:{self.target}", self.token, self._expires_at, deadline=self.session.deadline,
             confirm=lambda: self._ask("confirm", resource=self.resource, token=self.token),
             renew=lambda: self._ask("renew", resources=[self.resource]),
         )  # fmt: skip
-        return HeldCommand(self.keeper, self._hold, self.order.command, env=self._environment(), stdout=out)
+        return HeldCommand(self.keeper, self._hold, self.request.command, env=self._environment(), stdout=out)
 
     def _ask(self, name: str, **fields: Any) -> Any:
         self.call.facts.clear()
@@ -206,7 +206,7 @@ class Deploy:
         shown: dict[str, Any] = {
             "target": self.target, "commit": self.commit, "behind": self.behind, "token": self.token,
             "verified": result == "ok", "exit": code, "result": result,
-            **{name: True for name, was in self.order.risks.items() if was},
+            **{name: True for name, was in self.request.risks.items() if was},
         }  # fmt: skip
         if result == "interrupted" and fenced is None:
             raise Failed(f"the deploy of {self.target} was interrupted; how far it came is not known.", **shown)

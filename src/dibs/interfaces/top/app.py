@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
     from textual.timer import Timer
 
+    from dibs.audit.answers import KeptView
     from dibs.interfaces.top.desk import ActionThread
     from dibs.interfaces.top.reader import Asker, FeedReader
     from dibs.interfaces.top.rows import Line
     from dibs.interfaces.top.state import FleetState
-    from dibs.operations.core import answers
 
 SECOND = 1.0
 PAINT_MS = 200  # between two pictures of changes; a key is answered at once
@@ -421,7 +421,7 @@ class Top(App[None]):
         if kept is not None:
             await self._confirm("restore", path, kept, f"nothing is kept of {path}")
 
-    async def _confirm(self, kind: str, subject: str, kept: list[answers.KeptView] | None, otherwise: str) -> None:
+    async def _confirm(self, kind: str, subject: str, kept: list[KeptView] | None, otherwise: str) -> None:
         action = actions.describe(self.view.model, kind, subject, kept)
         if action is None:
             self.tell(otherwise)

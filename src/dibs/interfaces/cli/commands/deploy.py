@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from dibs import jsontext
-from dibs.deploy.course import Deploy, Order
+from dibs.deploy.course import Deploy, DeployRequest
 from dibs.errors import YES, Invalid
 from dibs.interfaces.cli import parse
 from dibs.interfaces.cli.command import Command
@@ -31,8 +31,8 @@ def run(words: parse.Words) -> int:
     if not words.rest:
         raise Invalid("deploy: name the command after `--`", usage=f"usage: {parse.usage('deploy', FIELDS, 'CMD…')}")
     session = open_session(words)
-    order = Order(words.fields["target"], words.rest, words.fields, quiet=bool(words.json))
-    shown = Deploy(session, session.identify(words.common.get("as")), order).run()
+    request = DeployRequest(words.fields["target"], words.rest, words.fields, quiet=bool(words.json))
+    shown = Deploy(session, session.identify(words.common.get("as")), request).run()
     if words.json:
         sys.stdout.write(jsontext.encode({"ok": True, **shown}) + "\n")
     else:
