@@ -19,8 +19,8 @@ from dibs.facts import clock
 from dibs.operations.alerts import kinds
 from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
+from dibs.operations.messages.records import messages_of
 from dibs.session import alert_delivery, upkeep
-from dibs.stores.seam import prefix_range
 from tests.doors.http.web import Web
 from tests.doors.local_server import Home, hide, socket_url
 from tests.doors.page.test_sessions import signed_in
@@ -31,6 +31,8 @@ from tests.waiting import until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from dibs.operations.core.answers import MessageView
 
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
 SINK = '\n[alerts]\ncommand = "cat >> got; echo >> got"\n\n[deploy]\nprotected = ["main"]\n'
@@ -367,12 +369,12 @@ def hold_inboxes(scene: Scene, alert: dict[str, Any], told: list[str], otherwise
         assert len(found) == 1, (name, found)
 
 
-def inbox(scene: Scene, agent: str) -> list[dict[str, Any]]:
+def inbox(scene: Scene, agent: str) -> list[MessageView]:
     """What is in an agent's inbox. The agent does not read it: that would be a sign of life."""
     assert scene.web is not None
 
-    def read(tx: Any) -> list[dict[str, Any]]:
-        return [mailbox.shown(tx, one) for _, one in tx.fetch([prefix_range(f"m\t{agent}\t")], 100).rows]
+    def read(tx: Any) -> list[MessageView]:
+        return [mailbox.shown(tx, message) for message in messages_of(tx, agent, 100)]
 
     return scene.web.host.session().store.look(read)
 

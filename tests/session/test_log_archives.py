@@ -18,6 +18,7 @@ from dibs.facts import clock, processes, workspace
 from dibs.lookout.verify import verify_archives, verify_store
 from dibs.operations.core.call import Call
 from dibs.operations.core.policy import DAY
+from dibs.operations.messages.records import subscriptions_key
 from dibs.operations.upkeep import log_retention
 from dibs.reports import audit, events, expected_archives, housekeeping
 from dibs.running import undo_scope
@@ -265,7 +266,8 @@ def test_an_agent_s_subscription_is_delivered_from_archives_and_a_lost_one_is_to
     whole = second.read_bytes()
     heard = [one["text"] for one in _inbox(keeper)]
     assert heard == [f"build.done: {number}" for number in range(30)]
-    keeper.session.store.run(lambda tx: tx.put("su\tbob", {**tx.get("su\tbob"), "cursor": 2}))
+    key = subscriptions_key("bob")
+    keeper.session.store.run(lambda tx: tx.put(key, {**tx.get(key), "cursor": 2}))
     second.unlink()
     again = [one["text"] for one in _inbox(keeper)]
     gaps = [text for text in again if "were dropped from the log" in text]
