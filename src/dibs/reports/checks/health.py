@@ -6,7 +6,7 @@ import os
 
 from dibs.errors import counted, quoted
 from dibs.facts import clock, relative_times
-from dibs.operations.alerts.kinds import DEPLOY_FAULTS
+from dibs.operations.alerts.work_causes import DEPLOY_FAULTS
 from dibs.reports.checks.coordination import changed_under, listed
 from dibs.reports.checks.findings import (
     ABSENT,
