@@ -16,7 +16,7 @@ import pytest
 
 import dibs
 from dibs.facts import clock
-from dibs.operations.alerts import kinds
+from dibs.operations.alerts import lifecycle
 from dibs.operations.claims import grants
 from dibs.operations.messages import mailbox
 from dibs.operations.messages.records import messages_of
@@ -486,7 +486,7 @@ def test_a_server_that_lost_commits_or_keeps_none_is_an_alert_in_every_place(
 ) -> None:
     def mend(scene: Scene) -> None:
         server.ask("CONFIG", "SET", "appendonly", "yes")
-        monkeypatch.setattr(kinds, "SETTLED_MS", 0)  # the clock of the server is not ours to move
+        monkeypatch.setattr(lifecycle, "SETTLED_MS", 0)  # the clock of the server is not ours to move
         scene.passed += MINUTE  # until somebody looks at the store again
 
     with running(**persistence) as server:

@@ -242,23 +242,23 @@ PENDING, DELIVERED, FAILED = "pending", "delivered", "failed"  # of a delivery
 
 ALERT_KEYS = "al\t"  # before kind and subject of every alert that is not cleared
 CLEARED_KEYS = "ac\t"  # before time and id of every cleared alert
-COUNTS_KEY = "an"  # how many alerts there are
+COUNTS_KEY = "an"  # the number of open and of cleared alerts, and of those for which there was no room
 _DELIVERIES = "alertout\t"  # in the first index: alerts that are to be delivered, by time
 _AT_ONCE = 0  # the due time of a suspicion: before everything else that is due
 
 
 def alert_key(kind: str, subject: str) -> str:
-    """An alert that is not cleared."""
+    """An alert that is open or acknowledged."""
     return f"al\t{kind}\t{subject}"
 
 
-def _cleared_key(at: int, alert: str) -> str:
-    """A cleared alert."""
-    return f"ac\t{at:015d}\t{alert}"
+def _cleared_key(time: int, alert: str) -> str:
+    """A cleared alert, by the time of that."""
+    return f"ac\t{time:015d}\t{alert}"
 
 
 def suspicion_key(kind: str, subject: str) -> str:
-    """A suspicion of which there is one at a time; before the id of any other."""
+    """A suspicion: something that may need an alert. Its id follows, unless there is one at a time."""
     return f"as\t{kind}\t{subject}"
 
 

@@ -27,7 +27,6 @@ from dibs.operations.messages.records import (
     get_kept,
     get_mailbox,
     get_mailboxes,
-    kept_key,
     put_kept,
     stamp_of,
     type_of,
@@ -217,7 +216,7 @@ def _keep(tx: Transaction, call: Call, to: str, kind: str, message: Letter) -> Q
         tx.append("call.refused", call.agent, "send", {"code": "quota"})
         return Quota(text, what=f"messages for later agents of type {kind}", limit=MAX_MESSAGES_KEPT)
     stamp = max(tx.now, 1 + max([stamp_of(key) for key, _ in rows], default=0))
-    put_kept(tx, kept_key(kind, stamp, message["message"]), {**message, "given": 0})
+    put_kept(tx, kind, stamp, {**message, "given": 0})
     tx.append("message.posted", call.agent, to, {"id": message["message"], "type": message["type"]})
     return None
 
@@ -248,7 +247,7 @@ def take_on_type(tx: Transaction, agent: Agent, was: str) -> None:
             continue
         letter: Json = {name: value for name, value in kept.items() if name != "given"}
         post(tx, box, letter, agent["agent"])
-        put_kept(tx, key, {**kept, "given": kept["given"] + 1})
+        put_kept(tx, agent["type"], stamp_of(key), {**kept, "given": kept["given"] + 1})
 
 
 def parts(tx: Transaction, agent: Agent, kind: str) -> None:

@@ -24,12 +24,12 @@ from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.operations.messages.records import (
     get_mailbox,
     get_subscriptions,
-    message_key,
     messages_prefix,
     next_delivery,
     put_mailbox,
     put_message,
     scan_deliverable,
+    stamp_of,
     subagent_messages_prefix,
     walk_messages,
 )
@@ -62,7 +62,7 @@ def put_in(tx: Transaction, box: Mailbox, message: Message) -> None:
     box["last"], box["count"] = stamp, box["count"] + 1
     if _is_counted(message):
         box["from"][message["from"]] = box["from"].get(message["from"], 0) + 1
-    put_message(tx, message_key(to, stamp, message["message"]), message, 0)
+    put_message(tx, stamp, message, 0)
     wake(tx, box)
     tx.wake(mark_of(to))
     put_mailbox(tx, to, box)
@@ -185,7 +185,7 @@ def mark_shown(tx: Transaction, key: str, message: Message) -> bool:
     again = message.get("again", 0)
     news = not message.get("shown") or bool(again and message["told"] + again <= tx.now)
     message["shown"], message["told"], message["delivery"] = True, tx.now, message.get("delivery", 0) + 1
-    put_message(tx, key, message, tx.now + again if again else None)
+    put_message(tx, stamp_of(key), message, tx.now + again if again else None)
     return news
 
 

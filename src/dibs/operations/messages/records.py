@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 
 def mailbox_key(agent: str) -> str:
-    """An agent's mailbox."""
+    """An agent's mailbox: the last stamp, how many messages it has and from whom, and who waits for one."""
     return f"mb\t{agent}"
 
 
@@ -123,7 +123,7 @@ def sent_key(message: str) -> str:
 
 
 def subscriptions_key(agent: str) -> str:
-    """What an agent subscribes to."""
+    """What an agent subscribes to, and its cursor in the log."""
     return f"su\t{agent}"
 
 
@@ -196,9 +196,10 @@ def addressed(letter: Letter, to: str) -> Message:
     return typed
 
 
-def put_message(tx: Transaction, key: str, message: Message, deliverable: int | None) -> None:
+def put_message(tx: Transaction, stamp: int, message: Message, when: int | None) -> None:
     """Write a message that may be delivered from then on: 0 for a new one, None for one that was, and is not again."""
-    entry = None if deliverable is None else _deliverable(message["to"], deliverable, stamp_of(key))
+    key = message_key(message["to"], stamp, message["message"])
+    entry = None if when is None else _deliverable(message["to"], when, stamp)
     tx.put(key, message, i1=entry, i2=due(message["until"]) if "until" in message else None)
 
 
@@ -229,9 +230,9 @@ def get_kept(tx: Transaction, agent_type: str, limit: int) -> list[tuple[str, Ke
     return tx.fetch([prefix_range(kept_prefix(agent_type))], limit).rows
 
 
-def put_kept(tx: Transaction, key: str, message: KeptMessage) -> None:
-    """Write a message for later agents."""
-    tx.put(key, message, i2=due(message["until"]))
+def put_kept(tx: Transaction, agent_type: str, stamp: int, message: KeptMessage) -> None:
+    """Write a message for later agents of a type."""
+    tx.put(kept_key(agent_type, stamp, message["message"]), message, i2=due(message["until"]))
 
 
 def get_sent(tx: Transaction, message: str) -> SentMessage | None:

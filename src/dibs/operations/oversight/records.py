@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 def settlement_key(what: str) -> str:
-    """A finding that was accepted."""
+    """A finding of `dibs check` that a person accepted."""
     return f"cs\t{what}"
 
 
-TRIAL_KEY = "ct"  # the last test
+TRIAL_KEY = "ct"  # the last test with many agents
 
 
 def get_settlement(tx: Transaction, what: str) -> Settlement | None:
