@@ -15,6 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.core.answers import AlertView
     from dibs.session.session import Session
     from dibs.stores.seam import Event, Store
 
@@ -33,7 +34,7 @@ def complete(session: Session, result: dict[str, Any]) -> dict[str, Any]:
     return {**result, "looker": upkeep.last(session.place.local)} if "deliveries" in result else result
 
 
-def number_all(session: Session, alerts: list[dict[str, Any]]) -> None:
+def number_all(session: Session, alerts: list[AlertView]) -> None:
     """Add `evidence` to these alerts."""
     if not alerts:
         return

@@ -32,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.oversight.snapshot import ChangeFacts
     from dibs.reports.checks.history import Demand
 
 HOT_REFUSALS = 10  # of one resource lately: fewer are everyday life
@@ -54,7 +55,7 @@ def alone(look: Look) -> str:
     return "one agent at work" if look.fleet else "no agent at work yet"
 
 
-def changed_under(look: Look, change: dict[str, Any]) -> str:
+def changed_under(look: Look, change: ChangeFacts) -> str:
     """A change of another agent's file, in the words in which that agent was told."""
     names = [look.name(one) for one in (*([change["agent"]] if change["agent"] else []), *change["suspects"])]
     whose = f"{look.name(change['holder'])} held or had unfinished work in"
