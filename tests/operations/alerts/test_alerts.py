@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
 from dibs.errors import Deadlock, Held, NotFound
 from dibs.operations.alerts import audience, delivery, kinds, records, views
+from dibs.operations.core import answers
 from dibs.operations.core.policy import WORK
 from dibs.operations.guards.commit_guard import COMMITTED
 from dibs.operations.guards.deploy_guard import FINISH, START
@@ -212,6 +213,10 @@ def boss(fleet: Fleet) -> Fleet:
 
 def test_every_kind_is_planted_here() -> None:
     assert set(PLANTED) == set(kinds.TABLE)
+
+
+def test_an_answer_knows_every_kind() -> None:
+    assert get_args(answers.AlertKind) == tuple(kinds.TABLE)
 
 
 @pytest.mark.parametrize("kind", PLANTED)
