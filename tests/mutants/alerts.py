@@ -17,7 +17,7 @@ ROWS = (
      f"{ALERTS}::test_the_same_cause_again_is_counted_while_its_alert_is_open_or_acknowledged"),
     ("lifecycle.look_into", "drop call clear",
      f"{ALERTS}::test_a_cause_that_comes_back_after_it_was_gone_raises_a_new_alert"),
-    ("watch._found", "always if agent", f"{EACH}"),
+    ("watch._new_suspicions", "always if agent", f"{EACH}"),
     ("deaths.tell", "drop assign mourned", f"{EACH}"),
     # cleared by itself
     ("watch.look", "drop call clear", MACHINE),

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
         """What a look did."""
 
         cleared: int  # alerts
-        found: int  # suspicions
+        suspected: int  # new suspicions
 
 
 MAX_WANTING = 64  # waiters, and as many interests, by whose wishes one look finds silent holders
@@ -63,15 +63,15 @@ RULES_NOTICED = "rules"  # the suspicion that waits for `[alerts] rules` before 
 
 def look(tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None) -> LookCounts:
     """Clear alerts without a cause, and leave suspicions for what was found; returns how many of each."""
-    done: LookCounts = {"cleared": 0, "found": 0}
+    done: LookCounts = {"cleared": 0, "suspected": 0}
     for alert, why in _over(tx, call, store):
         lifecycle.clear(tx, call, alert, why)
         done["cleared"] += 1
-    for suspicion in _found(tx, call, agents, store):
+    for suspicion in _new_suspicions(tx, call, agents, store):
         is_rules = suspicion["suspicion"] == RULES_NOTICED
         # It gets some time: an agent whose hooks run is told with its next call.
         put_suspicion(tx, suspicion, tx.now + call.policy.work["alerts"]["rules"] if is_rules else None)
-        done["found"] += 1
+        done["suspected"] += 1
     return done
 
 
@@ -79,7 +79,7 @@ def is_due(tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreSta
     """Would a look find anything?"""
     if next(_over(tx, call, store), None) is not None:
         return True
-    return next(_found(tx, call, agents, store), None) is not None
+    return next(_new_suspicions(tx, call, agents, store), None) is not None
 
 
 def _over(tx: Transaction, call: Call, store: StoreState | None) -> Iterator[tuple[Alert[Facts], str]]:
@@ -98,7 +98,7 @@ def _store_is_well(alert: Alert[Facts], store: StoreState | None) -> str:
     return "" if alert["facts"]["lasts"] in store["warnings"] else "the store no longer warns"
 
 
-def _found(
+def _new_suspicions(
     tx: Transaction, call: Call, agents: Sequence[Agent], store: StoreState | None
 ) -> Iterator[Suspicion[Facts]]:
     """New trouble. What has an alert already is left out."""

@@ -24,6 +24,7 @@ from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.operations.messages.records import (
     get_mailbox,
     get_subscriptions,
+    is_from_agent,
     messages_prefix,
     next_delivery,
     put_mailbox,
@@ -70,7 +71,7 @@ def put_in(tx: Transaction, box: Mailbox, message: Message) -> None:
 
 def _is_counted(message: Message) -> bool:
     """Does it count for its sender? An agent's own message, and one that dibs leaves by a far caller's word."""
-    return "thread" in message or bool(message.get("reported"))
+    return is_from_agent(message) or message.get("reported", False)
 
 
 def wake(tx: Transaction, box: Mailbox) -> None:

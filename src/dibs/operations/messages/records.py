@@ -189,6 +189,11 @@ def put_mailbox(tx: Transaction, agent: str, box: Mailbox) -> None:
 # --- messages
 
 
+def is_from_agent(message: Message) -> bool:
+    """Did an agent send it? If not, dibs left it."""
+    return "thread" in message
+
+
 def addressed(letter: Letter, to: str) -> Message:
     """A copy of what is sent, for one recipient."""
     message: Json = {**letter, "to": to}
