@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.core.declare import NEAR, Field, Operation
+from dibs.operations.documents.records import put_counts
 from dibs.stores.seam import COMMIT
 
 CLAIMS_PER_TRANSACTION = 256
@@ -31,7 +32,7 @@ def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside:
             put_agent(tx, agent)
             kept.append(agent["agent"])
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
-    tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
+    put_counts(tx, {"documents": 0, "forgotten": tx.tail().commit})
     tx.append("store.recovered", call.agent, aside, {"killed": kept})
     suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, aside]])
     return {"killed": kept}

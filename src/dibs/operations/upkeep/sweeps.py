@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dibs.operations.agents.records import Agent
     from dibs.operations.claims.records import Claim
     from dibs.operations.core.call import Call, Record
-    from dibs.stores.seam import Fetched, Transaction
+    from dibs.stores.seam import Fetched, Json, Transaction
 
 DUE_PER_CALL = 8  # due records, after an agent's call
 DUE_PER_SWEEP = 256  # due records, in one `sweep` transaction
@@ -77,20 +77,20 @@ def some(tx: Transaction, call: Call, limit: int) -> dict[str, int]:
     return done
 
 
-def _other(tx: Transaction, key: str, record: Record) -> bool:
+def _other(tx: Transaction, key: str, record: Json) -> bool:
     """Handle a due record that is neither claim, waiter nor interest: each family has its own end.
 
     Returns whether that is done; a large run goes in parts.
     """
     family = key.partition("\t")[0]
     if family == "vo":
-        from dibs.operations.shared import votes
+        from dibs.operations.votes import votes
 
-        votes.came_due(tx, key, record)
+        votes.came_due(tx, record)
     elif family == "eg":
-        from dibs.operations.shared import documents
+        from dibs.operations.documents import documents
 
-        documents.forget(tx, key, record)
+        documents.forget(tx, record)
     elif family == "m":
         from dibs.operations.messages import mailbox
 
