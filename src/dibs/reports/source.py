@@ -10,7 +10,7 @@ from dibs import jsontext
 from dibs.errors import counted, named
 from dibs.facts import clock
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.runs import quality_gates, run_records, run_views
+from dibs.operations.runs import quality_gates, records, run_views, runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.outcomes import NOT_DONE_KEY
 from dibs.operations.tasks.records import get_results
@@ -42,18 +42,18 @@ MAX_AGENT_TASKS = 100  # ids of an agent's finished tasks
 
 def _read(tx: Transaction, call: Call, run: str = "", facts: Any = None) -> dict[str, Any]:
     """All records that belong to a run, in one snapshot."""
-    record = run_records.chosen(tx, run, reading=True)
+    record = runs.chosen(tx, run, reading=True)
     name = record["run"]
     found = list(run_views.tasks(tx, name))
     counted = run_views.counted(found)
-    members = run_views.members(tx, name)
-    ended = record["state"] == run_records.ENDED
+    members = records.get_members(tx, name)
+    ended = record["state"] == records.ENDED
     times = quality_gates.TIMES[2:] if ended else quality_gates.times_of(record)
     return {
         "run": record, "tasks": found, "results": _results(tx, found), "members": members,
         "agents": run_views.with_states(tx, call, members, counted),
-        "errors": run_views.notes(tx, name, run_records.ERROR),
-        "warnings": run_views.notes(tx, name, run_records.WARNING),
+        "errors": run_views.notes(tx, name, runs.ERROR),
+        "warnings": run_views.notes(tx, name, runs.WARNING),
         "gates": quality_gates.check(tx, call, record, times, facts or {}),
         "movers": [{"agent": by} for by in dict.fromkeys([by for _, _, by in record["phases"]])],
         "now": record["ended"] if ended else tx.now, "last": tx.tail().seq,
@@ -83,7 +83,7 @@ READ = Operation(
     _read,
     "Read all that belongs to a run.",
     sent_by=ANYWHERE,
-    fields=(run_records.RUN, Field("facts", "texts", "facts that only a door can know")),
+    fields=(runs.RUN, Field("facts", "texts", "facts that only a door can know")),
     writes=False,
 )
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 
 from dibs.errors import Invalid
-from dibs.operations.runs.run_records import PHASES
+from dibs.operations.runs.runs import PHASES
 from dibs.patterns import specs
 from dibs.session import durations
 
