@@ -105,8 +105,9 @@ def _other(tx: Transaction, key: str, record: Json) -> bool:
         records.forget(tx, key)
     elif family == "rp":
         from dibs.operations.landing import conflicts
+        from dibs.operations.landing.records import place_of
 
-        conflicts.clear(tx, key, record)
+        conflicts.clear(tx, place_of(key), record)
     elif family == "u":
         from dibs.operations.runs import run_endings
 
