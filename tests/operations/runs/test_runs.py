@@ -441,6 +441,15 @@ def test_a_run_with_open_tasks_does_not_end(fleet: Fleet) -> None:
     assert fleet.call("x", "run show")["run"]["state"] == "active"
 
 
+def test_a_run_with_many_tasks_does_not_end_if_the_first_of_them_are_open(fleet: Fleet) -> None:
+    many = [{"title": f"t{number}"} for number in range(long_jobs.RECORDS_PER_STEP + 1)]
+    fleet.call("boss", "run start", name="op", id="r1", tasks=many)
+    with pytest.raises(Conflict, match="run r1 has open tasks"):
+        fleet.call("boss", "run end", run="r1")
+    assert fleet.call("boss", "run show", run="r1")["run"]["state"] == "active"
+    assert [event["data"] for event in fleet.events("run.refused")] == [{"code": "conflict"}]
+
+
 def test_a_forced_end_calls_off_what_is_open_and_refuses_late_results(fleet: Fleet) -> None:
     start(fleet)
     add(fleet, "a")

@@ -27,7 +27,6 @@ from dibs.stores.seam import digest_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.errors import DibsError
     from dibs.operations.claims.records import Claim
@@ -153,7 +152,7 @@ def forget(tx: Transaction, deletion: Version) -> None:
     records.put_counts(tx, {**counts, "forgotten": max(counts["forgotten"], deletion["version"])})
 
 
-def _ahead(call: Call, key: str, **_: Any) -> Ahead:
+def _ahead(call: Call, key: str, **_: object) -> Ahead:
     """The document, the record of a deleted one, and its claims."""
     name = json_values.check_key(key)
     return [records.document_key(name), records.deletion_key(name)], claim_records.ranges_of([resource_of(name)])

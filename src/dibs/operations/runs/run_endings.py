@@ -15,7 +15,7 @@
 
 from __future__ import annotations
 
-from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, quoted
+from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, from_parts, quoted
 from dibs.operations.core import long_jobs
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
@@ -26,13 +26,20 @@ from dibs.operations.tasks import records as task_records
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import NotRequired
 
-    from dibs.operations.core.answers import RunArchivedAnswer
+    from dibs.operations.core.answers import RunArchivedAnswer, RunEndAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.long_jobs import RunEndJob
     from dibs.operations.runs.records import Run, RunArchive
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Json, Transaction
+
+    class EndAnswer(RunEndAnswer):
+        """The answer, with the job that goes on."""
+
+        jobs: NotRequired[list[str]]
+
 
 ROWS_PER_SWEEP = 16  # deleted by one sweep of another agent's claim
 
@@ -48,7 +55,7 @@ def _end(
     keep: int | None = None,
     strict: bool = False,
     archive: bool = False,
-) -> dict[str, Json] | Conflict:
+) -> EndAnswer | DibsError:
     """End a run. The door writes the archive, and records it afterwards (ARCHIVED)."""
     record = runs.load(tx, run) if run else runs.chosen(tx, run)
     if record["state"] == records.ENDED and not record.get("ending"):
@@ -81,9 +88,16 @@ def _end(
         record["state"], record["ended"], record["ended_by"] = records.ENDED, tx.now, call.agent
     records.put_run(tx, record)
     jobs = long_jobs.begin(tx, job)
-    if not jobs:
-        return job["answer"]
-    return {**_ended(tx, record, job["names"], []), "jobs": jobs}
+    return {**_ended(tx, record, job["names"], []), "jobs": jobs} if jobs else _answer(job)
+
+
+def _answer(job: RunEndJob) -> EndAnswer | DibsError:
+    """The answer of a job that its first step has finished."""
+    answer: Json = job["answer"]
+    if "error" in answer:
+        return from_parts(answer["error"])
+    ended: EndAnswer = answer
+    return ended
 
 
 def _asks(tx: Transaction, call: Call, run: str = "", **_: object) -> tuple[str, list[str]]:
@@ -98,7 +112,7 @@ def _asks(tx: Transaction, call: Call, run: str = "", **_: object) -> tuple[str,
     return ("", []) if record is None else ("orchestrator", [record["coordinator"]])
 
 
-def _ended(tx: Transaction, run: Run, cancelled: list[str], released: list[str]) -> dict[str, Json]:
+def _ended(tx: Transaction, run: Run, cancelled: list[str], released: list[str]) -> EndAnswer:
     return {"run": runs.shown(tx, run), "existing": False, "cancelled": cancelled, "released": released}
 
 
