@@ -27,9 +27,10 @@ EXTENSIONS = (
 # Folders below the package whose modules go in; modules that no hook loads are left out.
 FOLDERS = (
     "", "doors", "interfaces/agents", *[f"interfaces/agents/{name}" for name in NAMES], "guards", "facts", "git",
-    "shell", "operations", "operations/agents", "operations/claims", "operations/core", "operations/guards",
-    "operations/messages", "operations/runs", "operations/shared", "operations/tasks", "operations/upkeep", "running",
-    "session", "storage", "stores", "stores/move", "stores/redis", "stores/sqlite",
+    "shell", "operations", "operations/agents", "operations/claims", "operations/core",
+    "operations/documents", "operations/guards", "operations/messages", "operations/runs", "operations/tasks",
+    "operations/upkeep", "operations/votes", "running", "session", "storage", "stores", "stores/move",
+    "stores/redis", "stores/sqlite",
 )  # fmt: skip
 LEFT_OUT = (
     "interfaces/agents/make_index.py", "shell/rows.py", "operations/core/answer_keys.py",

@@ -27,7 +27,7 @@ from dibs.operations.claims import records as claim_records
 from dibs.operations.core import paging
 from dibs.operations.core.call import DIBS_SENDER, due, iso, within
 from dibs.operations.messages import mailbox
-from dibs.operations.runs import run_records
+from dibs.operations.runs.records import active_runs, runs_joined
 from dibs.stores.seam import COMMIT, prefix_range
 
 TYPE_CHECKING = False
@@ -184,10 +184,8 @@ def coordinators(tx: Transaction, call: Call, agent: str, *, persons: bool = Tru
 
     Of no agent (the store, a push): the coordinators of all runs.
     """
-    active = [record for _, _, record in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", run_records.MAX_RUNS_LISTED).rows]
-    keys = [f"ua\t{run['run']}\t{agent}" for run in active] if agent else []
-    joined = tx.get_many(keys)
-    found = {run["coordinator"] for run in active if not agent or joined[f"ua\t{run['run']}\t{agent}"] is not None}
+    runs = active_runs(tx)
+    found = {run["coordinator"] for run in (runs_joined(tx, runs, agent) if agent else runs)}
     found |= {
         record["agent"] for record in claim_records.within_ranges(tx, [ROLE_RANGE]) if claim_records.is_claim(record)
     }

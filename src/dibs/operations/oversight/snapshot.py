@@ -12,7 +12,7 @@ from dibs.operations.claims import records as claim_records
 from dibs.operations.core.call import iso
 from dibs.operations.core.declare import AGENT, ANYWHERE, PERSON, Operation
 from dibs.operations.oversight import settlements, trials
-from dibs.operations.runs import run_records
+from dibs.operations.runs.records import active_runs
 from dibs.operations.tasks import lifecycle
 from dibs.operations.tasks.records import dependent_range, end_of, get_tasks, in_state, task_of, with_defaults
 from dibs.stores.seam import prefix_range
@@ -72,7 +72,7 @@ def _read(tx: Transaction, call: Call) -> dict[str, Any]:
         "test": _test(tx),
         "runs": [
             {"run": run["run"], "coordinator": run["coordinator"]}
-            for _, _, run in tx.scan(1, f"runs\t{run_records.ACTIVE}\t", MAX_RUNS).rows
+            for run in active_runs(tx, MAX_RUNS)
         ],
         "quarantined": [_task(task) for task in scanned(in_state(lifecycle.QUARANTINED), "tasks")],
         "failed": _failed(tx, scanned(in_state(lifecycle.FAILED), "tasks")),
