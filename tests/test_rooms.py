@@ -25,7 +25,7 @@ def definitions(path: Path) -> set[str]:
     """What a module defines, at its top (below `if TYPE_CHECKING` as well) and in its classes."""
     names = set()
     top = ast.parse(path.read_text()).body
-    for node in [*top, *[part for node in top if isinstance(node, ast.If) for part in node.body]]:
+    for node in [*top, *[part for block in top if isinstance(block, ast.If) for part in block.body]]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
             names |= {f"{node.name}.{part.name}" for part in node.body if isinstance(part, ast.FunctionDef)}
