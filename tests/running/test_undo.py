@@ -19,7 +19,7 @@ from dibs.errors import Conflict, Forbidden, Held, Invalid, NotFound
 from dibs.facts import ledger_files
 from dibs.lookout.verify import verify_store
 from dibs.operations.claims import records as claim_records
-from dibs.operations.guards import ledger
+from dibs.operations.guards import compaction, ledger
 from dibs.running import undo, undo_scope, undo_work
 from dibs.session import working_tree
 from tests.git import git
@@ -114,8 +114,9 @@ def test_what_is_older_than_the_policy_is_forgotten_and_said_to_be(desk: Desk) -
     claim = desk.change("ann", {"a": (b"1", "")})
     working_tree.of(desk.session.place).cut()
     tree = working_tree.of(desk.session.place)
-    ledger_files.replace(tree.folder, tree.state.lines(tree.now), ledger_files.load(tree.folder)[1], tree.state.past())
-    ledger_files.trim_past(tree.folder, tree.now + 10**18)
+    lines = compaction.compacted(tree.state, tree.now)
+    ledger_files.replace(tree.folder, lines, ledger_files.load(tree.folder)[1], compaction.past(tree.state))
+    ledger_files.trim_past(tree.folder, lambda line: ledger.is_change_since(line, tree.now + 1))
     assert ledger_files.past(tree.folder) == []
     with pytest.raises(NotFound):
         desk.plan("none")

@@ -9,6 +9,7 @@ from typing import Any
 
 from dibs.canonical import Canonical
 from dibs.facts.clock import random_id
+from dibs.operations.guards.ledger import call_end_line
 from dibs.running import undo_plan, undo_scope, undo_work
 from dibs.session import working_tree
 from dibs.session.session import Session
@@ -127,7 +128,7 @@ class Desk:
         tree = working_tree.of(self.session.place)
         tree.look(wanted)
         if hooks:
-            tree.add(("C", tree.stamp(), key, ""))
+            tree.add(call_end_line(tree.stamp(), key, left=False))
         tree.write()
         tree.cut()
         tick()

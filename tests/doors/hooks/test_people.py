@@ -14,6 +14,7 @@ import pytest
 
 import dibs
 from dibs.facts import ledger_files
+from dibs.operations.guards import compaction
 from dibs.session.working_tree import Tree
 
 if TYPE_CHECKING:
@@ -224,7 +225,7 @@ def test_what_an_agent_added_to_a_persons_unread_change_is_not_dropped_with_it(
     ada.bash(command)
     ada.bash(command)
     tree = Tree(str(repo.folder), str(repo.private))
-    assert ledger_files.replace(tree.folder, tree.state.lines(tree.now), tree._known)  # it is compacted
+    assert ledger_files.replace(tree.folder, compaction.compacted(tree.state, tree.now), tree._known)  # it is compacted
     assert "b.py" in ada.may_run("git checkout .").refusal
     assert "b.py" in ada.may_run("git checkout -- b.py").refusal
     ada.read("b.py")

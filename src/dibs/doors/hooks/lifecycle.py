@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 def boot(event: Event, place: Place) -> str:
     """The agent starts, or starts again: register it and brief it."""
     from dibs.doors.hooks import audit, briefing, cleanup
+    from dibs.operations.guards.ledger import session_line, turn_line
     from dibs.session import env_beliefs, memory_files, working_tree
 
     tree = working_tree.of(place)
     stamp = tree.stamp()
-    tree.add(("E", stamp, event.agent), ("B", stamp, event.agent))
+    tree.add(turn_line(stamp, event.agent), session_line(stamp, event.agent))
     if place.top.startswith(f"{place.root}/"):
         _exclude(place)
     if place.common:
@@ -78,12 +79,13 @@ def prompt(event: Event, place: Place) -> str:
 
 def _step(event: Event, place: Place, *, over: bool = False) -> Tree:
     """The agent continued: none of its calls is open any more."""
+    from dibs.operations.guards.ledger import session_end_line, turn_line
     from dibs.session import working_tree
 
     tree = working_tree.of(place)
     stamp = tree.stamp()  # of what its client ran before that, nothing comes after this look
     tree.survey()
-    tree.add(("X" if over else "E", stamp, event.agent))
+    tree.add(session_end_line(stamp, event.agent) if over else turn_line(stamp, event.agent))
     tree.write()
     return tree
 

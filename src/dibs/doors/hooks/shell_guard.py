@@ -13,7 +13,7 @@ from dibs.doors.hooks.caller import begin, identify, open_session
 from dibs.errors import DibsError, Held
 from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
-from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
+from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE, tree_line
 from dibs.session import working_tree
 
 TYPE_CHECKING = False
@@ -158,7 +158,7 @@ def _note(
     moded, unnamed = _name_moded(event, place, reading, known)
     if reading.kind == "harmless" and not taken and not undone and not moded:
         return
-    known[place.top].add(*[("V", event.key, top) for top in known if top != place.top])
+    known[place.top].add(*[tree_line(event.key, top) for top in known if top != place.top])
     for tree in known.values():
         begin(
             tree, event, is_open=unnamed or reading.kind == "open", left=reading.background,

@@ -21,7 +21,7 @@ from dibs.operations.core.call import check_text, related, within
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.guards import changes
 from dibs.operations.guards.edit_guard import BY
-from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE, UNSURE
+from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
     when, path = changed_at(change), change.path
     if change.grade in {SURE, LIKELY}:
         mine = [span for span in spans if within(change.actor, span.agent)]
-        path = "" if LINKED in _kinds(change.flags) else path
+        path = "" if LINKED in change.kinds else path
     elif change.grade == OUTSIDE:
         holder = holder_at(path, when, holds, heard)
         mine = [span for span in spans if holder and span.agent == holder]
@@ -140,13 +140,13 @@ def runs_of(chain: Sequence[tuple[Change, bool]]) -> list[Run]:
     found: list[Run] = []
     last: Version | None = None
     for change, meant in chain:
-        was, now = _kinds(change.flags)
+        was, now = change.kinds
         before, after = (change.before, was), (change.after, now)
         if last is not None and last != before and change.before == MISSING:
             before = last  # the ledger had forgotten the path in between
         last = after
         run = Run(before, after, change.actor, changed_at(change), meant=meant)
-        run.is_unsure = UNSURE in change.flags and before == GONE
+        run.is_unsure = change.is_unsure and before == GONE
         run.is_likely = change.grade != SURE
         found.append(run)
     return joined(found)
@@ -163,14 +163,6 @@ def joined(runs: Sequence[Run]) -> list[Run]:
         else:
             found.append(run)
     return found
-
-
-def _kinds(flags: str) -> tuple[str, str]:
-    """The kinds of the file before and after a change."""
-    ends = flags[-2:]
-    if len(ends) == 2 and all(one in "0xl" for one in ends):  # noqa: PLR2004 - before and after
-        return ends[0].strip("0"), ends[1].strip("0")
-    return "", ""
 
 
 class Outcome:
