@@ -25,6 +25,7 @@ from dibs.session.working_tree import Tree
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dibs.operations.guards.edit_guard import Knowledge
     from dibs.operations.guards.ledger import Change, Line
 
 AGENTS = ("ada", "bob", "cal")
@@ -314,7 +315,7 @@ class World:
                 return before
         return None
 
-    def _passes(self, agent: str, path: str, facts: dict[str, Any], before: str) -> bool:
+    def _passes(self, agent: str, path: str, facts: Knowledge, before: str) -> bool:
         known = facts["known"]
         if known in {OLDER, BLIND} or (known == NOTHING and (facts["since"] or facts["owners"])):
             return False

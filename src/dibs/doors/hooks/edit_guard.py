@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dibs.doors.hooks.payload import Event
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.edit_guard import Target
+    from dibs.operations.guards.edit_guard import Knowledge, Target
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
@@ -230,7 +230,7 @@ def _content(tree: Tree, path: str) -> str:
     return head.content if head is not None else MISSING
 
 
-def facts_of(tree: Tree, agent: str, one: _NamedPath) -> dict[str, Any] | None:
+def facts_of(tree: Tree, agent: str, one: _NamedPath) -> Knowledge | None:
     """What the ledger says of a file to be written: what the agent knows of it, whose it is, since when."""
     head = tree.state.heads.get(one.path)
     if head is None:

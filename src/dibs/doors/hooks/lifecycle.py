@@ -104,6 +104,7 @@ def stop(event: Event, place: Place) -> str:
     """The agent's turn is over: unchanged files that it holds are released."""
     from dibs.doors.hooks import audit
     from dibs.operations.guards.audits import IDLE, MINE
+    from dibs.operations.guards.records import held_file
 
     tree = _step(event, place)
     tree.cut()
@@ -115,7 +116,7 @@ def stop(event: Event, place: Place) -> str:
     for claim, top, texts in mine:
         for text in texts:
             content = contents.read(f"{top}/{text}")[0]
-            now[f"{claim}\t{text}"] = "" if content == contents.MISSING else content
+            now[held_file(claim, text)] = "" if content == contents.MISSING else content
     if mine:
         session.run(IDLE, call, {"now": now})
     return ""

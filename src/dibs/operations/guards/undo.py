@@ -26,9 +26,10 @@ from dibs.operations.guards.ledger import LIKELY, MISSING, OUTSIDE, SURE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.claims.records import Claim
+    from dibs.operations.claims.resources import Resource
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.operations.guards.ledger import Change
@@ -37,6 +38,19 @@ if TYPE_CHECKING:
     Version = tuple[str, str]  # a content's id and the kind of file: "" plain, "x" executable, "l" a link
     # current, base, other → the merged version, and whether it has conflicts; None if it cannot be merged
     Merge = Callable[[Version, Version, Version], tuple[Version, bool] | None]
+
+    class UndoTaken(TypedDict):
+        """Of `undo`."""
+
+        claim: str
+        token: int
+        new: bool  # the undo alone holds it
+
+    class UndoDone(TypedDict):
+        """Of `undo-done`."""
+
+        undo: str
+
 
 CLOCK_LAG_NS = 50_000_000  # an inode's time and the store's wall clock may differ by so much
 SHOWN = 16  # paths in an event
@@ -47,7 +61,7 @@ GONE: Version = (MISSING, "")
 # --- whose changes
 
 
-def covered(path: str, held: Sequence[Sequence[str]]) -> bool:
+def covered(path: str, held: Sequence[Resource]) -> bool:
     """Is this path of the ledger one of these resources, or below one?"""
     if not path.isascii():
         from unicodedata import normalize
@@ -61,7 +75,7 @@ class Span:
 
     __slots__ = ("agent", "end", "held", "start")
 
-    def __init__(self, agent: str, start: int, end: int, held: Sequence[Sequence[str]] | None = None) -> None:
+    def __init__(self, agent: str, start: int, end: int, held: Sequence[Resource] | None = None) -> None:
         self.agent, self.start, self.end, self.held = agent, start, end, held
 
     def gap(self, path: str, when: int) -> int | None:
@@ -208,11 +222,11 @@ def _take(
     undo: str,
     of: Sequence[str],
     what: str,
-    paths: Sequence[Sequence[str]],
+    paths: Sequence[Resource],
     tree: str,
     count: int,
     local: bool = True,
-) -> Any:
+) -> UndoTaken | DibsError:
     """Claim all files, as an edit does, or none."""
     agent = get_agent(tx, call.agent)
     for resource in paths:
@@ -249,7 +263,7 @@ def _done(
     claim: str = "",
     release: bool = False,
     code: str = "",
-) -> Any:
+) -> UndoDone | DibsError:
     """The files are as they were: told to whom it concerns, settled, and released if only the undo held them."""
     mine = [one for one in claim_records.claims_of(tx, call.agent) if one["claim"] == claim]
     if not code and not any(one.get("undo") == undo and one["until"] > tx.now for one in mine):
@@ -286,19 +300,19 @@ def _done(
 
 
 def _give_back(tx: Transaction, mine: list[Claim]) -> None:
-    freed: list[Any] = []
+    freed: list[Resource] = []
     for held in mine:
         endings.give_back(tx, held, held["resources"], "released")
         freed += held["resources"]
     endings.serve(tx, freed)
 
 
-def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: Any) -> tuple[str, list[str]]:
+def _asks(_: Transaction, call: Call, of: Sequence[str] = (), **__: object) -> tuple[str, list[str]]:
     """One's own work and that of one's subagents; an orchestrator undoes that of others."""
     return ("" if all(within(agent, call.agent) for agent in of) else "orchestrator"), []
 
 
-def _ahead(call: Call, paths: Sequence[Sequence[str]] = (), **_: Any) -> Ahead:
+def _ahead(call: Call, paths: Sequence[Resource] = (), **_: object) -> Ahead:
     return (), ranges_for(paths) if paths else []
 
 
