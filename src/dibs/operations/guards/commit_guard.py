@@ -102,8 +102,8 @@ def _check(
 def _unsettled(tx: Transaction, call: Call, paths: Sequence[Resource], tree: str) -> Conflict | None:
     """Refuse a path that another agent overwrote while it was held: first decide what it should contain."""
     for start in range(0, len(paths), PATHS_PER_TRIP):
-        found = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
-        for name, ids in found.items():
+        unsettled = changes.unsettled(tx, tree, [path[1] for path in paths[start : start + PATHS_PER_TRIP]])
+        for name, ids in unsettled.items():
             return Conflict(
                 f"{name} was changed; {changes.actor_of(tx, ids[-1], call.agent)}, and it is not settled what it "
                 f"should contain. `dibs restore {ids[-1]}` brings back what was there before; or read it and edit it; "

@@ -666,12 +666,12 @@ class State:
     def watched(self, now: int) -> list[str]:
         """The paths for a look: unfinished work, and recently named paths. Of very many, the latest and some others."""
         since = now - WATCH_NS
-        found = [path for path, head in self.heads.items() if head.named > since or head.owners]
-        if len(found) <= MAX_PATHS_WATCHED:
-            return found
-        found.sort(key=self._last_named, reverse=True)
-        late = sorted(found[MAX_PATHS_WATCHED // 2 :], key=lambda path: self.heads[path].looked)
-        return found[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]  # the rest in turn
+        paths = [path for path, head in self.heads.items() if head.named > since or head.owners]
+        if len(paths) <= MAX_PATHS_WATCHED:
+            return paths
+        paths.sort(key=self._last_named, reverse=True)
+        late = sorted(paths[MAX_PATHS_WATCHED // 2 :], key=lambda path: self.heads[path].looked)
+        return paths[: MAX_PATHS_WATCHED // 2] + late[: MAX_PATHS_WATCHED // 2]  # the rest in turn
 
     def _last_named(self, path: str) -> tuple[int, str]:
         head = self.heads[path]

@@ -120,19 +120,19 @@ def is_meant(change: Change, spans: Sequence[Span], holds: Sequence[Span], heard
 
 def holder_at(path: str, when: int, holds: Iterable[Span], heard: Collection[str]) -> str:
     """Whose a change is that came from no agent's call: the holder's, if its calls are not reported; "" if nobody's."""
-    found = _nearest(path, when, [one for one in holds if one.agent not in heard])
-    return "" if found is None else found.agent
+    span = _nearest(path, when, [one for one in holds if one.agent not in heard])
+    return "" if span is None else span.agent
 
 
 def _nearest(path: str, when: int, spans: Iterable[Span]) -> Span | None:
     """The span that is nearest to this time; of several, the one that began last."""
     best: tuple[int, int] | None = None
-    found = None
+    nearest = None
     for span in spans:
         gap = span.gap(path, when)
         if gap is not None and (best is None or (gap, -span.start) < best):
-            best, found = (gap, -span.start), span
-    return found
+            best, nearest = (gap, -span.start), span
+    return nearest
 
 
 # --- what becomes of a file
@@ -151,7 +151,7 @@ class Run:
 
 def runs_of(chain: Sequence[tuple[Change, bool]]) -> list[Run]:
     """The changes of one path in their order, each with whether it is meant, as runs."""
-    found: list[Run] = []
+    runs: list[Run] = []
     last: Version | None = None
     for change, meant in chain:
         was, now = change.kinds
@@ -162,21 +162,21 @@ def runs_of(chain: Sequence[tuple[Change, bool]]) -> list[Run]:
         run = Run(before, after, change.actor, changed_at(change), meant=meant)
         run.is_unsure = change.is_unsure and before == GONE
         run.is_likely = change.grade != SURE
-        found.append(run)
-    return joined(found)
+        runs.append(run)
+    return joined(runs)
 
 
 def joined(runs: Sequence[Run]) -> list[Run]:
     """Runs that follow each other without a gap become one; those of others, if one agent made them."""
-    found: list[Run] = []
+    merged: list[Run] = []
     for run in runs:
-        last = found[-1] if found else None
+        last = merged[-1] if merged else None
         follows = last is not None and last.meant == run.meant and last.after == run.before
         if last is not None and follows and (run.meant or last.by == run.by):
             last.after, last.is_likely = run.after, last.is_likely or run.is_likely
         else:
-            found.append(run)
-    return found
+            merged.append(run)
+    return merged
 
 
 class Outcome:
@@ -192,25 +192,25 @@ class Outcome:
 
 def undone(now: Version, runs: Sequence[Run], merge: Merge | None) -> Outcome:
     """Take the meant runs out of a file's present version, from the newest to the oldest."""
-    found = Outcome(now)
+    outcome = Outcome(now)
     for place in range(len(runs) - 1, -1, -1):
         run = runs[place]
         if not run.meant or run.before == run.after:
             continue
-        if found.version == run.after:
-            found.version = run.before
-        elif found.version != run.before:
+        if outcome.version == run.after:
+            outcome.version = run.before
+        elif outcome.version != run.before:
             others = [one for one in runs[place + 1 :] if not one.meant]
-            found.blockers += others or [Run(run.after, now, OUTSIDE, run.since, meant=False)]
+            outcome.blockers += others or [Run(run.after, now, OUTSIDE, run.since, meant=False)]
             if merge is None:
                 continue
-            merged = merge(found.version, run.after, run.before)
+            merged = merge(outcome.version, run.after, run.before)
             if merged is None:
-                found.conflicts = True
+                outcome.conflicts = True
                 continue
-            found.version, marked = merged
-            found.conflicts = found.conflicts or marked
-    return found
+            outcome.version, marked = merged
+            outcome.conflicts = outcome.conflicts or marked
+    return outcome
 
 
 # --- the operations
