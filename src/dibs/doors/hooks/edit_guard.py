@@ -20,11 +20,10 @@ from dibs.session import working_tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.doors.hooks.payload import Event
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.edit_guard import Knowledge, Target
+    from dibs.operations.guards.edit_guard import Knowledge, Target, TreeTargets
     from dibs.session.session import Session
     from dibs.session.working_tree import Tree
 
@@ -115,7 +114,7 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
     named, outside = _located(session, event, writes)
     for _ in range(MAX_LOOKS):
-        parts = []
+        parts: list[TreeTargets] = []
         before: dict[str, list[str]] = {}
         for top, items in named.items():
             tree = known.get(top) or known.setdefault(top, working_tree.at(top, session.place))
@@ -150,10 +149,10 @@ def allow(session: Session, call: Call, event: Event, writes: Sequence[Write], k
 
 def _located(
     session: Session, event: Event, writes: Sequence[Write]
-) -> tuple[dict[str, list[_NamedPath]], list[dict[str, Any]]]:
+) -> tuple[dict[str, list[_NamedPath]], list[TreeTargets]]:
     """The paths by working tree; and those outside of all, if roles apply to them."""
     named: dict[str, list[_NamedPath]] = {}
-    outside: list[dict[str, Any]] = []
+    outside: list[TreeTargets] = []
     roles = session.config.policy.guards["roles"]
     for write in writes:
         link = _link(session, event, write) if write.link != FOLLOWED else None

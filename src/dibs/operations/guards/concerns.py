@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.answers import BlockerView
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.working_tree import GitEffect
+    from dibs.operations.guards.working_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
     OwnedPath = tuple[str, Resource, Sequence[str], bool]  # working tree, path, owners; has the caller read it?
@@ -50,7 +50,7 @@ class Concern:
         """Did its agent end, so that another one may take it over?"""
         return False
 
-    def is_in_the_way(self, effect: GitEffect) -> bool:  # noqa: ARG002 - the other kinds need it
+    def is_in_the_way(self, effect: TreeEffect) -> bool:  # noqa: ARG002 - the other kinds need it
         """May git not do that to its files?"""
         return True
 
@@ -58,9 +58,9 @@ class Concern:
         """Whose it is, in a refusal."""
         raise NotImplementedError
 
-    def blocker(self, tx: Transaction, wanted: Sequence[Resource]) -> BlockerView:
-        """As a blocker in a refusal's fields."""
-        raise NotImplementedError
+    def blocker(self, tx: Transaction, wanted: Sequence[Resource]) -> BlockerView | None:  # noqa: ARG002 - as above
+        """As a blocker in a refusal's fields; None if no agent is in the way."""
+        return None
 
 
 class HeldFiles(Concern):
@@ -104,7 +104,7 @@ class UnfinishedWork(Concern):
         """Did its agent end?"""
         return not self.is_present
 
-    def is_in_the_way(self, effect: GitEffect) -> bool:
+    def is_in_the_way(self, effect: TreeEffect) -> bool:
         """What keeps the content may have an ended agent's work, and what the caller may commit."""
         return effect.get("does", "") not in KEEPS or (self.is_present and not self.is_known)
 
@@ -139,7 +139,7 @@ class UnreadChange(Concern):
         """No agent is."""
         return False
 
-    def is_in_the_way(self, effect: GitEffect) -> bool:
+    def is_in_the_way(self, effect: TreeEffect) -> bool:
         """What drops it may not, if it is new; a removed working tree cannot be brought back, so that counts always."""
         return effect.get("drops", False) and (self.is_later or effect.get("own", False))
 

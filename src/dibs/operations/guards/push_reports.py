@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dibs.errors import DibsError
     from dibs.operations.core.call import Call
-    from dibs.operations.guards.working_tree import GitEffect
+    from dibs.operations.guards.working_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
     class PushOverAnswer(TypedDict):
@@ -39,7 +39,7 @@ def _over(tx: Transaction, call: Call, remote: str, branch: str, makers: dict[st
 
     where = f"{remote}/{branch}"
     if not call.fallback or call.agent != call.fallback:
-        effect: GitEffect = {"what": "git push", "does": f"take off {where}", "makers": makers}
+        effect: TreeEffect = {"what": "git push", "does": f"take off {where}", "makers": makers}
         return working_tree.rewritten(tx, call, effect) or {"told": []}
     from dibs.operations.messages import mailbox
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dibs.operations.core.answers import BlockerView
     from dibs.operations.core.call import Call
     from dibs.operations.guards.concerns import Concern, OwnedPath, UnfinishedWork, UnreadPath
-    from dibs.operations.guards.working_tree import GitEffect
+    from dibs.operations.guards.working_tree import TreeEffect
     from dibs.stores.seam import Transaction
 
     class OpenTarget(TypedDict, total=False):
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
         words: Required[str]
         tree: str
-        below: list[Resource]
+        below: list[Resource] | None
         end: str
         paths: list[str]
         whole: bool
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         """A command that is about to run: the fields of `COMMAND`, where each is explained."""
 
         tree: str
-        sweeps: Sequence[GitEffect]
+        sweeps: Sequence[TreeEffect]
         unresolved: Sequence[OpenTarget]
         index: Sequence[Resource]
         acts: Sequence[str]
@@ -137,7 +137,7 @@ def _in_the_way(tx: Transaction, call: Call, command: Command, *, exact: bool) -
     concerned += concerns.unread_changes(command["loose"], concerned)
     dropped: list[str] = []
     for given in sweeps:
-        sweep: GitEffect = {"tree": tree, **given, "here": tree}
+        sweep: TreeEffect = {"tree": tree, **given, "here": tree}
         counting = [concern for concern in concerned if concern.tree in {"", sweep["tree"]}]
         refusal = working_tree.refusal(tx, call, sweep, counting)
         if refusal is not None:

@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 
     Advice = TypedDict("Advice", {"else": str}, total=False)  # as FACTS has it
 
-    class GitEffect(Advice, total=False):
-        """An effect of a git command: the fields of `FACTS`, where each is explained."""
+    class TreeEffect(Advice, total=False):
+        """An effect of a git command on a shared working tree: the fields of `FACTS`, where each is explained."""
 
         what: Required[str]
         tree: str
         here: str  # the working tree of the command; shell_guard.py adds it
-        paths: list[str]
+        paths: list[str] | None
         folders: list[str]
         does: str
         may: bool
@@ -120,7 +120,7 @@ UNSAID = "…"  # in a command: a value that is not written out
 OTHER_WAY = "Name your own files one by one, or work in a working tree of your own (`git worktree add`)."
 
 
-def refusal(tx: Transaction, call: Call, effect: GitEffect, others: Sequence[Concern]) -> DibsError | None:
+def refusal(tx: Transaction, call: Call, effect: TreeEffect, others: Sequence[Concern]) -> DibsError | None:
     """Why git may not do that now; None if it may. `others`: what counts here."""
     if effect.get("record"):
         return Forbidden(
@@ -147,7 +147,7 @@ def refusal(tx: Transaction, call: Call, effect: GitEffect, others: Sequence[Con
     return _swept(tx, effect, others)
 
 
-def _repository(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> Forbidden | None:
+def _repository(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> Forbidden | None:
     """Refuse to delete, move or switch off the repository while there is something in it to lose."""
     agents = list(dict.fromkeys([name_of(tx, concern.agent) for concern in others if concern.agent]))
     reasons = [f"the work of {', '.join(agents)}"] if agents else []
@@ -166,7 +166,7 @@ def _repository(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -
 # --- files
 
 
-def _swept(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> DibsError | None:
+def _swept(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> DibsError | None:
     """The refusal of a command that would take in or overwrite other agents' files; None if it would not."""
     others = [concern for concern in others if concern.is_in_the_way(effect)]
     if effect.get("own"):  # a whole working tree: agents at work in another one are not affected
@@ -211,9 +211,9 @@ def _swept(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> Dib
     return Held(
         f"`{effect['what']}` {would} files that others hold{unknown}: {named}. {instead}",
         blockers=[
-            concern.blocker(tx, [["file", path]])
+            blocker
             for path, concern in touched[:MAX_FILES_SHOWN]
-            if not isinstance(concern, UnreadChange)
+            if (blocker := concern.blocker(tx, [["file", path]])) is not None
         ],
         more=max(0, len(touched) - MAX_FILES_SHOWN),
         files=[path for path, _ in touched[:MAX_FILES_SHOWN]],
@@ -221,7 +221,7 @@ def _swept(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> Dib
     )
 
 
-def dropped(effect: GitEffect, others: Sequence[Concern]) -> list[str]:
+def dropped(effect: TreeEffect, others: Sequence[Concern]) -> list[str]:
     """The files of a person's older changes, unread by the caller, that the command drops. A stash keeps them."""
     if not effect.get("drops") or effect.get("does") == STASHES:
         return []
@@ -235,7 +235,7 @@ def _read_first(paths: list[str]) -> str:
     return f"If {go} to go, read {them} first, then run it again."
 
 
-def _hits(effect: GitEffect, known: set[str], resource: Resource) -> list[str]:
+def _hits(effect: TreeEffect, known: set[str], resource: Resource) -> list[str]:
     """The files of one resource that a command would touch; `known`: the paths that it names."""
     paths = effect.get("paths")
     if paths is None:
@@ -256,7 +256,7 @@ def _named(tx: Transaction, touched: list[tuple[str, Concern]]) -> str:
     return "; ".join([*named, *([f"and {more} more"] if more > 0 else [])])
 
 
-def _instead(effect: GitEffect, theirs: list[str]) -> str:
+def _instead(effect: TreeEffect, theirs: list[str]) -> str:
     """The safe command: the same for the files that no other agent holds, or another way."""
     held = set(theirs)
     folders = [folder.rstrip("/") for folder in effect.get("folders", ())]
@@ -280,7 +280,7 @@ def _instead(effect: GitEffect, theirs: list[str]) -> str:
     return _with_paths(effect, effect.get("wide") or effect["safe"], f"{':/' if below else '.'} {' '.join(but)}")
 
 
-def _with_paths(effect: GitEffect, safe: str, listed: str) -> str:
+def _with_paths(effect: TreeEffect, safe: str, listed: str) -> str:
     """The safe command with its paths; a value that is too long, or not in the words, the agent has itself."""
     if UNSAID not in safe:
         return f"Run `{safe} -- {listed}` instead."
@@ -328,7 +328,7 @@ def _has_wildcard(path: str) -> bool:
 # --- HEAD and commits
 
 
-def _moved(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> Held | None:
+def _moved(tx: Transaction, effect: TreeEffect, others: Sequence[Concern]) -> Held | None:
     """Refuse to change or move the branch that other agents at work here expect their next commit on."""
     here = effect["tree"]
     touched = [
@@ -355,7 +355,7 @@ def _moved(tx: Transaction, effect: GitEffect, others: Sequence[Concern]) -> Hel
     )
 
 
-def rewritten(tx: Transaction, call: Call, effect: GitEffect) -> Forbidden | None:
+def rewritten(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | None:
     """Refuse to rewrite or drop the commits of an agent that is at work: it continues from what it knows."""
     for agent, commit in sorted(effect["makers"].items()):
         if related(agent, call.agent) or not is_at_work(tx, call, agent):
@@ -382,7 +382,7 @@ def is_at_work(tx: Transaction, call: Call, name: str) -> bool:
 # --- stashes
 
 
-def _stashed(tx: Transaction, call: Call, effect: GitEffect) -> Forbidden | None:
+def _stashed(tx: Transaction, call: Call, effect: TreeEffect) -> Forbidden | None:
     """Refuse to take another agent's stash. The last allowed stash command recorded who made which."""
     there = effect["stashes"]
     before = records.get_stashes(tx)
@@ -405,7 +405,7 @@ def _stashed(tx: Transaction, call: Call, effect: GitEffect) -> Forbidden | None
     return None
 
 
-def _not_yours(effect: GitEffect, maker: str, place: int) -> Forbidden:
+def _not_yours(effect: TreeEffect, maker: str, place: int) -> Forbidden:
     return Forbidden(
         f"`{effect['what']}` would take away stash@{{{place}}}, which {maker} made. `git stash apply "
         f"stash@{{{place}}}` brings back what is in it and leaves it there; name a stash of your own, or ask "
