@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 
-from dibs.operations.guards import compaction
+import dibs
+from dibs.facts import ledger_files
+from dibs.operations.guards import compaction, ledger
 from dibs.operations.guards.compaction import HISTORY_NS
 from dibs.operations.guards.ledger import (
     MAX_AUTHORS,
@@ -45,6 +50,23 @@ def summary(state: State) -> object:
             for change in state.untold.values()
         },
     )  # fmt: skip
+
+
+# --- who makes lines
+
+
+def letters(source: str) -> list[str]:
+    """The letters with which a source makes lines of a ledger by itself."""
+    tuples = [node.elts for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Tuple) and node.elts]
+    firsts = [(getattr(parts[0], "value", ""), len(parts)) for parts in tuples]
+    return [first for first, size in firsts if isinstance(first, str) and ledger.FIELDS.get(first) == size]
+
+
+def test_no_other_file_makes_a_line_by_its_letter() -> None:
+    assert letters("tree.add(('K', content, path), ('K', path), (1, 2, 3))") == ["K"]
+    own = {Path(ledger.__file__), Path(ledger_files.__file__)}
+    texts = {path: path.read_text() for path in Path(dibs.__file__).parent.rglob("*.py") if path not in own}
+    assert {path.name: found for path, text in texts.items() if "ledger" in text and (found := letters(text))} == {}
 
 
 # --- which lines count
