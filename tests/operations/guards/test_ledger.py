@@ -80,6 +80,7 @@ def test_a_line_with_a_wrong_number_of_fields_is_void(book: Book) -> None:
             book.write(line[:size] or [""])
         book.write([*line, "more"])
     book.write(["T", "id", stamp(2), "c1", "c2"], ["?"], ["", ""], ["\0"])
+    book.write(["T", "id", stamp(2), "c1", "c2", "s", "a", "sure", "", "", "x", "more"])
     assert summary(book.state) == before
 
 
