@@ -7,6 +7,7 @@
 `plugins/claude` (the hooks and the manifest of the Claude Code plugin, and the marketplace that has it),
 `operations/core/answer_keys.py` (the keys of each answer, for help and docstrings),
 `doors/python/methods.pyi`, `aio_methods.pyi` and `running/calls.pyi` (the types of the Python API's methods; stubs.py),
+`operations/core/event_kinds.py` (the kinds of events, which `operations/*/events.py` define),
 `docs/CLI.md`, `docs/ROLES.md` (who may what) and
 the tables of records and events in `docs/ARCHITECTURE.md`. A test fails when one of them is out of date.
 """
@@ -21,16 +22,18 @@ from typing import get_origin
 
 from dibs.doors.clients import make_index
 from dibs.operations.core import answers as answers_
-from dibs.operations.core import events, keys
 from dibs.operations.core import index as index_
+from dibs.operations.core import keys
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
 from tools import claude_plugin, stubs
+from tools.event_definitions import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 
@@ -159,6 +162,24 @@ def _keys_of(answer: str) -> str:
     return ", ".join(always) + (f"; sometimes {', '.join(sometimes)}" if sometimes else "")
 
 
+def event_kinds() -> str:
+    """The text of operations/core/event_kinds.py."""
+    kinds = sorted(event.kind for event in events())
+    families = dict.fromkeys(f"{kind.partition('.')[0]}." for kind in kinds)
+    return (
+        '"""The kinds of dibs\' own events. Made by `make generate` from operations/*/events.py, whose import is '
+        f'dear."""\n\n'
+        f"KINDS = frozenset((\n{_rows(kinds)}))  # fmt: skip\n"
+        f"FAMILIES = (\n{_rows(families)})  # fmt: skip\n"
+    )
+
+
+def _rows(words: Iterable[str]) -> str:
+    """Quoted words, as many in a line as fit."""
+    lines = wrap(", ".join(f'"{word}"' for word in words), COLUMNS - 5, break_on_hyphens=False)
+    return "".join(f"    {line.rstrip(',')},\n" for line in lines)
+
+
 PAGE_WIDTH = 100  # columns of a help text in the document
 
 
@@ -208,9 +229,10 @@ def tables(page: str) -> str:
     records = ["| key | record | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- |\n"]
     for form, (room, what, one, two) in keys.KEYS.items():
         records.append(f"| `{form}` | {what} | {room} | {one} | {two} |\n")
-    kinds = ["| kind | what happened | subject | data |\n| --- | --- | --- | --- |\n"]
-    for kind, (subject, means, data) in events.KINDS.items():
-        kinds.append(f"| `{kind}` | {means} | {subject} | {data} |\n")
+    kinds = ["| kind | what happened | subject | data | room |\n| --- | --- | --- | --- | --- |\n"]
+    kinds += [
+        f"| `{event.kind}` | {event.meaning} | {event.subject} | {event.data} | {event.room} |\n" for event in events()
+    ]
     for name, lines in (("records", records), ("events", kinds)):
         before, begin, rest = page.partition(f"<!-- {name}: made by `make generate` -->\n")
         _, end, after = rest.partition(f"<!-- end of {name} -->\n")
@@ -241,6 +263,7 @@ def files() -> dict[str, str]:
     return {
         "src/dibs/doors/cli/index.py": made,
         "src/dibs/operations/core/index.py": index(),
+        "src/dibs/operations/core/event_kinds.py": event_kinds(),
         "src/dibs/operations/core/answer_keys.py": answer_table(KEYS),
         "src/dibs/doors/python/methods.pyi": stubs.methods(),
         "src/dibs/doors/python/aio_methods.pyi": stubs.aio_methods(),

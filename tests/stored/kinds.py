@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dibs import operations
 from dibs.facts import ledger_files
-from dibs.operations.core.events import KINDS
+from dibs.operations.core.event_kinds import KINDS
 from dibs.operations.core.keys import KEYS
 from dibs.operations.guards.ledger import FIELDS
 from dibs.storage import log_archives
