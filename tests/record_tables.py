@@ -10,12 +10,12 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from dibs.operations.core import keys
 from dibs.stores import seam
 from dibs.stores.redis.transaction import RedisTransaction
 from dibs.testing.memory import MemoryTransaction
 from tests import declared
 from tools.event_definitions import events
+from tools.key_definitions import keys
 
 if TYPE_CHECKING:
     import pytest
@@ -34,7 +34,7 @@ def prefix_of(key: str) -> str:
     return first[0] if ":" in first or first == "nNAME" else first
 
 
-PREFIXES = {prefix_of(form) for form in keys.KEYS}
+PREFIXES = {prefix_of(key.form) for key in keys()}
 
 
 def wrong_event(kind: str, data: dict[str, Any]) -> str:
@@ -47,7 +47,7 @@ def wrong_event(kind: str, data: dict[str, Any]) -> str:
 
 def wrong_key(key: str) -> str:
     """What the definitions have against a key; "" if nothing."""
-    return "" if prefix_of(key) in PREFIXES else f"{key!r} is no key; operations/core/keys.py has them all"
+    return "" if prefix_of(key) in PREFIXES else f"{key!r} is not defined; each room has its keys in its records.py"
 
 
 def _from_an_operation() -> bool:

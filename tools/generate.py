@@ -23,13 +23,13 @@ from typing import get_origin
 from dibs.doors.clients import make_index
 from dibs.operations.core import answers as answers_
 from dibs.operations.core import index as index_
-from dibs.operations.core import keys
 from dibs.operations.core.answer_keys import KEYS
 from dibs.operations.core.authority import ACTS
 from dibs.operations.core.declare import RANKS
 from dibs.session import catalogue
 from tools import claude_plugin, stubs
 from tools.event_definitions import events
+from tools.key_definitions import keys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -226,9 +226,11 @@ def page() -> str:
 
 def tables(page: str) -> str:
     """docs/ARCHITECTURE.md with its tables of records and events made anew, between their markers."""
-    records = ["| key | record | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- |\n"]
-    for form, (room, what, one, two) in keys.KEYS.items():
-        records.append(f"| `{form}` | {what} | {room} | {one} | {two} |\n")
+    records = ["| key | record | type | room | index 1 | index 2 |\n| --- | --- | --- | --- | --- | --- |\n"]
+    for key in keys():
+        entries = [", ".join(f"`{entry}`" for entry in entries) for entries in (key.first, key.second)]
+        type_ = f"`{key.type}`" if key.type else ""
+        records.append(f"| `{key.form}` | {key.what} | {type_} | {key.room} | {' | '.join(entries)} |\n")
     kinds = ["| kind | what happened | subject | data | room |\n| --- | --- | --- | --- | --- |\n"]
     kinds += [
         f"| `{event.kind}` | {event.meaning} | {event.subject} | {event.data} | {event.room} |\n" for event in events()

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.operations.core import keys
 from dibs.operations.core.event_kinds import FAMILIES, KINDS
+from dibs.operations.core.keys import KEYS
 from tests import record_tables
 from tests.operations.fleet import Fleet
 from tools.event_definitions import events
+from tools.key_definitions import defined, family_of, keys
 from tools.sources import OPERATIONS
 
 if TYPE_CHECKING:
@@ -88,13 +89,30 @@ def test_a_definition_tells_names_notes_and_values() -> None:
 
 
 def test_no_two_records_share_a_prefix_unless_they_are_places_of_claims() -> None:
-    prefixes = [record_tables.prefix_of(form) for form in keys.KEYS]
+    prefixes = [record_tables.prefix_of(key.form) for key in keys()]
     assert sorted(prefix for prefix in prefixes if prefixes.count(prefix) > 1) == ["r", "r", "r"]
-    rooms = {room for room, *_ in keys.KEYS.values()}
-    assert rooms == {
-        "agents", "alerts", "claims", "core", "guards", "landing", "messages", "oversight", "runs", "shared", "tasks",
-        "upkeep",
-    }  # fmt: skip
+
+
+def test_a_room_that_defines_its_keys_has_no_rows_in_the_table_of_the_others() -> None:
+    families = {family_of(form) for _, form, _ in defined()}
+    assert [form for form in KEYS if family_of(form) in families] == []
+
+
+def test_a_key_is_told_with_its_form_its_type_and_its_entries() -> None:
+    (task,) = [key for key in keys() if key.form == "t⇥TASK"]
+    assert (task.room, task.what, task.type) == ("tasks", "a task", "Task")
+    assert "ready⇥POOL⇥PRIORITY⇥ORDER⇥TASK" in task.first
+    assert set(task.second) == {"later⇥TIME", "over⇥TIME"}
+    (note,) = [key for key in keys() if family_of(key.form) == "tn"]
+    assert (note.form, note.type) == ("tn⇥TASK⇥STAMP", "Note")
+    (job,) = [key for key in keys() if family_of(key.form) == "j"]
+    assert (job.form, job.type, job.second) == ("j⇥JOB", "Job", ("later⇥TIME⇥JOB",))
+
+
+def test_the_first_part_of_a_key_is_one_or_two_letters_and_that_of_an_entry_is_a_word() -> None:
+    entries = {entry.partition("⇥")[0] for key in keys() for entry in (*key.first, *key.second)}
+    assert {"claims", "due", "later"} <= entries
+    assert {entry for entry in entries if family_of(entry)} == set()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +145,7 @@ def test_operations_are_held_to_the_definitions_in_every_test(monkeypatch: pytes
         fleet.call("ann", "claim", resources=["a.py"])
     monkeypatch.undo()
     monkeypatch.setattr(record_tables, "PREFIXES", record_tables.PREFIXES - {"r"})
-    with pytest.raises(AssertionError, match="is no key"):
+    with pytest.raises(AssertionError, match="is not defined"):
         fleet.call("ann", "claim", resources=["a.py"])
 
 

@@ -118,7 +118,7 @@ class WaitEnded(TypedDict):
         "gave_up",
         "lapsed",
         "deadlock",
-        "quota",  # too many wait to search them for a deadlock
+        "quota",  # the search for a deadlock would have been too long
         "killed",
         "left",
         "again",  # its agent asked again and keeps the turn under a new id

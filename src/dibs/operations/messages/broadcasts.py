@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from dibs.errors import DibsError
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.long_jobs import Job
+    from dibs.operations.core.records import Job
     from dibs.stores.seam import Transaction
 
     class BroadcastJob(Job):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.operations.core.call import Call, Record
-    from dibs.operations.core.long_jobs import RunEndJob
+    from dibs.operations.core.records import RunEndJob
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
