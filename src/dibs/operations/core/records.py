@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
         job: str  # its id
         done: int  # records that it reached
-        answer: dict[str, Any]
+        answer: Json
         until: int  # ms: then it is forgotten
 
 
