@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from dibs.errors import DibsError, Failed, Forbidden, Held
+from dibs.errors import DibsError, Failed, Held, NotTakenFromSender
 from dibs.facts import clock
 from dibs.facts.git import queries as git
 from dibs.operations.landing import lander as steps
@@ -89,10 +89,8 @@ def _takes(lander: Lander) -> bool | None:
         lander.take()
     except Held:
         return False
-    except Forbidden as error:
-        if "sender" in error.fields:
-            return None
-        raise
+    except NotTakenFromSender:
+        return None
     return True
 
 

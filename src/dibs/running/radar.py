@@ -15,7 +15,7 @@ from itertools import combinations
 from time import monotonic
 
 from dibs import jsontext
-from dibs.errors import DibsError, Forbidden, Invalid
+from dibs.errors import DibsError, Invalid, NotTakenFromSender
 from dibs.facts import clock, processes
 from dibs.facts.git import commits, merges, sides
 from dibs.facts.git import queries as git
@@ -167,9 +167,7 @@ def _report(session: Session, call: Call, chosen: list[Side], found: Look) -> No
     fields = {"place": place, "pairs": pairs, "looked": found.sides, "left_off": left_off}
     try:
         session.run(conflicts.REPORT, call, fields)
-    except Forbidden as error:
-        if "sender" not in error.fields:
-            raise
+    except NotTakenFromSender as error:
         found.notes.append(f"not reported: {error.message}")
 
 

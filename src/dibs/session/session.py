@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 
-from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid, InvalidSyntax, Unavailable
 from dibs.facts import caller, clock, processes, workspace
 from dibs.facts.paths import Paths
 from dibs.operations.core.call import Call, Need, process_name
@@ -94,7 +94,7 @@ class Session:
             else shared.config(self.place)
         )
         error = self.config.error
-        if error is not None and shared is None and missing != "refuse" and "syntax" not in error.fields:
+        if error is not None and shared is None and missing != "refuse" and not isinstance(error, InvalidSyntax):
             raise error  # a command says which setting means nothing; a hook goes by what was valid last
         self.paths = Paths(self.place.top, self.config.fold, self.place.common, is_real=True)
         self.timeout = STORE_TIMEOUT_S if timeout is None else timeout

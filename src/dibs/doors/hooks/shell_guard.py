@@ -10,7 +10,7 @@ import os
 
 from dibs.doors.hooks import audit
 from dibs.doors.hooks.caller import begin, identify, open_session
-from dibs.errors import DibsError, Held
+from dibs.errors import DibsError, Transient
 from dibs.facts import caller, contents, ledger_files, links, shell
 from dibs.facts.git import reflog
 from dibs.operations.guards.ledger import BACK, MERGES, MISSING, WHOLE
@@ -199,8 +199,8 @@ def _decide(
     try:
         try:
             return _decided(session, call, event, reading, effects, deploys, known)
-        except Held as error:
-            if first or not error.fields.get("transient"):
+        except Transient:
+            if first:
                 raise
         first = index_turn.take(session, call, effects)
         return _decided(session, call, event, reading, effects, deploys, known)

@@ -9,7 +9,7 @@ import any of them, and none imports it.
 from __future__ import annotations
 
 from dibs import jsontext
-from dibs.errors import DibsError, Fenced, Forbidden, Held, Invalid, Killed, from_parts, quoted
+from dibs.errors import DibsError, Fenced, Held, Invalid, Killed, NotTakenFromSender, from_parts, quoted
 from dibs.jsontext import is_text
 from dibs.operations.agents.records import agent_key, credential_key, get_agent
 from dibs.operations.core.call import (
@@ -226,7 +226,7 @@ def _sender_refusal(call: Call, operation: Operation) -> DibsError | None:
         return None
     what = f"`{operation.name}`" if call.barred == operation.name else f"`{call.barred}` of `{operation.name}`"
     text = f"{what} is not taken from {'an' if call.sender == AGENT else 'a'} {call.sender}'s credential."
-    return Forbidden(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
+    return NotTakenFromSender(text, agent=call.agent, act=operation.name, sender=call.sender, what=call.barred)
 
 
 def _killed_or_fenced(tx: Transaction, call: Call, operation: Operation, agent: Agent | None) -> DibsError | None:

@@ -10,7 +10,7 @@ from dibs import jsontext
 from dibs.doors.cli.command import Command
 from dibs.doors.cli.dispatch import open_session
 from dibs.doors.serve import files
-from dibs.errors import ERRORS, YES, Conflict, Invalid, Unavailable
+from dibs.errors import YES, Conflict, Invalid, Unavailable, from_parts
 from dibs.operations.core.declare import Field
 from dibs.session import serve_file
 
@@ -140,8 +140,7 @@ def _started(place: Place, words: Words) -> dict[str, Any]:
         if found is not None:
             return found
     message = error.pop("message", "") or f"the server did not start; {place.local}/{files.LOG} may say why."
-    kind = ERRORS.get(error.pop("code", ""), Unavailable)
-    raise kind(message, **error)
+    raise from_parts([error.pop("code", ""), message, error])
 
 
 def _first_line(started: Any, seconds: float) -> str:
