@@ -21,6 +21,7 @@ from tools.sources import Source, assigned, named, sources
 
 FAMILY = re.compile(r"[A-Za-z]{1,2}(?=[/⇥]|$)")
 LISTED = re.compile(r"^- `(.+?)`: (.+?)$", re.MULTILINE)
+EMPTY = "nothing"  # begins the docstring of a key that has no record
 MAX_DEPTH = 12  # of functions and names that are followed
 SHORT_NAMES = {"IDENTIFIER": "ID", "WHEN": "TIME"}
 
@@ -58,7 +59,7 @@ def keys() -> list[Key]:
 
 def defined() -> list[tuple[str, str, str]]:
     """The keys that a records.py defines: room, form, what is stored there."""
-    return [(source.room, form, what) for source in named("records") for form, what in _definitions(source)]
+    return [(source.room, form, what) for source in named("records") for form, what in definitions_of(source)]
 
 
 def family_of(form: str) -> str:
@@ -81,7 +82,7 @@ def _key(room: str, form: str, what: str, writes: list[Write], read: str) -> Key
     )
 
 
-def _definitions(source: Source) -> list[tuple[str, str]]:
+def definitions_of(source: Source) -> list[tuple[str, str]]:
     """The forms of keys that a file defines, each with what is stored there. A whole key goes before its prefix."""
     listed: list[tuple[str, str]] = []
     rows: dict[str, tuple[str, str]] = {}
@@ -101,7 +102,12 @@ def _definitions(source: Source) -> list[tuple[str, str]]:
 def _add(rows: dict[str, tuple[str, str]], name: str, form: str, what: str) -> None:
     """Keep a definition, if it is one: of a family that has none, or of which only a prefix was defined so far."""
     family = family_of(form)
-    if family and what and (family not in rows or (name.endswith("_key") and rows[family][0].endswith("⇥"))):
+    if (
+        family
+        and what
+        and not what.startswith(EMPTY)
+        and (family not in rows or (name.endswith("_key") and rows[family][0].endswith("⇥")))
+    ):
         rows[family] = (form, what)
 
 

@@ -14,11 +14,12 @@ from dibs.operations.core.keys import KEYS
 from tests import record_tables
 from tests.operations.fleet import Fleet
 from tools.event_definitions import events
-from tools.key_definitions import defined, family_of, keys
-from tools.sources import OPERATIONS
+from tools.key_definitions import defined, definitions_of, family_of, keys
+from tools.sources import OPERATIONS, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 APPEND_ARGUMENTS = 4  # kind, agent, subject, data: a list's `append` has one
 
@@ -107,6 +108,38 @@ def test_a_key_is_told_with_its_form_its_type_and_its_entries() -> None:
     assert (note.form, note.type) == ("tn⇥TASK⇥STAMP", "Note")
     (job,) = [key for key in keys() if family_of(key.form) == "j"]
     assert (job.form, job.type, job.second) == ("j⇥JOB", "Job", ("later⇥TIME⇥JOB",))
+
+
+RECORDS = """
+COUNTS_KEY = "zc"  # the number of zones
+ZONE_KEYS = "z\\t"
+OPEN, OVER = "zones\\topen\\t", "zones\\tover\\t"
+
+def zones_prefix(place: str) -> str:
+    'The zones of a place.'
+    return f"z\\t{place}\\t"
+
+def zone_key(place: str, identifier: str) -> str:
+    'A zone: what is in it.'
+    return zones_prefix(place) + identifier
+
+def wake_key(channel: str) -> str:
+    'Nothing is there.'
+    return f"w\\t{channel}"
+
+def in_state(state: str) -> str:
+    'The zones in one state.'
+    return f"zones\\t{state}\\t"
+"""
+
+
+def test_the_keys_of_a_room_are_read_from_its_functions_and_constants(tmp_path: Path) -> None:
+    file = tmp_path / "records.py"
+    file.write_text(RECORDS)
+    assert definitions_of(Source(file)) == [
+        ("z⇥PLACE⇥ID", "a zone: what is in it"),
+        ("zc", "the number of zones"),
+    ]
 
 
 def test_the_first_part_of_a_key_is_one_or_two_letters_and_that_of_an_entry_is_a_word() -> None:
