@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from dibs import errors
-from dibs.operations.core import answers
+from dibs.audit import build
+from dibs.client import catalogue, steps
+from dibs.interfaces import schema
 from dibs.operations.core.declare import Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import strategies
-from dibs.reports import build
-from dibs.session import catalogue, steps
 
 TOP = Path(__file__).resolve().parent.parent
 BY_SIGNAL = {130, 143}  # 128 and the number of SIGINT and SIGTERM, as a shell has it
@@ -69,7 +69,7 @@ def test_what_is_done_around_an_operation_is_known_to_the_session(operation: Ope
     assert not operation.afterwards or operation.afterwards in steps.AFTERWARDS
     assert not operation.around or operation.around in build.AROUND
     if operation.refuses:
-        assert operation.refuses in answers.hints_of(operation.answer)
+        assert operation.refuses in schema.hints_of(operation.answer)
 
 
 @pytest.mark.parametrize("operation", _all(), ids=lambda operation: operation.name)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 QUEUE = "tests/operations/landing/test_queue.py"
 CONFLICTS = "tests/operations/landing/test_conflicts.py"
-LANDING = "tests/running/test_landing.py"
-LOCKS = "tests/running/test_landing_locks.py"
-PLACES = "tests/running/test_landing_places.py"
+LANDING = "tests/land/test_landing.py"
+LOCKS = "tests/land/test_landing_locks.py"
+PLACES = "tests/land/test_landing_places.py"
 
 ROWS = (
     ("lander._mine", "drop operand turn", f"{QUEUE}::test_a_stale_lander_is_refused_at_every_step"),
@@ -33,13 +33,13 @@ ROWS = (
      f"{LOCKS}::test_a_worktree_of_main_that_a_lock_file_kept_behind_is_brought_along_by_the_next_lander"),
     ("lander._stop", "replace listcomp stopped -> $2",
      f"{QUEUE}::test_what_stops_the_queue_is_told_once_for_each_cause_and_shown_until_something_is_decided"),
-    ("Workshop.together", "always operand MERGE",
+    ("CommitBuilder.together", "always operand MERGE",
      f"{LANDING}::test_a_batch_is_one_check_and_each_commit_of_main_has_passed_it"),
     ("settings_of", "replace compare config -> not $1",
      f"{LANDING}::test_a_branch_does_not_choose_the_check_by_which_it_lands"),
     ("Lander._chain", "drop if passed", f"{PLACES}::test_a_commit_that_only_another_clone_has_is_left_to_that_clone"),
-    ("Drain.step", "replace call append beneath except DibsError -> raise",
+    ("QueueLander.step", "replace call append beneath except DibsError -> raise",
      f"{PLACES}::test_a_server_lands_on_every_branch_that_has_a_queue"),
     ("run.once", "replace call reread -> ''",
-     "tests/running/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
+     "tests/workers/test_sweep_watch.py::test_a_change_of_the_config_counts_at_the_next_sweep"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from dibs import jsontext
-from dibs.facts import clock
+from dibs.machine import clock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Journal:
             os.fsync(self._file)
 
 
-class Reader:
+class JournalReader:
     """Reads a growing journal, each line once."""
 
     def __init__(self, path: str) -> None:

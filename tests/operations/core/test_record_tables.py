@@ -185,7 +185,7 @@ def test_operations_are_held_to_the_definitions_in_every_test(monkeypatch: pytes
 def test_no_operation_loads_the_definitions_of_events() -> None:
     code = (
         "import sys\n"
-        "from dibs.session import catalogue\n"
+        "from dibs.client import catalogue\n"
         "from dibs.operations.core import index\n"
         "for name in index.FILES: catalogue.operation(name)\n"
         "print(*[name for name in sys.modules if name.startswith('dibs.') and name.endswith('.events')])"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from dibs.operations.core.events import Process
+Process = list[int | str | bool | list[int | str]]  # as the agent's record has it
 
 
 class AgentRegistered(TypedDict):

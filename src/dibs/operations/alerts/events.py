@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from dibs.operations.core.answers import AlertKind, Severity
+from dibs.operations.alerts.answers import AlertKind, Severity
 
 
 class AlertRaised(TypedDict):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from dibs.operations.core.answers import BlockerView, WaitingStep
-from dibs.operations.core.events import Mode, Requested, Resource, Token
+from dibs.operations.claims.answers import BlockerView, Mode, WaitingStep
+from dibs.operations.core.events import Requested, Token
+
+Resource = list[str]  # kind and text
 
 
 class ClaimGranted(Requested):

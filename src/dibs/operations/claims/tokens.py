@@ -13,9 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.claims.records import Claim, InterestRequest
     from dibs.operations.claims.resources import Resource
-    from dibs.operations.core.answers import AskAnswer, ConfirmAnswer
     from dibs.operations.core.call import Call
     from dibs.operations.core.declare import Ahead
     from dibs.stores.seam import Transaction

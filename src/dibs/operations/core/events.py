@@ -11,12 +11,9 @@ Nothing imports these files while dibs runs: an operation writes the kind as a p
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 Json = Any  # any JSON value
-Mode = Literal["write", "read", "watch"]
-Resource = list[str]  # kind and text
-Process = list[int | str | bool | list[int | str]]  # as the agent's record has it
 Token = int | str  # the number of the commit that granted a claim; the placeholder stands for the event's own commit
 
 

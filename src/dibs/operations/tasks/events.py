@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
-from dibs.operations.core.answers import TaskState
 from dibs.operations.core.events import Requested, Token
+from dibs.operations.tasks.answers import TaskState
 
 
 class TaskAdded(Requested):
