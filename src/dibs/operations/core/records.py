@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         at: int  # ms: when it was decided
         done: int  # records that it has reached
         names: list[str]  # the first of them
-        answer: dict[str, Any]  # its part of the operation's answer
+        answer: Json  # its part of the operation's answer
         touched: NotRequired[int]  # ms: its last step
 
     class UnblockJob(Job):
