@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.oversight.snapshot import Snapshot
 
     Found = tuple[bool, str]
 
@@ -161,7 +162,7 @@ def gathered(session: Session, call: Call, since: int = 0) -> Evidence:
     looker = rounds.last(session.place.local)  # before this call looks itself
     rounds.step(session, rounds.CALL, call.agent or call.fallback, every=0, deliver=False)
     call.facts.clear()
-    facts = session.run(READ, call, {})
+    facts: Snapshot = session.run(READ, call, {})
     evidence.number_all(session, facts["alerts"])
     history = History(clock.store_wall() - (since or durations.parse(WINDOW, "since")))
     for event in log_walk.archived(LogReader(session, call), LASTING):

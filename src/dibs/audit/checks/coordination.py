@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from dibs.audit.checks.history import Demand
+    from dibs.operations.oversight.snapshot import ChangeFacts
 
 HOT_REFUSALS = 10  # of one resource lately: fewer are everyday life
 HOT_WAIT_MS = 600_000  # … or so much waiting for it
@@ -53,7 +54,7 @@ def alone(look: Evidence) -> str:
     return "one agent at work" if look.fleet else "no agent at work yet"
 
 
-def changed_under(look: Evidence, change: dict[str, Any]) -> str:
+def changed_under(look: Evidence, change: ChangeFacts) -> str:
     """A change of another agent's file, in the words in which that agent was told."""
     names = [look.name(one) for one in (*([change["agent"]] if change["agent"] else []), *change["suspects"])]
     whose = f"{look.name(change['holder'])} held or had unfinished work in"

@@ -21,7 +21,7 @@ from dibs.audit.checks.findings import (  # fmt: skip
 )
 from dibs.errors import counted, quoted
 from dibs.machine import clock, relative_times
-from dibs.operations.alerts.kinds import DEPLOY_FAULTS
+from dibs.operations.alerts.work_causes import DEPLOY_FAULTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -273,14 +273,15 @@ def tasks(look: Evidence) -> Line:
         events = [event["seq"]] if event else []
         remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
         found.append(Finding(text, MEDIUM, events=events, code=f"task-{task['task']}".lower()[:60], remedy=remedy))
-    for task in look.facts["failed"]:
-        if task["blocked"]:
-            event = look.history.failed.get(task["task"])
-            many = counted(len(task["blocked"]), "task")
-            text = f"task {task['task']} failed, and {many} after it cannot begin ({few(task['blocked'])})"
+    for blocker in look.facts["failed"]:
+        if blocker["blocked"]:
+            name = blocker["task"]
+            event = look.history.failed.get(name)
+            many = counted(len(blocker["blocked"]), "task")
+            text = f"task {name} failed, and {many} after it cannot begin ({few(blocker['blocked'])})"
             events = [event["seq"]] if event else []
-            remedy = f"dibs task show {quoted(task['task'])}, then dibs task move {quoted(task['task'])} planned"
-            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{task['task']}"), remedy=remedy))
+            remedy = f"dibs task show {quoted(name)}, then dibs task move {quoted(name)} planned"
+            found.append(Finding(text, MEDIUM, events=events, code=slug(f"failed-{name}"), remedy=remedy))
     for agent in look.agents.values():
         if agent["breaker"] != "closed" and agent["state"] not in ENDED:
             failed = look.history.failures.get(agent["agent"], [])

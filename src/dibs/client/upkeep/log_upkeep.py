@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dibs.client.session import Session
     from dibs.operations.core.call import Call
+    from dibs.operations.upkeep.log_retention import PrunePlan
+    from dibs.operations.upkeep.records import Archive
 
 LOCK_FILE = "archive.lock"  # in .dibs/local/
 TRIED_FILE = "archive.tried"  # its time: when a hook last started a sweep
@@ -108,16 +110,16 @@ def _drop_more(session: Session, call: Call) -> None:
     session.run(REST, mine, {})
 
 
-def _written(session: Session, plan: dict[str, Any]) -> dict[str, Any]:
-    from dibs.stores import log_archives
+def _written(session: Session, plan: PrunePlan) -> Archive:
+    from dibs.client.upkeep import log_archives
 
     return log_archives.write(session.store, session.place.local, session.config.id, plan, processes.host())
 
 
 def _limit(session: Session, call: Call) -> None:
     """Drop this machine's oldest archives beyond the limit, and what an interrupted call left."""
+    from dibs.client.upkeep import log_archives
     from dibs.operations.upkeep.log_retention import ARCHIVES, DROP
-    from dibs.stores import log_archives
 
     local, host = session.place.local, processes.host()
     known = session.run(ARCHIVES, call, {})

@@ -5,7 +5,6 @@ from typing import Any, Literal, TypeAlias
 
 from dibs.audit.answers import (
     CheckAnswer,
-    CheckSettleAnswer,
     DoctorAnswer,
     ExplainAnswer,
     LogAnswer,
@@ -32,6 +31,7 @@ from dibs.operations.agents.answers import (
 )
 from dibs.operations.alerts.answers import AlertAckAnswer, AlertsAnswer
 from dibs.operations.claims.answers import AskAnswer, ConfirmAnswer, ReleaseAnswer, RenewAnswer, StatusAnswer
+from dibs.operations.documents.answers import StateDeleteAnswer, StateGetAnswer, StateListAnswer, StateSetAnswer
 from dibs.operations.landing.answers import LandAnswer, LandingCancelAnswer, LandingsAnswer, RadarAnswer
 from dibs.operations.messages.answers import (
     AckAnswer,
@@ -41,6 +41,7 @@ from dibs.operations.messages.answers import (
     SubscribeAnswer,
     SubscriptionsAnswer,
 )
+from dibs.operations.oversight.answers import CheckSettleAnswer
 from dibs.operations.runs.answers import (
     RunEndAnswer,
     RunGatesAnswer,
@@ -52,16 +53,6 @@ from dibs.operations.runs.answers import (
     RunPurgeAnswer,
     RunShowAnswer,
     RunStartAnswer,
-)
-from dibs.operations.shared.answers import (
-    StateDeleteAnswer,
-    StateGetAnswer,
-    StateListAnswer,
-    StateSetAnswer,
-    VoteCastAnswer,
-    VoteListAnswer,
-    VoteOpenAnswer,
-    VoteShowAnswer,
 )
 from dibs.operations.tasks.answers import (
     TaskAddAnswer,
@@ -80,6 +71,7 @@ from dibs.operations.tasks.answers import (
     TaskTurnAnswer,
 )
 from dibs.operations.upkeep.answers import PruneAnswer, SealAnswer, SweepAnswer
+from dibs.operations.votes.answers import VoteCastAnswer, VoteListAnswer, VoteOpenAnswer, VoteShowAnswer
 
 _Kind: TypeAlias = Literal[
     "hold",

@@ -10,18 +10,18 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound, counted, quoted
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS, MINUTE
-from dibs.operations.runs import run_records, run_views
+from dibs.operations.runs import records, run_views, runs
 from dibs.operations.tasks.lifecycle import COMPLETE, EXECUTING, FAILED, QUARANTINED
 from dibs.operations.tasks.records import get_results
-from dibs.stores.seam import prefix_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from dibs.operations.claims.records import Claim
-    from dibs.operations.core.call import Call, Record
+    from dibs.operations.core.call import Call
+    from dibs.operations.runs.answers import GateView, RunGatesAnswer
+    from dibs.operations.runs.records import Run
     from dibs.operations.tasks.records import Task
     from dibs.stores.seam import Transaction
 
@@ -39,9 +39,9 @@ NOT_CHECKED = "nobody looked"  # for facts that only a door can know
 class View:
     """The facts for the gates, read once."""
 
-    def __init__(self, tx: Transaction, call: Call, run: Record, facts: dict[str, str], within: int) -> None:
+    def __init__(self, tx: Transaction, call: Call, run: Run, facts: dict[str, str], within: int) -> None:
         self.tx, self.call, self.run, self.facts, self.within = tx, call, run, facts, within
-        self.members = run_views.members(tx, run["run"])
+        self.members = records.get_members(tx, run["run"])
         self.counted = run_views.Count()
         self.working: list[Task] = []
         self.failed: list[str] = []
@@ -63,10 +63,10 @@ class View:
         from dibs.operations.claims import endings
         from dibs.operations.tasks import holders
 
-        found = {task["task"]: holders.live_claim(self.tx, task) for task in self.working}
-        live = [claim for claim in found.values() if claim is not None]
+        claims = {task["task"]: holders.live_claim(self.tx, task) for task in self.working}
+        live = [claim for claim in claims.values() if claim is not None]
         dead = {claim["claim"] for claim in endings.gone(self.tx, self.call, live)}
-        return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in found.items()}
+        return {name: None if claim is None or claim["claim"] in dead else claim for name, claim in claims.items()}
 
 
 def _some(names: list[str]) -> str:
@@ -79,7 +79,7 @@ def _some(names: list[str]) -> str:
 
 
 def _is_active(view: View) -> str:
-    return "" if view.run["state"] == run_records.ACTIVE else f"the run is {view.run['state']}"
+    return "" if view.run["state"] == records.ACTIVE else f"the run is {view.run['state']}"
 
 
 def _store(view: View) -> str:
@@ -95,10 +95,10 @@ def _has_agents(view: View) -> str:
 
 
 def _inboxes(view: View) -> str:
-    from dibs.operations.messages import mailbox
+    from dibs.operations.messages.records import get_mailbox
 
     room = view.call.policy.work["messages"]["inbox"]
-    full = [one["agent"] for one in view.members if mailbox.mailbox(view.tx, one["agent"])["count"] >= room]
+    full = [one["agent"] for one in view.members if get_mailbox(view.tx, one["agent"])["count"] >= room]
     return f"no room in the inbox of {_some(full)}" if full else ""
 
 
@@ -118,9 +118,11 @@ def _orphans(view: View) -> str:
 
 
 def _messages(view: View) -> str:
+    from dibs.operations.messages.records import messages_of
+
     late = []
     for member in view.members:
-        for _, message in view.tx.fetch([prefix_range(f"m\t{member['agent']}\t")], MAX_MESSAGES_READ).rows:
+        for message in messages_of(view.tx, member["agent"], MAX_MESSAGES_READ):
             again = message.get("again", 0)
             if again and message["at"] + MAX_SILENT_PERIODS * again <= view.tx.now:
                 late.append(f"{message['message']} to {message['to']}")
@@ -206,30 +208,30 @@ GATES_BEFORE_END = (_agents, _orphans, _messages, _errors, _results)  # those th
 def check(
     tx: Transaction,
     call: Call,
-    run: Record,
+    run: Run,
     times: tuple[str, ...],
     facts: dict[str, str],
     within: int = DEFAULT_SILENCE_MS,
-) -> list[dict[str, Any]]:
+) -> list[GateView]:
     """Check the gates of these times."""
     view = View(tx, call, run, facts, within)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if at in times]
 
 
-def _asked(view: View, at: str, name: str, gate: Gate) -> dict[str, Any]:
+def _asked(view: View, at: str, name: str, gate: Gate) -> GateView:
     why = gate(view)
     return {"name": name, "at": at, "passed": not why, "why": why}
 
 
-def check_before_end(tx: Transaction, call: Call, run: Record) -> list[dict[str, Any]]:
+def check_before_end(tx: Transaction, call: Call, run: Run) -> list[GateView]:
     """The gates that can be checked in the transaction that ends a run."""
     view = View(tx, call, run, {}, DEFAULT_SILENCE_MS)
     return [_asked(view, at, name, gate) for at, name, gate in GATES if gate in GATES_BEFORE_END]
 
 
-def times_of(run: Record) -> tuple[str, ...]:
+def times_of(run: Run) -> tuple[str, ...]:
     """The gates that concern a run as it is."""
-    return (SETUP, DURING) if run["state"] == run_records.ACTIVE else (CLEANUP,)
+    return (SETUP, DURING) if run["state"] == records.ACTIVE else (CLEANUP,)
 
 
 def _gates(
@@ -239,12 +241,12 @@ def _gates(
     at: str = "",
     within: int = DEFAULT_SILENCE_MS,
     facts: dict[str, str] | None = None,
-) -> dict[str, Any]:
+) -> RunGatesAnswer:
     """Which gates a run passes."""
-    record = run_records.chosen(tx, run, reading=True)
-    found = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
-    failed = sum(not gate["passed"] for gate in found)
-    return {"run": run_records.shown(tx, record), "gates": found, "failed": failed}
+    record = runs.chosen(tx, run, reading=True)
+    gates = check(tx, call, record, (at,) if at else times_of(record), facts or {}, within)
+    failed = sum(not gate["passed"] for gate in gates)
+    return {"run": runs.shown(tx, record), "gates": gates, "failed": failed}
 
 
 OPERATIONS = (
@@ -255,7 +257,7 @@ OPERATIONS = (
         group="runs",
         refuses="failed",
         fields=(
-            run_records.RUN_FIRST,
+            runs.RUN_FIRST,
             Field("at", "choice", "which gates (default: those of its current state)", default="", choices=TIMES),
             Field(
                 "within",

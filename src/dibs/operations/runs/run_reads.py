@@ -4,26 +4,35 @@ from __future__ import annotations
 
 from dibs import jsontext
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
-from dibs.operations.runs import run_records
+from dibs.operations.runs import runs
 from dibs.operations.tasks import records as task_records
 from dibs.stores.seam import KEYS_PER_FETCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import TypedDict
 
     from dibs.operations.core.call import Call
+    from dibs.operations.runs.records import Run
     from dibs.stores.seam import Transaction
+
+    class TaskPage(TypedDict):
+        """A page of a run's tasks."""
+
+        lines: list[str]  # a task with its payload and result, as JSON text
+        after: str  # the last one, after which the next page begins
+        more: bool
+
 
 MAX_LETTERS = 4 * 1024 * 1024  # of one page of tasks; the next page continues
 
 
-def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Any]:
+def _chosen(tx: Transaction, _: Call, run: str) -> dict[str, Run]:
     """The named run, else the only active one, else the one that ended last."""
-    return {"run": run_records.chosen(tx, run, reading=True)}
+    return {"run": runs.chosen(tx, run, reading=True)}
 
 
-def _tasks(tx: Transaction, _: Call, run: str, after: str) -> dict[str, Any]:
+def _tasks(tx: Transaction, _: Call, run: str, after: str) -> TaskPage:
     """Each task with its whole payload and result as JSON text; a page at a time, since all may not fit into memory."""
     prefix = task_records.run_prefix(run)
     rows, truncated = task_records.keys_below(tx, prefix, KEYS_PER_FETCH // 4, prefix + after if after else "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dibs.operations.agents.records import put_agent
 from dibs.operations.alerts import suspicions
 from dibs.operations.core.declare import NEAR, Field, Operation
+from dibs.operations.documents.records import put_counts
 from dibs.stores.seam import COMMIT
 
 CLAIMS_PER_TRANSACTION = 256
@@ -17,27 +18,26 @@ MAX_CLAIMS_READ = 10_000
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
     from dibs.operations.agents.records import Agent
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, Any]:
-    kept = []
+def _recovered(tx: Transaction, call: Call, agents: Sequence[Agent] = (), aside: str = "") -> dict[str, list[str]]:
+    killed = []
     for agent in agents:
         if agent.get("killed") and agent["agent"] != call.agent:
             put_agent(tx, agent)
-            kept.append(agent["agent"])
+            killed.append(agent["agent"])
     # No document has more versions than there were commits: new ones begin above what any stale writer names.
-    tx.put("ec", {"documents": 0, "forgotten": tx.tail().commit})
-    tx.append("store.recovered", call.agent, aside, {"killed": kept})
+    put_counts(tx, {"documents": 0, "forgotten": tx.tail().commit})
+    tx.append("store.recovered", call.agent, aside, {"killed": killed})
     suspicions.put(tx, "store", "recovered", "", event="", commits=[[COMMIT, aside]])
-    return {"killed": kept}
+    return {"killed": killed}
 
 
-def _void(tx: Transaction, call: Call) -> dict[str, Any]:
+def _void(tx: Transaction, call: Call) -> dict[str, bool]:
     """End the claims from before this epoch: a later grant of the same resource may have been lost."""
     from dibs.operations.claims import endings
     from dibs.operations.claims import records as claim_records

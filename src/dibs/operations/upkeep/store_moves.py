@@ -10,25 +10,23 @@ from dibs.operations.core.declare import NEAR, Field, Operation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from dibs.operations.core.call import Call
     from dibs.stores.seam import Transaction
 
 
-def _moving(tx: Transaction, call: Call, to: str, move: str) -> dict[str, Any]:
+def _moving(tx: Transaction, call: Call, to: str, move: str) -> dict[str, str]:
     """An allowed caller starts a move: a killed agent does not come this far."""
     tx.append("store.moving", call.agent, to, {"move": move})
     return {"agent": call.agent}
 
 
-def _moved(tx: Transaction, call: Call, to: str, left: str, move: str, digest: str, events: int) -> dict[str, Any]:
+def _moved(tx: Transaction, call: Call, to: str, left: str, move: str, digest: str, events: int) -> dict[str, str]:
     """The first write to the new store."""
     tx.append("store.moved", call.agent, to, {"from": left, "move": move, "digest": digest, "events": events})
     return {"agent": call.agent}
 
 
-def _fallen_back(tx: Transaction, call: Call, left: str) -> dict[str, Any]:
+def _fallen_back(tx: Transaction, call: Call, left: str) -> dict[str, str]:
     """SQLite replaces a server that does not start; the server's records are not known here."""
     tx.append("store.fallback", call.agent, left, {})
     suspicions.put(tx, "store", "fallback", "", event=left, left=left, lasts="fallback")
