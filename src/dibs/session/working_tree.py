@@ -131,9 +131,17 @@ class Tree:
             self._lines.append(("L", f"{self.now}:{self.offset}", str(moves)))
 
     def is_accompanied(self, agent: str) -> bool:
-        """Is another agent there, as far as is known?"""
-        others = self.state.others(agent)
+        """May a program of another agent be running, as far as is known?"""
+        others = self.state.alongside(agent, self.now)
         return len(self._bury(others)) < len(others)
+
+    def look_if_behind(self, agent: str) -> None:
+        """Before a command of the agent: look at the whole tree if another agent's program ended since the last time.
+
+        What that one wrote is not known yet, and the command may overwrite it.
+        """
+        if self._is_in_git and self.state.is_behind(agent, self.now):
+            self.look_at_all()
 
     def _bury(self, agents: Iterable[str]) -> list[str]:
         """Those of these agents whose client is gone: their calls ended with it, and no hook will say so.
