@@ -87,7 +87,8 @@ BUNDLED_MODULES = {
     **{f"dibs.doors.clients.{name}.hook": (f"dibs.doors.clients.{name}",) for name in NAMES},
 }  # fmt: skip
 
-ALONE = ("dibs.facts.filesystems", "dibs.operations.guards.attribution")  # modules that most hooks load, in no row
+# modules that many hooks load, in no row
+ALONE = ("dibs.facts.filesystems", "dibs.facts.shell.builtin", "dibs.operations.guards.attribution")
 
 
 def make(root: str) -> None:
