@@ -302,7 +302,7 @@ def test_whatever_a_generated_command_changes_on_disk_was_foretold(command: str)
 
 def test_chance_does_not_decide_what_a_program_writes_before_a_pipe_that_nobody_reads() -> None:
     for _ in range(20):
-        foretold("cd dir; cd - | tee n1 | cd dir")
+        foretold("echo x | tee n1 | cd dir")
 
 
 @pytest.mark.torture
