@@ -254,7 +254,7 @@ class Tree:
         if is_large:
             in_git = seen.content  # a large file has another id than git's
         dropped = head is not None and bool(head.owners) and seen.content == in_git
-        if dropped and self._may_wait and self.state.is_put_aside(seen.path, self.now, self.ending):
+        if dropped and head is not None and self._may_wait and self._is_put_aside(seen, head):
             self._half_done.add(seen.path)
             return
         self.found[seen.path] = seen
@@ -302,6 +302,12 @@ class Tree:
             )
         )  # fmt: skip
         return True
+
+    def _is_put_aside(self, seen: Seen, head: Head) -> bool:
+        """May a git command that runs have put the work aside? A content that is new and staged, a program made."""
+        if not self.state.is_put_aside(seen.path, self.now, self.ending):
+            return False
+        return seen.content in head.authors or seen.path not in self.staged
 
     def _is_half_done(self, seen: Seen, head: Head | None) -> bool:
         """Was the file just emptied by a running call, which will fill it? Then a later look takes it.
