@@ -148,7 +148,7 @@ class Tree:
 
         They ended before this look: what it does not find, they have not done.
         """
-        gone = [agent for agent in agents if self.local and ledger_files.is_gone(self.local, agent)]
+        gone = ledger_files.gone(self.local, agents) if self.local else []
         if gone:
             wall, offset = ledger_files.now()
             self.add(*[("Z", f"{wall - 2 * INODE_LAG_NS}:{offset}", agent) for agent in gone])
