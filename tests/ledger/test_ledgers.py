@@ -12,6 +12,7 @@ import pytest
 
 from dibs.ledger import ledger_files
 from dibs.ledger.ledger_files import Seen
+from dibs.machine import processes
 
 ODD = [
     "plain", "tab\there", "line\nbreak", "back\\slash", "\\n", "\\t", "\\\\n", "\\", "täst 日本", "\udc80bytes", "",
@@ -255,3 +256,19 @@ def test_a_sign_of_life_is_due_until_it_was_given_and_again_after_some_minutes_o
         assert ledger_files.is_due(str(tmp_path), "a/b")
     ledger_files.heard(str(tmp_path), "a/b")
     assert not ledger_files.is_due(str(tmp_path), "a/b")
+
+
+def test_agents_of_one_client_are_one_look_at_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[object] = []
+
+    def alive(process: list[object]) -> bool:
+        looks.append(process)
+        return process == ["here", 1, 1]
+
+    monkeypatch.setattr(processes, "alive", alive)
+    for agent, client in (("a", 1), ("a/child", 1), ("b", 2), ("c", 2)):
+        ledger_files.heard(str(tmp_path), agent, ["here", client, 1])
+    ledger_files.heard(str(tmp_path), "nobody's")
+    (tmp_path / "alive" / "torn").write_bytes(b"[1,")
+    assert ledger_files.gone(str(tmp_path), ["a", "a/child", "b", "c", "nobody's", "torn", "never"]) == ["b", "c"]
+    assert looks == [["here", 1, 1], ["here", 2, 1]]
