@@ -211,7 +211,7 @@ def page() -> str:
         "Every command takes these, before or after its name:\n\n| | |\n| --- | --- |\n"
         + "".join(f"| `{left}` | {text} |\n" for left, text in helps.COMMON)
         + f"\n{helps.EXITS}.\n\n{helps.OK} Where there is no `error`, the answer itself says what is wrong: `lost` of "
-        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`.\n"
+        "`boot`, `failed` of `run gates`, `check` and `doctor`, `findings` of `verify`, `notes` of `undo`.\n"
     ]
     left_out = {*helps.common_lines(PAGE_WIDTH), *helps.exit_lines(PAGE_WIDTH)}
     for group, names in helps.grouped().items():
