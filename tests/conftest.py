@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from dibs.session.known_clients import SESSION_VARIABLES
+from dibs.workspace.known_clients import SESSION_VARIABLES
 from tests import compiled, declared, leftovers, record_tables
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from dibs import errors
+from dibs.audit import build
+from dibs.client import catalogue, steps
 from dibs.operations.core import answers
 from dibs.operations.core.declare import Operation
 from dibs.operations.core.policy import STRATEGIES
 from dibs.operations.tasks import strategies
-from dibs.reports import build
-from dibs.session import catalogue, steps
 
 TOP = Path(__file__).resolve().parent.parent
 BY_SIGNAL = {130, 143}  # 128 and the number of SIGINT and SIGTERM, as a shell has it

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dibs.doors.hooks.start import build
+from dibs.guards.start import build
 from dibs.operations.core import index
 
 if TYPE_CHECKING:
@@ -33,54 +33,54 @@ MAY_IMPORT = {
     ),  # types alone: what a refusal tells is shown as an answer shows it
     "canonical": (),
     "jsontext": COMMON,
-    "facts": ("dibs.facts", *COMMON),
-    "stores": ("dibs.stores", "dibs.facts", *COMMON),
-    "testing": ("dibs.testing", "dibs.stores", "dibs.facts", *COMMON),
+    "facts": ("dibs.machine", *COMMON),
+    "stores": ("dibs.stores", "dibs.machine", *COMMON),
+    "testing": ("dibs.testing", "dibs.stores", "dibs.machine", *COMMON),
     "operations": ("dibs.operations", "dibs.stores.seam", *COMMON),
-    "lookout": ("dibs.lookout", "dibs.stores", "dibs.facts", *COMMON),
-    "storage": ("dibs.storage", "dibs.session", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
-    "session": ("dibs.session", "dibs.storage", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
+    "lookout": ("dibs.verify", "dibs.stores", "dibs.machine", *COMMON),
+    "storage": ("dibs.stores", "dibs.client", "dibs.operations", "dibs.stores", "dibs.machine", *COMMON),
+    "session": ("dibs.client", "dibs.stores", "dibs.operations", "dibs.stores", "dibs.machine", *COMMON),
     "reports": (
-        "dibs.reports",
+        "dibs.audit",
         "dibs.agent_folder",  # `check` compares its files with the queue
-        "dibs.session",
-        "dibs.storage",
-        "dibs.operations",
-        "dibs.lookout",
+        "dibs.client",
         "dibs.stores",
-        "dibs.facts",
+        "dibs.operations",
+        "dibs.verify",
+        "dibs.stores",
+        "dibs.machine",
         *COMMON,
     ),
     "running": (
-        "dibs.patterns.specs",
-        "dibs.running",
-        "dibs.reports",
-        "dibs.session",
-        "dibs.storage",
+        "dibs.workers.patterns.specs",
+        "dibs.workers",
+        "dibs.audit",
+        "dibs.client",
+        "dibs.stores",
         "dibs.operations",
         "dibs.stores",
-        "dibs.facts",
+        "dibs.machine",
         *COMMON,
     ),
     "server": (
         "dibs.server",
-        "dibs.doors.hooks",  # a server answers hooks by the code of a hook's own process
-        "dibs.running",
-        "dibs.reports",
-        "dibs.session",
-        "dibs.storage",
+        "dibs.guards",  # a server answers hooks by the code of a hook's own process
+        "dibs.workers",
+        "dibs.audit",
+        "dibs.client",
+        "dibs.stores",
         "dibs.operations",
         "dibs.stores",
-        "dibs.facts",
+        "dibs.machine",
         *COMMON,
     ),
-    "agent_folder": ("dibs.agent_folder", "dibs.session", "dibs.operations", "dibs.stores", "dibs.facts", *COMMON),
+    "agent_folder": ("dibs.agent_folder", "dibs.client", "dibs.operations", "dibs.stores", "dibs.machine", *COMMON),
     "doors": ("dibs",),
     "demo": ("dibs",),
     "patterns": ("dibs",),
-    "aio": ("dibs.doors",),
+    "aio": ("dibs.interfaces",),
     "__init__": ("dibs",),
-    "__main__": ("dibs.doors",),
+    "__main__": ("dibs.interfaces",),
 }
 
 TESTING = "dibs.testing"  # for the tests of engines: no other room imports it, whatever it may import otherwise
@@ -89,8 +89,8 @@ COMPUTED = "dibs.(a name made at run time)"  # nobody can tell which, so only a 
 
 # What goes up all the same: (module, what it imports). Each is a debt.
 UPWARD = {
-    ("dibs.session.catalogue", COMPUTED),
-    ("dibs.facts.shell.programs", COMPUTED),  # of its own folder: tests/facts/shell/test_programs.py calls them all
+    ("dibs.client.catalogue", COMPUTED),
+    ("dibs.shell.programs", COMPUTED),  # of its own folder: tests/shell/test_programs.py calls them all
 }
 
 # Modules by which the world gets in: an operation is a function of its transaction and its request alone.
@@ -194,21 +194,21 @@ def test_imports_go_down_the_floors_only() -> None:
         ("dibs.stores.sqlite.store", "from dibs import operations"),
         ("dibs.stores.sqlite.store", "from ...operations.claims import claim"),
         ("dibs.stores.sqlite.store", "import dibs"),
-        ("dibs.stores.sqlite.store", "def late():\n    import dibs.doors.cli"),
-        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.lookout import verify"),
-        ("dibs.stores.sqlite.store", "__import__('dibs.doors')"),
+        ("dibs.stores.sqlite.store", "def late():\n    import dibs.interfaces.cli"),
+        ("dibs.stores.sqlite.store", "TYPE_CHECKING = False\nif TYPE_CHECKING:\n    from dibs.verify import verify"),
+        ("dibs.stores.sqlite.store", "__import__('dibs.interfaces')"),
         ("dibs.stores.sqlite.store", "import importlib\nimportlib.import_module(name)"),
-        ("dibs.facts.paths", "from dibs.stores import seam"),
-        ("dibs.operations.claims.grants", "from dibs.facts.clock import iso"),
+        ("dibs.workspace.paths", "from dibs.stores import seam"),
+        ("dibs.operations.claims.grants", "from dibs.machine.clock import iso"),
         ("dibs.operations.claims.grants", "from dibs.stores import sqlite"),
         ("dibs.operations.claims.grants", "from dibs.stores import *"),
         ("dibs.operations.claims.grants", "import os.path"),
         ("dibs.operations.claims.grants", "from time import time"),
         ("dibs.operations.claims.grants", "text = open('x').read()"),
-        ("dibs.lookout.verify", "from dibs.operations.claims.grants import overlap"),
-        ("dibs.jsontext", "from dibs.facts import clock"),
-        ("dibs.doors.cli", "from dibs.testing.memory import MemoryStore"),
-        ("dibs.doors.cli", "from dibs import testing"),
+        ("dibs.verify.checker", "from dibs.operations.claims.grants import overlap"),
+        ("dibs.jsontext", "from dibs.machine import clock"),
+        ("dibs.interfaces.cli", "from dibs.testing.memory import MemoryStore"),
+        ("dibs.interfaces.cli", "from dibs import testing"),
         ("dibs.stores.sqlite.store", "from ...testing import conformance"),
         ("dibs.testing.memory", "from dibs.operations.claims import grants"),
     ],
@@ -220,15 +220,15 @@ def test_a_stray_import_is_found(module: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("module", "source"),
     [
-        ("dibs.stores.sqlite.store", "import os\nimport apsw\nfrom dibs.facts import clock\nfrom .seam import Head"),
+        ("dibs.stores.sqlite.store", "import os\nimport apsw\nfrom dibs.machine import clock\nfrom .seam import Head"),
         (
             "dibs.operations.claims.grants",
             "from dibs.stores import seam\nfrom dibs.stores.seam import Json\nimport bisect",
         ),
         ("dibs.operations.claims.grants", "from dibs import errors, jsontext\nfrom dibs.operations import overlap"),
-        ("dibs.lookout.verify", "from dibs.stores.seam import link_of"),
+        ("dibs.verify.checker", "from dibs.stores.seam import link_of"),
         ("dibs.testing.memory", "from dibs.stores.seam import Engine\nfrom dibs.testing import conformance"),
-        ("dibs.doors.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
+        ("dibs.interfaces.cli", "from dibs import __version__\nfrom dibs.operations import claims\nprint()"),
     ],
 )
 def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
@@ -238,8 +238,8 @@ def test_an_import_that_goes_down_is_allowed(module: str, source: str) -> None:
 # Who may know that there are several engines: what opens a store by its URL, and what starts, inspects and replaces a
 # Redis server on this machine. Everybody else has the seam.
 OPENERS = frozenset((
-    "dibs.storage.workspace_store", "dibs.storage.store_checks", "dibs.storage.redis_server",
-    "dibs.storage.redis_autostart", "dibs.storage.sqlite_fallback", "dibs.doors.cli.commands.up",
+    "dibs.stores.opening", "dibs.audit.store_checks", "dibs.stores.local_server",
+    "dibs.stores.autostart", "dibs.client.sqlite_fallback", "dibs.interfaces.cli.commands.up",
 ))  # fmt: skip
 BELOW = (
     "stores",
@@ -303,8 +303,8 @@ def test_nothing_above_the_seam_asks_which_engine_it_talks_to() -> None:
     ],
 )
 def test_a_question_about_the_engine_is_found(source: str) -> None:
-    assert engine_questions(source, "dibs.session.session")
-    assert engine_questions(source, "dibs.storage.workspace_store") == []
+    assert engine_questions(source, "dibs.client.session")
+    assert engine_questions(source, "dibs.stores.opening") == []
 
 
 # Rooms that run operations for others: they go by what an operation declares, never by its name.
@@ -353,7 +353,7 @@ def test_no_door_and_no_session_asks_for_an_operation_by_its_name() -> None:
     ],
 )
 def test_a_question_for_a_name_is_found(source: str) -> None:
-    assert name_questions(source, "dibs.session.session")
+    assert name_questions(source, "dibs.client.session")
 
 
 def test_only_facts_make_canonical_resources() -> None:
@@ -364,22 +364,22 @@ def test_only_facts_make_canonical_resources() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and _name(node.func) == "Canonical"
     ]
-    assert made, "facts/paths.py makes them"
-    assert [place for place in made if not place.startswith("dibs.facts.")] == []
+    assert made, "workspace/paths.py makes them"
+    assert [place for place in made if not place.startswith("dibs.machine.")] == []
 
 
 def test_the_hot_path_loads_nothing_dear() -> None:
     code = (
         "import sys\n"
         f"sys.path.insert(0, {str(SRC)!r})\n"
-        "import dibs.doors.cli\n"
+        "import dibs.interfaces.cli\n"
         f"print(*[name for name in {TOO_DEAR!r} if name in sys.modules])"
     )
     fresh = subprocess.run(
         [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False, timeout=60
     )
     assert fresh.returncode == 0, fresh.stderr
-    assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.doors.cli'` shows who asked for it"
+    assert fresh.stdout.split() == [], "`python -X importtime -c 'import dibs.interfaces.cli'` shows who asked for it"
 
 
 def test_no_operation_imports_another_in_a_circle() -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dibs.operations.claims import grants
-from tests.doors.repository import PATIENCE, Agent, Repository
+from tests.interfaces.repository import PATIENCE, Agent, Repository
 from tests.module_trace import SWEEP_ONE_IN
 
 if TYPE_CHECKING:

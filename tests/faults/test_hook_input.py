@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.doors.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 from tests.faults.kit import Dice, size
+from tests.interfaces.repository import ENTRY, LIMIT, PATIENCE, Repository, is_gone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 ALERTS = "tests/operations/alerts/test_alerts.py"
 MACHINE = "tests/operations/alerts/test_alert_machine.py"
-SENT = "tests/session/test_alerts.py"
-PLACES = "tests/doors/test_alert_places.py::test_each_kind_is_raised_once_is_seen_in_every_place_and_clears_by_itself"
+SENT = "tests/client/test_alerts.py"
+PLACES = (
+    "tests/interfaces/test_alert_places.py::test_each_kind_is_raised_once_is_seen_in_every_place_and_clears_by_itself"
+)
 EACH = f"{ALERTS}::test_each_kind_is_raised_once_seen_everywhere_and_cleared_by_itself"
 
 ROWS = (
@@ -61,5 +63,5 @@ ROWS = (
      f"{SENT}::test_a_command_that_hangs_is_ended_with_all_that_it_started"),
     ("config_work._text", "never operand webhook", f"{SENT}::test_a_webhook_elsewhere_needs_tls"),
     # the lookout
-    ("_on_alert_raised", "never if #3", "tests/lookout/test_verify.py::test_an_alert_is_raised_once_and_ends_once"),
+    ("_on_alert_raised", "never if #3", "tests/verify/test_verify.py::test_an_alert_is_raised_once_and_ends_once"),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FOUND = "tests/doors/hooks/test_found_by_fleets.py"
+FOUND = "tests/guards/test_found_by_fleets.py"
 CHANGES = "tests/operations/guards/test_changes.py"
 FOLDER = f"{FOUND}::test_a_folder_with_anothers_work_is_deleted_after_that_work_was_read"
 LEFT = f"{FOUND}::test_what_a_client_left_in_the_background_is_not_laid_at_anothers_door"
@@ -15,17 +15,17 @@ OWN = f"{FOUND}::test_who_sweeps_its_own_files_while_others_work_hears_of_no_dou
 KIN = f"{FOUND}::test_who_loses_its_work_to_a_sweep_of_its_subagent_is_told_and_can_have_it_back"
 MOVED = f"{FOUND}::test_a_file_in_a_folder_that_a_script_moved_is_still_its_writers_work"
 
-PEOPLE = "tests/doors/hooks/test_people.py"
+PEOPLE = "tests/guards/test_people.py"
 SWEPT = f"{PEOPLE}::test_a_sweep_leaves_what_a_person_changed_and_the_agent_has_not_read"
 WHOSE = "tests/operations/guards/test_attribution.py"
 
 ROWS = (
     ("State._changed", "never if NOBODY",
      "tests/operations/guards/test_ledger.py::test_what_is_thrown_away_may_be_the_work_of_any_that_may_have_made_it"),
-    ("State._same", "replace call max -> 0", "tests/doors/hooks/test_two_agents.py::test_once_found"),
-    ("_unseen", "drop operand suspects", "tests/doors/hooks/test_two_agents.py::test_once_found"),
+    ("State._same", "replace call max -> 0", "tests/guards/test_two_agents.py::test_once_found"),
+    ("_unseen", "drop operand suspects", "tests/guards/test_two_agents.py::test_once_found"),
     ("_unseen", "replace tuple beneath comprehension is_present -> $0.0",
-     "tests/doors/hooks/test_two_agents.py::test_once_found"),
+     "tests/guards/test_two_agents.py::test_once_found"),
     ("owes", "drop operand #2",
      "tests/operations/guards/test_ledger.py::test_such_a_look_is_owed_by_every_open_call_while_another_agent_is_there"),
     ("_first_fit", "drop operand #2 beneath if formats",
@@ -99,6 +99,6 @@ ROWS = (
      f"{WHOSE}::test_a_content_that_a_call_announced_and_a_look_after_its_end_did_not_find_is_not_its_doing"),
     ("Tree._note", "drop boolop #1 beneath if containing expr keep",
      f"{FOUND}::test_a_large_file_that_is_staged_and_not_committed_is_kept"),
-    ("hooks.edit_guard._note", "never assign MISSING", "tests/doors/hooks/test_two_agents.py::test_once_found"),
+    ("hooks.edit_guard._note", "never assign MISSING", "tests/guards/test_two_agents.py::test_once_found"),
     ("Tree._note", "drop assign content #2", f"{FOUND}::test_a_large_file_that_git_has_is_nobodys_work"),
 )  # fmt: skip

@@ -7,11 +7,11 @@ COMMANDS = "tests/operations/guards/test_commands.py"
 COMMITS = "tests/operations/guards/test_commits.py"
 DEPLOYS = "tests/operations/guards/test_deploys.py"
 EDITS = "tests/operations/guards/test_edits.py"
-HEADS = "tests/doors/hooks/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
-OWN = "tests/doors/hooks/test_own_work.py"
+HEADS = "tests/guards/test_hooks_git.py::test_a_script_that_moves_head_is_noticed_and_told"
+OWN = "tests/guards/test_own_work.py"
 LINES = "tests/operations/guards/test_ledger.py"
 RULES = "tests/operations/guards/test_deploys.py"
-SITUATIONS = "tests/doors/hooks/test_situations.py"
+SITUATIONS = "tests/guards/test_situations.py"
 SPEECH = "tests/operations/agents/test_speech.py"
 WHOSE = "tests/operations/guards/test_attribution.py"
 
@@ -133,7 +133,7 @@ ROWS = (
      f"{CHANGES}::test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted"),
     ("whose", "always if holder", f"{CHANGES}::test_a_remedy_is_told_only_to_an_agent_to_which_it_is_granted"),
     ("violations", "replace compare unattributed -> $0 == 'violated'",
-     "tests/reports/test_check.py::test_14_a_change_under_the_holder_is_named_until_the_path_is_settled"),
+     "tests/audit/test_check.py::test_14_a_change_under_the_holder_is_named_until_the_path_is_settled"),
     # whose work it is while others are there
     ("_died", "drop assign closed", f"{LINES}::test_the_calls_of_an_agent_whose_process_is_gone_ended_with_it"),
     ("survey", "drop call _bury",
@@ -220,7 +220,7 @@ ROWS = (
     ("attribution._suspects", "drop assign announced",
      f"{SITUATIONS}::test_an_edit_that_the_person_declined_does_not_hide_what_another_does"),
     ("shell_guard._forbidden", "replace call refusal_to_speak -> None",
-     "tests/doors/hooks/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
+     "tests/guards/test_situations.py::test_a_shell_that_would_speak_for_another_agent_is_refused"),
     # The guards
     ("_not_explicit", "drop operand BY",
      "tests/operations/guards/test_strict.py::test_which_claims_of_ones_own_are_explicit"),
@@ -229,7 +229,7 @@ ROWS = (
     ("edit_guard._take", "replace argument True -> False",
      f"{EDITS}::test_a_refused_agent_is_told_once_when_the_path_is_free_and_gets_no_claim"),
     ("attribution.judge", "drop operand how agent",
-     "tests/doors/hooks/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),
+     "tests/guards/test_own_work.py::test_an_agent_that_continues_a_fresh_edit_with_the_same_words_did_it"),
     ("shell_guard._may_be", "never unaryop beneath ifexp overlap",
      f"{COMMANDS}::test_an_unreadable_target_is_refused_while_others_hold_files_here"),
     ("shell_guard._may_be", "always call any",
@@ -252,7 +252,7 @@ ROWS = (
     ("_running_commands", "drop return beneath if SHELL",
      f"{COMMANDS}::test_a_git_command_in_the_way_is_for_a_moment_and_a_claim_by_hand_is_not"),
     ("_edit", "drop call _give_back",
-     "tests/doors/hooks/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
+     "tests/guards/test_hooks_edits.py::test_a_patch_over_two_working_trees_gets_all_its_files_or_none"),
     ("commit_guard._committed", "always ifexp BY",
      f"{COMMITS}::test_a_commit_releases_only_the_familys_edit_claims_whose_file_is_what_was_committed"),
     ("commit_guard._committed", "drop call _settle", f"{COMMITS}::test_a_commit_settles_what_was_lost_before"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-CHECK = "tests/reports/test_check.py"
-MAP = "tests/reports/test_map.py"
+CHECK = "tests/audit/test_check.py"
+MAP = "tests/audit/test_map.py"
 SETTLEMENTS = "tests/operations/oversight/test_settlements.py"
-STATS = "tests/reports/test_stats.py"
-FOLD = "tests/reports/test_fold.py"
+STATS = "tests/audit/test_stats.py"
+FOLD = "tests/audit/test_fold.py"
 
 # fmt: off
 ROWS = (
@@ -44,6 +44,6 @@ ROWS = (
     ("History.__init__", "drop constant push",
      f"{CHECK}::test_15_a_commit_and_a_push_past_the_guard_are_named_until_they_are_settled"),
     ("record_of", "always if is_settled",
-     "tests/session/test_log_archives.py::test_a_person_settles_a_lost_archive_and_the_log_says_so"),
+     "tests/client/test_log_archives.py::test_a_person_settles_a_lost_archive_and_the_log_says_so"),
 )
 # fmt: on

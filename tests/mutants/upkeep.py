@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-ARCHIVES = "tests/session/test_log_archives.py"
+ARCHIVES = "tests/client/test_log_archives.py"
 RETENTION = "tests/operations/upkeep/test_log_retention.py"
 BOUNDS = "tests/faults/test_backlog_bounds.py"
 DEATHS = "tests/operations/upkeep/test_deaths.py"
