@@ -11,7 +11,7 @@ import pytest
 
 from dibs.canonical import Canonical
 from dibs.operations.agents.aliases import SAME
-from dibs.operations.core.call import Call, Need
+from dibs.operations.core.call import Call, NeedsFacts
 from dibs.operations.core.declare import BY_MACHINE
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
@@ -102,7 +102,7 @@ def served(stage: Stage, call: Call, operation: Operation, **fields: Any) -> Any
     while True:
         try:
             return stage.store.run(lambda tx: perform(tx, call, operation, canonical(operation, fields)))
-        except Need as need:
+        except NeedsFacts as need:
             look_up(call, need)
 
 

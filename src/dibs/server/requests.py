@@ -11,7 +11,7 @@ from time import perf_counter
 
 from dibs.errors import DibsError, NotFound, Unavailable
 from dibs.operations.core import index
-from dibs.operations.core.call import Need
+from dibs.operations.core.call import JobsLeft, NeedsFacts, Outcome
 from dibs.operations.core.entry import perform
 from dibs.operations.upkeep.store_reads import WAKE
 from dibs.server import locations
@@ -121,7 +121,7 @@ class SingleDecision:
 
     def end(self, value: Any, error: Exception | None) -> dict[str, Any] | None:
         """The answer, once it is decided; a refusal is raised. None: a thread has to call `complete`."""
-        whole = error is None and not (type(value) is dict and ("again" in value or "jobs" in value))
+        whole = error is None and not isinstance(value, Outcome)
         if not whole and (error is None or is_worth_a_retry(error)):
             return None
         if whole and type(value) is dict and self.operation.afterwards and steps.notes_claims(self.session):
@@ -142,11 +142,11 @@ class SingleDecision:
         """
         session, operation = self.session, self.operation
         try:
-            if type(value) is dict and "again" not in value:
-                if "jobs" in value:
-                    from dibs.session import long_jobs
+            if isinstance(value, JobsLeft):
+                from dibs.session import long_jobs
 
-                    long_jobs.carry_on(session, self.call, value)
+                value = long_jobs.carry_on(session, self.call, value)
+            if type(value) is dict:
                 return as_json(operation, session.finish(operation, value))
             return as_json(operation, session.answer(operation, self.call, self.fields))
         finally:
@@ -170,7 +170,7 @@ def is_worth_a_retry(error: Exception) -> bool:
     """Was nothing decided, and can a thread decide it in a second attempt?"""
     if isinstance(error, Unavailable):
         return "moved" in error.fields or "replaced" in error.fields
-    return isinstance(error, (Need, Unsettled))
+    return isinstance(error, (NeedsFacts, Unsettled))
 
 
 class Requests:

@@ -13,7 +13,7 @@ import os
 
 from dibs.errors import Busy, DibsError, Invalid, Unavailable
 from dibs.facts import clock, processes, workspace
-from dibs.operations.core.call import Need, process_name
+from dibs.operations.core.call import Continue, JobsLeft, NeedsFacts, process_name, to_json
 from dibs.operations.core.declare import SOCKET
 from dibs.operations.core.entry import perform
 from dibs.session import catalogue, wire
@@ -75,7 +75,7 @@ class Request:
         if isinstance(result, DibsError):
             self.refuse(result)
         else:
-            self.answer = {"result": result}
+            self.answer = {"result": to_json(result)}
         call = self.call
         if (call.agent, call.how) != self.sent_as:
             self.answer["who"] = [call.agent, call.how, call.name]
@@ -128,14 +128,13 @@ class StoreHalf:
             request.refuse(Unavailable(UNDECIDED))
             return DONE
         if error is None:
-            if type(value) is dict:
-                if value.get("again") is True:  # part of it is done
-                    return ROUND
-                if "jobs" in value:
-                    return SLOW
+            if isinstance(value, Continue):
+                return ROUND
+            if isinstance(value, JobsLeft):
+                return SLOW
             request.answer_with(value)
             return DONE
-        if isinstance(error, Need):
+        if isinstance(error, NeedsFacts):
             return ROUND if request.look_up(error.processes) else DONE
         if isinstance(error, Unsettled) or self.host.reopen_after(error):
             return SLOW
@@ -154,10 +153,9 @@ class StoreHalf:
                     from dibs.session import long_jobs
 
                     request.call.via = None
-                    long_jobs.carry_on(session, request.call, value)
-                    return request.answer_with(value)
+                    return request.answer_with(long_jobs.carry_on(session, request.call, value))
                 return request.answer_with(self._link.run(session, request.operation, request.call, request.fields))
-            except Need as need:
+            except NeedsFacts as need:
                 if not request.look_up(need.processes):
                     return None
             except DibsError as error:

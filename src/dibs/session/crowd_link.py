@@ -53,9 +53,9 @@ class CrowdLink:
             if self._count >= LOOK_EVERY:
                 self._look(session)
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
-        return self._socket is not None and self._socket.recall(session, call, waiter)
+        return self._socket is not None and self._socket.recall(session, call)
 
     def close(self) -> None:
         """Close the connections to a server."""

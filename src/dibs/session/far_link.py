@@ -68,14 +68,14 @@ class FarLink:
             return False
         return operation.whole and not any(field.kind == "file" for field in operation.fields)
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
         via = call.via
         if via is None:
             return False
         from copy import copy
 
-        fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
+        fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
         mine.via, mine.request = None, ""
         store: FarStore = session.store  # type: ignore[assignment]

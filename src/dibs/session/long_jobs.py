@@ -1,4 +1,4 @@
-"""Carrying on: an answer names jobs that take more than one transaction; this loops until they are done.
+"""Carrying on: an outcome names jobs that take more than one transaction; this loops until they are done.
 
 The steps are decided in operations/core/long_jobs.py. Between two steps this sleeps for a moment, so that the callers
 who wait for the store come first. Interrupted or killed here, the job stays and another process continues it.
@@ -11,9 +11,7 @@ from dibs.operations.core.long_jobs import CONTINUE, MIN_RECORDS_PER_STEP, RECOR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call, JobsLeft
     from dibs.session.session import Session
 
 PAUSE_S = 0.005  # between two steps: longer than others need to enter
@@ -21,12 +19,13 @@ LONG_MS = 50  # a step that took longer is followed by a smaller one: others wai
 TELL_EVERY_MS = 1_000
 
 
-def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
-    """Finish the jobs that an answer names, and add to it what they say. Tells a person how far it is."""
+def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
+    """Finish the jobs of an outcome; returns its answer with what they add. Tells a person how far it is."""
+    answer: Answer = outcome.answer
     request, call.request = call.request, ""  # it belongs to the operation that left the jobs
     told, room = clock.since_boot(), RECORDS_PER_STEP
     try:
-        for job in answer.pop("jobs"):
+        for job in outcome.jobs:
             while True:
                 began = clock.since_boot()
                 step = session.run(CONTINUE, call, {"job": job, "room": room})
@@ -42,5 +41,6 @@ def carry_on(session: Session, call: Call, answer: dict[str, Any]) -> None:
                     told = clock.since_boot()
                     session.announce(f"{step['done']} done so far")
                 clock.sleep(PAUSE_S)
+        return answer
     finally:
         call.request = request

@@ -46,7 +46,7 @@ from dibs import jsontext
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import clock
 from dibs.operations.core import index
-from dibs.operations.core.call import Need
+from dibs.operations.core.call import NeedsFacts
 from dibs.session import serve_file, wire
 from dibs.session.session import FACT_ROUNDS, look_up
 
@@ -179,7 +179,7 @@ class SocketLink:
             return self.direct.run(session, operation, call, fields)
         return result
 
-    def recall(self, session: Session, call: Call, waiter: str) -> bool:
+    def recall(self, session: Session, call: Call) -> bool:
         """Take back the request that is under way; False if there is none."""
         via = call.via
         if via is None:
@@ -188,7 +188,7 @@ class SocketLink:
 
         from dibs.operations.claims.recalls import RECALL
 
-        fields = {"connection": via[0], "number": via[1], "waiter": waiter, "kept": bool(call.request)}
+        fields = {"connection": via[0], "number": via[1], "waiter": call.waiter, "kept": bool(call.request)}
         mine = copy(call)
         mine.via, mine.request = None, ""
         try:
@@ -256,6 +256,6 @@ def _run_with_facts(link: Link, session: Session, operation: Operation, call: Ca
     for _ in range(FACT_ROUNDS):
         try:
             return link.run(session, operation, call, fields)
-        except Need as need:
+        except NeedsFacts as need:
             look_up(call, need)
-    raise Unavailable(Need.UNSETTLED)
+    raise Unavailable(NeedsFacts.UNSETTLED)

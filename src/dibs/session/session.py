@@ -16,7 +16,7 @@ import sys
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import caller, clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.core.call import Call, Need, process_name
+from dibs.operations.core.call import Call, NeedsFacts, RunCommand, process_name
 from dibs.session import config
 from dibs.session.identity import identify_local
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
+    from dibs.operations.core.call import Command
     from dibs.operations.core.declare import Operation
     from dibs.stores.seam import Store
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
             """One operation, to its end: see `StoreLink`."""
 
-        def recall(self, session: Session, call: Call, waiter: str) -> bool:
+        def recall(self, session: Session, call: Call) -> bool:
             """Take back what an interrupted call sent and never got an answer to; False if there is nothing such."""
 
         def close(self) -> None:
@@ -254,7 +255,7 @@ class Session:
         for _ in range(FACT_ROUNDS):
             try:
                 result = self.link.run(self, operation, call, fields)
-            except Need as need:
+            except NeedsFacts as need:
                 look_up(call, need)
                 continue
             if isinstance(result, DibsError):
@@ -263,12 +264,12 @@ class Session:
                 from dibs.session import auto_serve
 
                 auto_serve.start(self.place)
-            if type(result) is dict and "again" in result:  # a command has to run before the rest
-                return self.run(operation, call, self._after_command(call, fields, result["again"]))
+            if isinstance(result, RunCommand):
+                return self.run(operation, call, self._after_command(call, fields, result.command))
             return result
-        raise Unavailable(Need.UNSETTLED)
+        raise Unavailable(NeedsFacts.UNSETTLED)
 
-    def _after_command(self, call: Call, fields: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    def _after_command(self, call: Call, fields: dict[str, Any], asked: Command) -> dict[str, Any]:
         """The request, with the result of the command that the operation asks for."""
         if self.run_command is None:
             raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
@@ -309,7 +310,7 @@ class Session:
         return catalogue.operation(name)
 
 
-def look_up(call: Call, need: Need) -> None:
+def look_up(call: Call, need: NeedsFacts) -> None:
     """Look at the processes that an operation needs to know of; the call carries what was found."""
     for process in need.processes:
         call.facts[process_name(process)] = processes.alive(process)

@@ -7,7 +7,7 @@ commits that it lost, follow it to where it was moved, and continue a job that t
 from __future__ import annotations
 
 from dibs.errors import Unavailable
-from dibs.operations.core.call import Call
+from dibs.operations.core.call import Call, Continue, JobsLeft
 from dibs.operations.core.entry import CALLER, perform
 from dibs.session.identity import user_name
 from dibs.stores.seam import Unsettled
@@ -28,10 +28,7 @@ class StoreLink:
     """The store's half of a request, asked of the store that this process has opened."""
 
     def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """Run one operation: returns its answer, or the refusal as a value. Raises `Need` where a fact is missing.
-
-        An answer with `again` names a command that the caller has to run first.
-        """
+        """Run one operation: returns its outcome, a refusal as a value. Raises `NeedsFacts` where a fact is missing."""
         deliver_first = "deliveries" in operation.wants
         rounds = 0
         while rounds < STORE_ROUNDS:
@@ -54,14 +51,13 @@ class StoreLink:
                 if "moved" not in error.fields or not _follow(session, error):
                     raise
                 continue
-            if type(result) is dict:
-                if result.get("again") is True:  # part of it is done, in a transaction of its own
-                    rounds = 0
-                    continue
-                if "jobs" in result:
-                    from dibs.session import long_jobs
+            if isinstance(result, Continue):
+                rounds = 0
+                continue
+            if isinstance(result, JobsLeft):
+                from dibs.session import long_jobs
 
-                    long_jobs.carry_on(session, call, result)
+                return long_jobs.carry_on(session, call, result)
             return result
         raise Unavailable(UNDECIDED)
 
