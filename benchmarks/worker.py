@@ -19,8 +19,8 @@ import apsw
 import dibs
 from benchmarks.guard import Guard, MutualExclusionError
 from dibs.errors import DibsError
+from dibs.session.driver import StoreLink
 from dibs.session.remote import SocketLink
-from dibs.session.store_link import StoreLink
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,8 +14,8 @@ ROWS = (
     # a request is done once
     ("entry.perform", "always if _credential_refusal", f"{ONCE}[after-KILL-send]"),
     ("exchanges.once", "replace boolop Continue touched -> $0.0 and $0.1 and $1", f"{ONCE}[after-KILL-task add]"),
-    ("SocketLink.run", "replace tuple number -> None", f"{ONCE}[after-KILL-release]"),
-    ("FarLink.run", "replace list beneath dict via -> [$0, $1 + $2.0, False]",
+    ("SocketLink.attempt", "replace tuple number -> None", f"{ONCE}[after-KILL-release]"),
+    ("FarLink.attempt", "replace list beneath dict via -> [$0, $1 + $2.0, False]",
      f"{FAR}::test_an_answer_that_is_lost_on_the_way_is_asked_again_and_done_once[after]"),
     # what nobody got is taken back
     ("SocketLink.recall", "always if",

@@ -25,9 +25,9 @@ from dibs.server.host import Host
 from dibs.server.socket_port import SocketPort, _Peer
 from dibs.session import crowd_link
 from dibs.session.crowd_link import CrowdLink
+from dibs.session.driver import StoreLink
 from dibs.session.remote import SocketLink
 from dibs.session.session import Session
-from dibs.session.store_link import StoreLink
 from tests.server.near import Server, serving
 from tests.shell import DIBS, Shell
 from tests.waiting import LIMIT_S, until
@@ -324,7 +324,7 @@ def test_a_program_alone_stays_at_the_store_and_goes_to_the_server_in_a_crowd(
 
 CROWD = """
 import sys, dibs
-from dibs.session.store_link import StoreLink
+from dibs.session.driver import StoreLink
 ws = dibs.open(sys.argv[1], agent=sys.argv[2])
 ws.session.link = StoreLink()
 print("ready", flush=True)

@@ -16,7 +16,7 @@ from dibs.operations.core.declare import BY_MACHINE
 from dibs.operations.core.entry import perform
 from dibs.operations.core.policy import WORK
 from dibs.session import catalogue
-from dibs.session.session import look_up
+from dibs.session.driver import Driver
 from tests.canonical import canonical
 from tests.operations.fleet import TREE, resource
 from tests.stored.stage import DAY, HOUR, MINUTE, PERSON, SECOND
@@ -103,7 +103,7 @@ def served(stage: Stage, call: Call, operation: Operation, **fields: Any) -> Any
         try:
             return stage.store.run(lambda tx: perform(tx, call, operation, canonical(operation, fields)))
         except NeedsFacts as need:
-            look_up(call, need)
+            Driver(operation, call, fields).look(need.processes)
 
 
 def claims(stage: Stage) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import threading
 
-from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.errors import DibsError, Invalid
 from dibs.facts import clock, workspace
 from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
 from dibs.session import config
+from dibs.session.driver import is_elsewhere
 from dibs.session.session import Session
 from dibs.storage import workspace_store
 from dibs.stores.seam import Unsettled
@@ -89,7 +90,7 @@ class Host:
 
     def reopen_after(self, error: BaseException) -> bool:
         """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
-        if not isinstance(error, Unavailable) or not ("replaced" in error.fields or "moved" in error.fields):
+        if not is_elsewhere(error):
             return False
         with self._mutex:
             if self._desk is not None and _is_gone(self._desk.store):  # else another request has reopened it
@@ -113,10 +114,8 @@ class Host:
 def _is_gone(store: Store) -> bool:
     try:
         store.look(lambda _: None)
-    except Unavailable as error:
-        return "replaced" in error.fields or "moved" in error.fields
-    except (DibsError, Unsettled):
-        pass
+    except (DibsError, Unsettled) as error:
+        return is_elsewhere(error)
     return False
 
 

@@ -31,8 +31,8 @@ class FarLink:
         self._idle: list[list[Any]] = []  # names of lines of requests, [id, last number]: one for each thread at once
         self._pid = os.getpid()
 
-    def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-        """One operation, to its end; see `StoreLink`."""
+    def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
+        """Let it be decided once; see `Link`."""
         store: FarStore = session.store  # type: ignore[assignment] # this link is made for such a store
         message = {"op": operation.name, "call": self._call(call), "fields": fields}
         if not operation.writes:

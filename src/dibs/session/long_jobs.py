@@ -22,7 +22,9 @@ TELL_EVERY_MS = 1_000
 def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
     """Finish the jobs of an outcome; returns its answer with what they add. Tells a person how far it is."""
     answer: Answer = outcome.answer
-    request, call.request = call.request, ""  # it belongs to the operation that left the jobs
+    # both belong to the operation that left the jobs
+    request, call.request = call.request, ""
+    via, call.via = call.via, None
     told, room = clock.since_boot(), RECORDS_PER_STEP
     try:
         for job in outcome.jobs:
@@ -43,4 +45,4 @@ def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
                 clock.sleep(PAUSE_S)
         return answer
     finally:
-        call.request = request
+        call.request, call.via = request, via

@@ -1,11 +1,11 @@
 """A session: one caller in one workspace. It finds the workspace, opens its store, looks up facts, runs operations.
 
-Shared by the CLI, the Python API, the hooks and the server. It decides nothing: where an operation needs a fact, it
-looks and runs it again; where an answer says "wait", it waits and asks again.
+Shared by the CLI, the Python API, the hooks and the server. It decides nothing: driver.py runs an operation until it is
+decided; where that is "wait", wait_loop.py waits and runs it again.
 
 A request has two halves. The caller's half is here: what only the caller's machine knows (rules, processes, commands).
-The store's half is a link: store_link.py asks the store itself; remote.py asks a server, which has the store and does
-the same there. Both give the same answers.
+The store's half is a link: `StoreLink` asks the store itself; remote.py asks a server, which has the store and does the
+same there. Both give the same answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from dibs.errors import DibsError, Invalid, Unavailable
 from dibs.facts import caller, clock, processes, workspace
 from dibs.facts.paths import Paths
-from dibs.operations.core.call import Call, NeedsFacts, RunCommand, process_name
+from dibs.operations.core.call import Call, RunCommand
 from dibs.session import config
 from dibs.session.identity import identify_local
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from dibs.operations.core.call import Command
     from dibs.operations.core.declare import Operation
-    from dibs.stores.seam import Store
+    from dibs.session.driver import Driver
+    from dibs.stores.seam import Json, Store
 
     class Link(Protocol):
         """The store's half of a request, wherever it is done."""
 
-        def run(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Any:
-            """One operation, to its end: see `StoreLink`."""
+        def attempt(self, session: Session, operation: Operation, call: Call, fields: dict[str, Any]) -> Json:
+            """Let the operation be decided once: its outcome, a refusal as a value. Raises what the driver mends."""
 
         def recall(self, session: Session, call: Call) -> bool:
             """Take back what an interrupted call sent and never got an answer to; False if there is nothing such."""
@@ -51,8 +51,10 @@ if TYPE_CHECKING:
         def config(self, place: workspace.Place) -> config.Config:
             """The settings of a working tree."""
 
+        def reopen_after(self, error: BaseException) -> bool:
+            """Was the store moved or replaced? Then `store` is the new one."""
 
-FACT_ROUNDS = 64  # times one call may ask for facts; each round brings at least one new one
+
 STORE_TIMEOUT_S = 5.0
 FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
 
@@ -162,7 +164,7 @@ class Session:
 
                 self._link = FarLink()
             else:
-                from dibs.session.store_link import StoreLink
+                from dibs.session.driver import StoreLink
 
                 self._link = StoreLink()
         return self._link
@@ -171,10 +173,23 @@ class Session:
     def link(self, link: Link) -> None:
         self._link = link
 
-    @property
-    def is_shared(self) -> bool:
-        """Does this session use the store of a server, together with its other callers?"""
-        return self._shared is not None
+    def follow(self, error: Unavailable) -> bool:
+        """Continue at the store that the workspace was moved to; finishes a move that was cut short.
+
+        False if this machine does not know that store. One of a server's callers must not close its store: the server
+        opens the other one.
+        """
+        if self._shared is not None:
+            if not self._shared.reopen_after(error):
+                return False
+            self._store = self._shared.store
+            return True
+        from dibs.storage import store_move
+
+        if "moved" not in error.fields or not store_move.follow(self, error):
+            return False
+        self.close()
+        return True
 
     def use(self, store: Store) -> None:
         """Use this store from now on; the caller has opened it."""
@@ -252,28 +267,27 @@ class Session:
             from dibs.session import rules_file
 
             call.rules = rules_file.digest(self.place)
-        for _ in range(FACT_ROUNDS):
-            try:
-                result = self.link.run(self, operation, call, fields)
-            except NeedsFacts as need:
-                look_up(call, need)
-                continue
-            if isinstance(result, DibsError):
-                raise result
-            if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
-                from dibs.session import auto_serve
+        from dibs.session.driver import Driver
 
-                auto_serve.start(self.place)
-            if isinstance(result, RunCommand):
-                return self.run(operation, call, self._after_command(call, fields, result.command))
-            return result
-        raise Unavailable(NeedsFacts.UNSETTLED)
+        driver = Driver(operation, call, fields)
+        outcome = self.conclude(driver, driver.run(self, self.link))
+        if operation.boots and self._shared is None and self.config.server["start"] == "auto" and not self.is_far:
+            from dibs.session import auto_serve
 
-    def _after_command(self, call: Call, fields: dict[str, Any], asked: Command) -> dict[str, Any]:
-        """The request, with the result of the command that the operation asks for."""
-        if self.run_command is None:
-            raise Invalid(f"{asked['field']}: no command is run from here", field=asked["field"])
-        return self.run_command(self, call, fields, asked)
+            auto_serve.start(self.place)
+        return outcome
+
+    def conclude(self, driver: Driver, outcome: Json) -> Json:
+        """The outcome, once the commands have run that the operation asks for; a refusal is raised."""
+        while isinstance(outcome, RunCommand):
+            field = outcome.command["field"]
+            if self.run_command is None:
+                raise Invalid(f"{field}: no command is run from here", field=field)
+            driver.fields = self.run_command(self, driver.call, driver.fields, outcome.command)
+            outcome = driver.run(self, self.link)
+        if isinstance(outcome, DibsError):
+            raise outcome
+        return outcome
 
     def run_waiting(
         self,
@@ -308,12 +322,6 @@ class Session:
         from dibs.session import catalogue
 
         return catalogue.operation(name)
-
-
-def look_up(call: Call, need: NeedsFacts) -> None:
-    """Look at the processes that an operation needs to know of; the call carries what was found."""
-    for process in need.processes:
-        call.facts[process_name(process)] = processes.alive(process)
 
 
 def _make_local(local: str) -> bool:

@@ -56,7 +56,7 @@ BUNDLED_MODULES = {
         "dibs.operations.core.policy", "dibs.operations.agents", "dibs.operations.agents.records",
         "dibs.operations.core.entry",
         "dibs.session.known_clients", "dibs.session.identity",
-        "dibs.session.config", "dibs.session.store_link", "dibs.facts.processes",
+        "dibs.session.config", "dibs.session.driver", "dibs.facts.processes",
     ),
     "dibs.doors.hooks.edit_guard": (
         "dibs.session.session", "dibs.storage", "dibs.storage.workspace_store", "dibs.stores.sqlite",
