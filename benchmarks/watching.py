@@ -19,7 +19,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 import dibs
 from benchmarks.figures import AT_MOST, Row, Target, median
-from dibs.doors.above import attach
+from dibs.doors.above import ProgramDoor
 from dibs.doors.top.app import Changed, Top
 from dibs.doors.top.desk import Desk
 from dibs.doors.top.picture import frame
@@ -125,7 +125,7 @@ class Terminal(HeadlessDriver):
 
 def asker(folder: str) -> Asker:
     """A way to the store of its own."""
-    return Asker(lambda: attach(Session(folder, None)), None)
+    return Asker(lambda: Session(folder, None, door=ProgramDoor()), None)
 
 
 def _app(state: State, folder: str) -> Top:

@@ -49,7 +49,9 @@ class Keeper:
         self.session = self.opened()
 
     def opened(self) -> Session:
-        return above.attach(Session(str(self.folder), str(self.folder), place=workspace.find(str(self.folder), None)))
+        return Session(
+            str(self.folder), str(self.folder), place=workspace.find(str(self.folder), None), door=above.ProgramDoor()
+        )
 
     def call(self, name: str, /, agent: str = "ann", **fields: Any) -> Any:
         call = self.session.identify(agent)

@@ -16,9 +16,11 @@ from dibs.stores.seam import GENESIS, digest_of, link_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from dibs.operations.core.call import Call
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Around
     from dibs.reports.source import Gathered
     from dibs.session.session import Session
 
@@ -171,4 +173,6 @@ def end(session: Session, call: Call, values: dict[str, Any]) -> dict[str, Any]:
 
 
 # By the names that declarations use (`Operation.around`).
-AROUND = {"archive": end, "gates": gates, "prune": log_upkeep.prune}
+AROUND: dict[Around, Callable[[Session, Call, dict[str, Any]], Answer]] = {
+    "archive": end, "gates": gates, "prune": log_upkeep.prune,
+}  # fmt: skip

@@ -30,8 +30,7 @@ REPLACEMENT = "\ufffd"  # for a character that cannot be shown
 
 def answer(session: Session, call: Call, fields: dict[str, Any], asked: Command) -> dict[str, Any]:
     """The request again, with the command's outcome. Raises if the task is no longer the caller's."""
-    if session.announce is not None:
-        session.announce(f"running {asked['command']}")
+    session.door.announce(f"running {asked['command']}")
     request, call.request = call.request, ""  # it belongs to the operation that asks
     try:
         return {**fields, asked["into"]: _run(session, call, asked)}

@@ -15,13 +15,17 @@ from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
 from dibs.session import config
 from dibs.session.driver import is_elsewhere
-from dibs.session.session import Session
+from dibs.session.session import Door, Session
 from dibs.storage import workspace_store
 from dibs.stores.seam import Unsettled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from dibs.facts.workspace import Place
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Around
     from dibs.stores.seam import Store
 
 STORE_TIMEOUT_S = 3.0  # how long a request waits for a busy store, as a hook does
@@ -86,7 +90,7 @@ class Host:
         found = place or (self.place if not cwd else workspace.find(cwd, self.place.root))
         if found.root != self.place.root:
             raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
-        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)
+        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self, door=_ServerDoor())
 
     def reopen_after(self, error: BaseException) -> bool:
         """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
@@ -109,6 +113,17 @@ class Host:
             self._retired = []
         for desk in desks:
             _close(desk)
+
+
+class _ServerDoor(Door):
+    """The door of a server's sessions: no command of a caller is run here."""
+
+    __slots__ = ()
+
+    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+        from dibs.reports import build
+
+        return build.AROUND[name](session, call, fields)
 
 
 def _is_gone(store: Store) -> bool:

@@ -236,7 +236,6 @@ class Requests:
             session = self._free.pop()
         except IndexError:
             session = self.host.session()
-            session.around = _around
             if self._link is not None:
                 session.link = self._link
             return session
@@ -258,9 +257,3 @@ def operation(name: str) -> Operation:
 def as_json(operation: Operation, result: dict[str, Any]) -> dict[str, Any]:
     """An answer as `--json` prints it: `ok` is false if it refuses."""
     return {"ok": not (operation.refuses and result.get(operation.refuses)), **result}
-
-
-def _around(name: str) -> Callable[..., Any]:
-    from dibs.reports import build
-
-    return build.AROUND[name]

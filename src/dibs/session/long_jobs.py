@@ -39,9 +39,9 @@ def carry_on(session: Session, call: Call, outcome: JobsLeft) -> Answer:
                 if not step["more"]:
                     answer.update(step["answer"])
                     break
-                if session.announce is not None and clock.since_boot() - told >= TELL_EVERY_MS:
+                if clock.since_boot() - told >= TELL_EVERY_MS:
                     told = clock.since_boot()
-                    session.announce(f"{step['done']} done so far")
+                    session.door.announce(f"{step['done']} done so far")
                 clock.sleep(PAUSE_S)
         return answer
     finally:

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Protocol
 
-    from dibs.operations.core.declare import Operation
+    from dibs.operations.core.call import Answer, Command
+    from dibs.operations.core.declare import Around, Operation
     from dibs.session.driver import Driver
     from dibs.stores.seam import Json, Store
 
@@ -59,6 +60,30 @@ STORE_TIMEOUT_S = 5.0
 FAR = ("https://", "http://")  # the URL of a store that a server elsewhere has begins with one of these
 
 
+class Door:
+    """What a door does for its sessions: the floors above a session, as it sees them. A hook's does nothing of it."""
+
+    __slots__ = ()
+
+    def run_command(self, _: Session, __: Call, ___: dict[str, Any], command: Command, /) -> dict[str, Any]:
+        """Run a command that an operation asks for; the request with its result."""
+        raise Invalid(f"{command['field']}: no command is run from here", field=command["field"])
+
+    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+        """Run an operation as a part of more (`Operation.around`)."""
+        raise NotImplementedError
+
+    def announce(self, text: str) -> None:
+        """Tell a person that a long operation runs."""
+
+    def show_progress(self, done: int, total: int) -> None:
+        """Tell a person how many events of a log are read."""
+
+    def prove_guards(self, _: Session, /) -> list[dict[str, Any]] | None:
+        """Try the guards, for `check`; None where nobody may try them."""
+        return None
+
+
 class Session:
     """A workspace, opened by one caller."""
 
@@ -72,6 +97,7 @@ class Session:
         place: workspace.Place | None = None,
         missing: str = "wait",
         shared: Shared | None = None,
+        door: Door | None = None,
     ) -> None:
         self.cwd = cwd
         self._missing = missing  # what to do while a local Redis server is started (storage/workspace_store.py)
@@ -111,12 +137,7 @@ class Session:
         self.interrupt: BaseException | None = None  # what the handler of a signal raised; a wait raises it again
         self.secrets: dict[str, str] = {}  # of credentials that are being made: secrets.py
         self._chain: list[tuple[list[Any], str]] | None = None  # the processes above this one
-        # Functions of the floors above, which a door attaches:
-        self.run_command: Callable[..., dict[str, Any]] | None = None  # a command that an operation asks for
-        self.around: Callable[[str], Callable[..., Any]] | None = None  # what runs an operation as a part of more
-        self.progress: Callable[[int, int], None] | None = None  # tells a person how much of how much is done
-        self.prove_guards: Callable[[Session], Any] | None = None  # for `check`
-        self.announce: Callable[[str], None] | None = None  # tells a person that a long operation runs
+        self.door = door if door is not None else Door()
 
     def reread(self) -> str:
         """Reload the config, in a long-running process. Returns why it cannot be read; then the former one counts.
@@ -243,8 +264,7 @@ class Session:
                 self.run(caller_of(operation), call, {})
             return operation.body(self, call, **operation.checked(fields))
         if operation.around:
-            assert self.around is not None, "doors/above.py attaches what stands above a session"
-            return self.around(operation.around)(self, call, fields)
+            return self.door.run_around(operation.around, self, call, fields)
         if operation.beforehand:
             from dibs.session import steps
 
@@ -280,10 +300,7 @@ class Session:
     def conclude(self, driver: Driver, outcome: Json) -> Json:
         """The outcome, once the commands have run that the operation asks for; a refusal is raised."""
         while isinstance(outcome, RunCommand):
-            field = outcome.command["field"]
-            if self.run_command is None:
-                raise Invalid(f"{field}: no command is run from here", field=field)
-            driver.fields = self.run_command(self, driver.call, driver.fields, outcome.command)
+            driver.fields = self.door.run_command(self, driver.call, driver.fields, outcome.command)
             outcome = driver.run(self, self.link)
         if isinstance(outcome, DibsError):
             raise outcome

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dibs.doors.above import attach
+from dibs.doors.above import ProgramDoor
 from dibs.doors.top import reader as readers
 from dibs.doors.top.reader import Asker, Reader
 from dibs.doors.top.state import LIVE, LOST, State
@@ -33,7 +33,7 @@ class Shaky(Asker):
 def running(ada: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[State, Shaky]]:
     monkeypatch.setattr(readers, "LONGEST_PAUSE_MS", 50)
     assert ada
-    asker = Shaky(lambda: attach(Session(str(tmp_path), None)), "root")
+    asker = Shaky(lambda: Session(str(tmp_path), None, door=ProgramDoor()), "root")
     state = State()
     reader = Reader(asker, state)
     reader.start()

@@ -118,7 +118,7 @@ def _claim(tx: Transaction, call: Call, **given: Unpack[ClaimFields]) -> ClaimAn
             return _refresh(tx, call, handed, request, _Overlaps())
     by_hand = request["by"] == endings.BY_HAND  # guards sweep after a call, not before
     if by_hand and tx.now % SWEEP_ONE_IN == 0:
-        FOLLOW_UPS["sweep"](tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
+        FOLLOW_UPS.sweep(tx, call, MAX_DUE_SWEPT)  # so that a store in use needs no sweeper
     will_wait = request["deadline"] > tx.now
     overlaps = _live_overlaps_of(tx, call, request, waiter, will_wait=will_wait)
     if overlaps.unfinished and by_hand:

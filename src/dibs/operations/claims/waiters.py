@@ -71,7 +71,7 @@ def queue(
         suspect(tx, waiter)
     records.put(tx, waiter)
     if late:
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     if known is None:
         _log_queued(tx, waiter)
     holders = [record for record in in_the_way if records.is_claim(record)]
@@ -153,7 +153,7 @@ def _withdraw(tx: Transaction, call: Call, waiter: str, claims: Sequence[str]) -
     """
     freed: list[Any] = []
     if waiter:
-        FOLLOW_UPS["task wait ended"](tx, call.agent, waiter)
+        FOLLOW_UPS.task_wait_ended(tx, call.agent, waiter)
     for place in records.waiters_of(tx, call.agent, limit=MAX_WAITS_PER_AGENT):
         if place["waiter"] == waiter:
             freed += place["resources"]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, TypedDict
 
+    from dibs.operations.claims.records import Claim
     from dibs.operations.claims.resources import Resource
     from dibs.operations.core.long_jobs import Job
     from dibs.operations.core.policy import Policy
@@ -48,9 +49,24 @@ TOKEN: int = COMMIT  # type: ignore[assignment] # the number of the commit that 
 MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 WHOLE_HOURS_MS = 2 * HOUR_MS  # from here on, whole hours are exact enough
 
-# Consequences of a decision in a room above the deciding one, by name. A room imports only rooms below it, so it calls
-# these; entry.py, above all rooms, puts them here.
-FOLLOW_UPS: dict[str, Callable[..., Any]] = {}
+
+class FollowUps:
+    """Consequences of a decision in a room above the deciding one.
+
+    A room imports only rooms below it, so it calls these; entry.py, above all rooms, sets them.
+    """
+
+    __slots__ = ("change_accepted", "job_steps", "suspicions", "sweep", "task_claim_ended", "task_wait_ended")
+
+    task_claim_ended: Callable[[Transaction, Claim, str], None]  # its claim, and why it ended
+    task_wait_ended: Callable[[Transaction, str, str], None]  # the agent and its waiter
+    sweep: Callable[[Transaction, Call, int], object]  # at most that many records
+    suspicions: Callable[[Transaction, Call], int]  # those that are due at once
+    change_accepted: Callable[[Transaction, Call, str], str]  # a change's id; its path
+    job_steps: dict[str, Callable[[Transaction, Json, int], int]]  # kind of job → records that a step used
+
+
+FOLLOW_UPS = FollowUps()
 
 
 # --- outcomes: a body returns its answer (it is done), a `DibsError` (it is refused), or one of the classes below

@@ -464,19 +464,17 @@ def _send(tx: Transaction, job: BroadcastJob, room: int) -> int:
     return broadcasts.step(tx, job, room)
 
 
-FOLLOW_UPS.update(
-    {
-        "task claim ended": _task_claim_ended,
-        "task wait ended": _task_wait_ended,
-        "sweep": _sweep,
-        "suspicions": _suspicions,
-        "change accepted": _change_accepted,
-        "job: unblock": _unblock,
-        "job: cancel": _call_off,
-        "job: race": _call_off,
-        "job: claims": _free_claims,
-        "job: run end": _end_run,
-        "job: run purge": _purge_run,
-        "job: send": _send,
-    }
-)
+FOLLOW_UPS.task_claim_ended = _task_claim_ended
+FOLLOW_UPS.task_wait_ended = _task_wait_ended
+FOLLOW_UPS.sweep = _sweep
+FOLLOW_UPS.suspicions = _suspicions
+FOLLOW_UPS.change_accepted = _change_accepted
+FOLLOW_UPS.job_steps = {
+    "unblock": _unblock,
+    "cancel": _call_off,
+    "race": _call_off,
+    "claims": _free_claims,
+    "run end": _end_run,
+    "run purge": _purge_run,
+    "send": _send,
+}

@@ -210,7 +210,7 @@ def _step(tx: Transaction, job: Job, room: int) -> bool:
     Each kind has its own function (tx, job, room) → records used: fewer than `room` only when the job is done, and then
     `job["answer"]` has its part of the operation's answer.
     """
-    step = FOLLOW_UPS[f"job: {job['kind']}"]
+    step = FOLLOW_UPS.job_steps[job["kind"]]
     return bool(step(tx, job, room) < room)
 
 

@@ -316,7 +316,7 @@ def _ack(tx: Transaction, call: Call, message: str) -> dict[str, Any]:
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # not a message, but a changed file that may stay as it is
-        return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
+        return {"message": message, "path": FOLLOW_UPS.change_accepted(tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None and _settled(tx, call.agent, message):
         return {"message": message}

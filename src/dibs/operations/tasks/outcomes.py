@@ -369,7 +369,7 @@ def _fail(tx: Transaction, call: Call, id: str, why: str, token: int | None = No
         _retry(tx, call.agent, task, error, pause=pause, token=claim["token"], why=reason, request=request)
     records.put_task(tx, task)
     release_task_claim(tx, task, claim, "failed")
-    FOLLOW_UPS["suspicions"](tx, call)
+    FOLLOW_UPS.suspicions(tx, call)
     return {"task": lifecycle.shown(tx, task)}
 
 

@@ -301,7 +301,7 @@ def log(look: Look) -> Line:
     from dibs.lookout.verify import verify_store
     from dibs.reports import expected_archives
 
-    report = verify_store(look.session.store, None, look.session.progress)
+    report = verify_store(look.session.store, None, look.session.door.show_progress)
     found = [
         Finding(f"{one.code}: {one.message}", HIGH, events=[one.seq], code=f"{one.code}-{one.seq}",
                 remedy="dibs verify; dibs doctor says how to recover")

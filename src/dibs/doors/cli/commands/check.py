@@ -11,7 +11,7 @@ import sys
 from dibs import jsontext
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.commands.verify import progress
+from dibs.doors.cli.commands.verify import ReportDoor
 from dibs.doors.cli.dispatch import answer, finish, read
 from dibs.doors.cli.render import guards
 from dibs.errors import NO, YES, Busy, Invalid, Unavailable
@@ -63,14 +63,21 @@ def run(words: Words) -> int:
     return code
 
 
+class _CheckDoor(ReportDoor):
+    """The door of `dibs check`, which tries the guards."""
+
+    __slots__ = ()
+
+    def prove_guards(self, session: Session) -> list[dict[str, Any]]:
+        from dibs.doors.cli.doctor import guards as proof
+
+        return list(proof.proofs(session))
+
+
 def _look(words: Words) -> tuple[Session, dict[str, Any]]:
     """Look once, by the configuration of this moment."""
-    from dibs.doors.cli.doctor import guards as proof
-
     operation = catalogue.operation("check")
-    session, call, values = read(operation, words)
-    session.prove_guards = proof.proofs
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, _CheckDoor)
     found: dict[str, Any] = session.answer(operation, call, values)
     if words.fields.get("junit"):
         from dibs.reports import build, junit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dibs.doors.cli import terminal
 from dibs.doors.cli.command import Command
-from dibs.doors.cli.commands.verify import progress
+from dibs.doors.cli.commands.verify import ReportDoor
 from dibs.doors.cli.dispatch import finish, read
 from dibs.doors.cli.render import statistics
 from dibs.errors import YES
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 def run(words: Words) -> int:
     """Show the figures."""
     operation = catalogue.operation("stats")
-    session, call, values = read(operation, words)
-    session.progress = None if words.json else progress()
+    session, call, values = read(operation, words, ReportDoor)
     found = session.answer(operation, call, values)
     if words.json:
         return finish(operation, found, words)
