@@ -58,7 +58,10 @@ class Driver:
 
     def run(self, session: Session, link: Link) -> Json:
         """The outcome of the operation; a refusal is a value. Blocks."""
-        return self.resume(session, link, *self._attempt(session, link))
+        outcome, error = self._attempt(session, link)
+        if type(outcome) is dict:  # the usual case, quickly
+            return outcome
+        return self.resume(session, link, outcome, error)
 
     def resume(self, session: Session, link: Link, outcome: Json, error: BaseException | None) -> Json:
         """The outcome, from an attempt on. Blocks."""
