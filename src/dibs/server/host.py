@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 
-from dibs.client.session import Session
-from dibs.errors import DibsError, Invalid, Unavailable
+from dibs.client.driver import is_elsewhere
+from dibs.client.session import Door, Session
+from dibs.errors import DibsError, Invalid
 from dibs.machine import clock
 from dibs.server.desk import Desk
 from dibs.server.desk_store import DeskStore
@@ -20,6 +21,10 @@ from dibs.workspace import config, location
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
+    from dibs.operations.core.call import Answer, Call
+    from dibs.operations.core.declare import Around
     from dibs.stores.seam import Store
     from dibs.workspace.location import Place
 
@@ -85,11 +90,11 @@ class Host:
         found = place or (self.place if not cwd else location.find(cwd, self.place.root))
         if found.root != self.place.root:
             raise Invalid(f"{cwd} belongs to another workspace, {found.root}", path=cwd)
-        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self)
+        return Session(cwd or found.top, None, timeout=self.timeout, place=found, shared=self, door=_ServerDoor())
 
     def reopen_after(self, error: BaseException) -> bool:
         """After a request failed: was the store replaced or moved? Then the next request reopens it: worth a retry."""
-        if not isinstance(error, Unavailable) or not ("replaced" in error.fields or "moved" in error.fields):
+        if not is_elsewhere(error):
             return False
         with self._mutex:
             if self._desk is not None and _is_gone(self._desk.store):  # else another request has reopened it
@@ -110,13 +115,22 @@ class Host:
             _close(desk)
 
 
+class _ServerDoor(Door):
+    """The door of a server's sessions: no command of a caller is run here."""
+
+    __slots__ = ()
+
+    def run_around(self, name: Around, session: Session, call: Call, fields: dict[str, Any]) -> Answer:
+        from dibs.audit import build
+
+        return build.AROUND[name](session, call, fields)
+
+
 def _is_gone(store: Store) -> bool:
     try:
         store.look(lambda _: None)
-    except Unavailable as error:
-        return "replaced" in error.fields or "moved" in error.fields
-    except (DibsError, Unsettled):
-        pass
+    except (DibsError, Unsettled) as error:
+        return is_elsewhere(error)
     return False
 
 

@@ -19,7 +19,7 @@ The record is swept some time after the connection's last request. A caller refu
 from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, from_parts
-from dibs.operations.core.call import due
+from dibs.operations.core.call import Continue, due, of_json, to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def once(tx: Transaction, via: tuple[str, int, bool], decide: Callable[[], Any])
                 _put(tx, key, known, {**known, "taken": True})
             return answer_in(known)
     result = decide()
-    if (tx.touched or retry) and not (type(result) is dict and result.get("again") is True):
+    if (tx.touched or retry) and not isinstance(result, Continue):
         record: Record = {"n": number, **_kept(result), **({"taken": True} if retry else {})}
         _put(tx, key, known, record)
     return result
@@ -73,13 +73,13 @@ def answer_in(known: Record) -> Any:
     """The answer that a record keeps."""
     if "error" in known:
         return from_parts(known["error"])
-    return known["result"]
+    return of_json(known.get("result"))  # a recalled request has none
 
 
 def _kept(result: Any) -> Record:
     if isinstance(result, DibsError):
         return {"error": result.parts()}
-    return {"result": result}
+    return {"result": to_json(result)}
 
 
 def _put(tx: Transaction, key: str, known: Record | None, record: Record) -> None:

@@ -347,7 +347,7 @@ def _report_bypass(
             tx, "bypass", commit, call.agent, told=data["holders"], how=how, paths=data["paths"],
             holders=data["holders"], suspects=[name_of(tx, one) for one in suspects], reporter=call.reporter,
         )  # fmt: skip
-        FOLLOW_UPS["suspicions"](tx, call)
+        FOLLOW_UPS.suspicions(tx, call)
     return unseen
 
 

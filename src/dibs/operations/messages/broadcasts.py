@@ -63,8 +63,8 @@ def is_for_many(to: str) -> bool:
 
 def send(
     tx: Transaction, call: Call, to: str, message: Record, *, later: bool
-) -> tuple[dict[str, Any], Record] | DibsError:
-    """Leave copies for all fitting agents. Returns a part of the answer and the recipients, or the refusal."""
+) -> tuple[dict[str, Any], Record, list[str]] | DibsError:
+    """Leave copies for all fitting agents. Returns its part of the answer, recipients and jobs, or the refusal."""
     kind = check_text(to.removeprefix(OF_TYPE), "to") if to != ALL else ""
     if to != ALL and not kind:
         raise Invalid("to: which type?", field="to")
@@ -81,7 +81,7 @@ def send(
     if "error" in job["answer"]:
         return from_parts(job["answer"]["error"])
     known = {"to": [], "spec": to} if jobs or later else {"to": list(job["names"])}
-    return long_jobs.with_jobs(_answer(job), jobs), known
+    return _answer(job), known, jobs
 
 
 def step(tx: Transaction, job: BroadcastJob, room: int) -> int:

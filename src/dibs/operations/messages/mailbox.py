@@ -18,7 +18,7 @@ from __future__ import annotations
 from dibs.errors import Invalid, NotFound
 from dibs.operations.agents import names
 from dibs.operations.agents.marks import mark_of
-from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, due, iso
+from dibs.operations.core.call import DIBS_SENDER, FOLLOW_UPS, Wait, due, iso
 from dibs.operations.core.declare import PAGED, WAITING, Field, Operation
 from dibs.operations.core.policy import MAX_WAIT_MS, WORK
 from dibs.stores.seam import walk
@@ -244,7 +244,7 @@ def _inbox(
     after: str = "",
     waiter: str = "",
     wake: str = "",
-) -> dict[str, Any]:
+) -> dict[str, Any] | Wait:
     """All unacknowledged messages; with `new` or `wait`, only new and redelivered ones."""
     from dibs.operations.core import paging
 
@@ -282,13 +282,13 @@ def _page(tx: Transaction, agent: str, thread: str, limit: int, after: str) -> p
     return paging.read(tx, [(paging.KEYS, f"m\t{agent}\t", fitting)], limit, after)
 
 
-def _await(tx: Transaction, agent: str, wait: int, channel: str) -> dict[str, Any]:
+def _await(tx: Transaction, agent: str, wait: int, channel: str) -> Wait:
     """Nothing is there yet: the next message wakes this process. Returns when to poll again anyway."""
     listens = _listen(tx, agent, channel, tx.now + WAITER_LEASE_MS) if channel else True
     look_in = EVENT_POLL_MS if not listens or subscribed(tx, agent) else POLL_MS
     for entry, _, _ in tx.scan(1, f"tell\t{agent}\t", 1, after=f"tell\t{agent}\t{tx.now + 1:015d}").rows:
         look_in = min(look_in, int(entry.split("\t")[2]) - tx.now)
-    return {"waiting": "inbox", "look_in": max(10, min(look_in, wait)), "for": "a message"}
+    return Wait("inbox", max(10, min(look_in, wait)), {"for": "a message"})
 
 
 def _listen(tx: Transaction, agent: str, channel: str, until: int) -> bool:
@@ -316,7 +316,7 @@ def _ack(tx: Transaction, call: Call, message: str) -> dict[str, Any]:
         _acknowledge_all(tx, call)
         return {"message": "all"}
     if message.startswith("v"):  # not a message, but a changed file that may stay as it is
-        return {"message": message, "path": FOLLOW_UPS["change accepted"](tx, call, message)}
+        return {"message": message, "path": FOLLOW_UPS.change_accepted(tx, call, message)}
     found = _find(tx, f"m\t{call.agent}\t", message) or _find(tx, f"m\t{call.agent}/", message)
     if found is None and _settled(tx, call.agent, message):
         return {"message": message}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dibs.errors import DibsError, Forbidden, Invalid, NotFound, Quota
 from dibs.operations.agents import names
 from dibs.operations.agents.records import get_agent, get_agents, registered_agent
-from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, within
+from dibs.operations.core.call import MAX_ID, check_agent_id, due, lineage_of, with_jobs, within
 from dibs.operations.core.declare import Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.messages import broadcasts
@@ -67,11 +67,11 @@ def _send(
         raise sent
     if isinstance(sent, DibsError):
         return sent
-    answer, known = sent
+    answer, known, jobs = sent
     until = tx.now + max(life, limits["life"])
     known.update({"thread": message["thread"], "from": call.agent, "until": until})
     tx.put(f"mt\t{identifier}", known, i2=due(until))
-    return {"message": identifier, "thread": message["thread"], **answer}
+    return with_jobs({"message": identifier, "thread": message["thread"], **answer}, jobs)
 
 
 def _spec(call: Call, to: str, origin: Record | None) -> str:
@@ -83,7 +83,7 @@ def _spec(call: Call, to: str, origin: Record | None) -> str:
 
 def _to_few(
     tx: Transaction, call: Call, to: str, origin: Record | None, message: Record, *, later: bool
-) -> tuple[dict[str, Any], Record] | DibsError:
+) -> tuple[dict[str, Any], Record, list[str]] | DibsError:
     """Leave copies for one agent, or for the other side. Returns a part of the answer and the recipients."""
     limits = call.policy.work["messages"]
     wanted = _to_come(tx, to) if later else _recipients(tx, call, to, origin)
@@ -97,7 +97,7 @@ def _to_few(
     answer: dict[str, Any] = {"to": reached, "count": len(reached)}
     if len(reached) < len(wanted):
         answer["full"] = [name for name in wanted if name not in reached]
-    return answer, {"to": reached}
+    return answer, {"to": reached}, []
 
 
 def _is_party(tx: Transaction, call: Call, origin: Record) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dibs.errors import Conflict, DibsError, Invalid, Killed, NotFound, quoted
 from dibs.operations.core import long_jobs
+from dibs.operations.core.call import with_jobs
 from dibs.operations.core.declare import ANYWHERE, Field, Operation
 from dibs.operations.core.policy import MAX_DURATION_MS
 from dibs.operations.runs import run_records, run_views
@@ -56,7 +57,7 @@ def _end(
             run_records.put(tx, record)
         return {"run": run_records.shown(tx, record), "existing": True, "cancelled": [], "count": 0, "released": []}
     if record.get("ending"):
-        return {**_ended(tx, record, [], []), "jobs": [record["ending"]]}
+        return with_jobs(_ended(tx, record, [], []), [record["ending"]])
     many = task_records.keys_below(tx, task_records.run_prefix(record["run"]), long_jobs.RECORDS_PER_STEP)[1]
     still: list[Task] = []
     if not many:
@@ -82,7 +83,7 @@ def _end(
     jobs = long_jobs.begin(tx, job)
     if not jobs:
         return job["answer"]
-    return {**_ended(tx, record, job["names"], []), "jobs": jobs}
+    return with_jobs(_ended(tx, record, job["names"], []), jobs)
 
 
 def _asks(tx: Transaction, call: Call, run: str = "", **_: Any) -> tuple[str, list[str]]:
@@ -196,7 +197,7 @@ def _purge(tx: Transaction, call: Call, run: str) -> Any:
         return _refuse(tx, call.agent, record, Conflict(text, run=run, state=record["state"]))
     shown = run_records.shown(tx, record)
     jobs = long_jobs.begin(tx, long_jobs.new(tx, "run purge", call.agent, run=run))
-    return long_jobs.with_jobs({"run": shown, "more": bool(jobs)}, jobs)
+    return with_jobs({"run": shown, "more": bool(jobs)}, jobs)
 
 
 def purge_step(tx: Transaction, job: Record, room: int) -> int:
